@@ -32,6 +32,7 @@ export async function buildOnHost(
         args: {},
         secrets: {},
         registry_auth: null,
+        anew: false,
         ...order,
       },
       (message) => {

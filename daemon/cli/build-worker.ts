@@ -26,6 +26,7 @@ export async function runBuildWorker(): Promise<number> {
           Object.entries(order.secrets).map(([name, base64]) => [name, Uint8Array.fromBase64(base64)]),
         ),
         registryAuth: order.registry_auth ?? undefined,
+        anew: order.anew,
         onProgress: (line) => say({ line }),
         onStage: (stage) => say({ stage }),
       });

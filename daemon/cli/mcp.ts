@@ -17,7 +17,7 @@ import type { Command } from "commander";
 import type { Problem } from "../../shared/api/errors.ts";
 import { meGet } from "../../shared/api/service.ts";
 import { call } from "./client.ts";
-import { command } from "./command.ts";
+import { choice, command } from "./command.ts";
 import { type Connection, findConnection } from "./connection.ts";
 
 /** A message with a file of 16 MiB in it. */
@@ -30,18 +30,20 @@ export function mcpCommand(): Command {
       "For MCP clients that start a command. Clients that speak Streamable HTTP use ROOMD_URL/mcp with the key as Bearer token.",
       "It ends when its standard input ends. Problems with the service or the key are printed on standard error.",
     ],
-    examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp"],
+    examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp", "roomd mcp --tools all"],
   };
-  return command("mcp", about).action(async () => {
-    await call(meGet, {});
-    await relay(await findConnection());
-  });
+  return command("mcp", about)
+    .addOption(choice("--tools <which>", "all: those for screens, browsers and templates too", ["usual", "all"]))
+    .action(async ({ tools }: { tools?: "usual" | "all" }) => {
+      await call(meGet, {});
+      await relay(await findConnection(), tools === "all" ? "/mcp/all" : "/mcp");
+    });
 }
 
 /** Resolves when the client has closed its end. */
-async function relay({ url, ca }: Connection): Promise<void> {
+async function relay({ url, ca }: Connection, path: string): Promise<void> {
   const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MOST_MESSAGE_BYTES });
-  const service = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+  const service = new StreamableHTTPClientTransport(new URL(`${url}${path}`), {
     // The service tells clients of one key apart by it, where the protocol has no sessions.
     requestInit: { headers: { "Mcp-Session-Id": randomUUID() } },
     fetch: async (to, init) => {

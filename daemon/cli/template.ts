@@ -44,7 +44,10 @@ interface BuildOptions extends JsonOption, ConfigOption, ImageOptions {
   buildArg?: Record<string, string>;
   egress?: string[];
   secret?: Record<string, Uint8Array>;
+  cache: boolean;
 }
+
+const NO_CACHE = ["--no-cache", "take nothing of what earlier builds have made of the same"] as const;
 
 function build(): Command {
   const about = {
@@ -61,6 +64,7 @@ function build(): Command {
     .option("--context <directory>", "what the Dockerfile copies from (default: the one that it is in)")
     .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
     .option("--egress <entry>", "let the Dockerfile's RUN reach this host, address or network; repeatable", word)
+    .option(...NO_CACHE)
     .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets);
   return withImageOptions(it, "of a Dockerfile: ").action(async (id: string, options: BuildOptions) => {
     const { dockerfile } = options;
@@ -68,6 +72,7 @@ function build(): Command {
     const order = {
       ...{ template_id: id, recipe: recipe ?? null, args: options.buildArg ?? {} },
       ...{ secrets: asBase64(options.secret), registry_auth: read(options.registryAuth) ?? null },
+      anew: !options.cache,
     };
     const record = await withProgress(`building template ${id}`, (progress) =>
       buildOnHost(options, order, told(progress, id, options)),
@@ -185,6 +190,7 @@ interface RequestOptions extends Omit<ImageOptions, "verbose" | "memory">, JsonO
   startScript?: string;
   minMemory?: number;
   memory?: number;
+  cache: boolean;
   wait: boolean;
 }
 
@@ -214,6 +220,7 @@ function request(): Command {
     .option("--start-script <script>", "have what this shell script begins running in every sandbox")
     .option("--ready <script>", "shell script that ends with 0 once it is up")
     .option("--description <text>", "what the list of templates says of it")
+    .option(...NO_CACHE)
     .option("--no-wait", "print the build's record at once")
     .action(async (template_id: string, options: RequestOptions) => {
       const { image, step, dockerfile, context, start, startScript } = options;
@@ -236,6 +243,7 @@ function request(): Command {
         secrets: options.secret && mapped(options.secret, text),
         build_args: options.buildArg,
         registry_auth: read(options.registryAuth),
+        no_cache: options.cache ? undefined : true,
       });
       if (!options.wait) return await show(asked, options, fieldLines);
       const { build_id } = asked.value;
@@ -293,6 +301,7 @@ function refresh(): Command {
       const order = {
         ...{ template_id: id, recipe, args: { ...args } },
         ...{ secrets: asBase64(options.secret), registry_auth: read(options.registryAuth) ?? null },
+        anew: true,
       };
       const record = await withProgress(`building template ${id}`, (progress) =>
         buildOnHost(options, order, told(progress, id, options)),

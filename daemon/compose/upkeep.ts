@@ -7,6 +7,7 @@ import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { sweepRoots } from "../domain/templates/root-cache.ts";
 import { hasTrials, sweepDeadTrials } from "../domain/templates/trials.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
@@ -19,6 +20,7 @@ const BOUND_MS = 1000;
 
 /** How soon what applications were granted, and nobody can come by, ends. */
 const SWEEP_MS = 3_600_000;
+const MIB = 1024 ** 2;
 
 interface Parts {
   sandboxes: Sandboxes;
@@ -50,6 +52,7 @@ export function startUpkeep(
     // What was used lately is another set after a while.
     pool.refill();
     if (hasTrials(paths)) await sweepBuilds();
+    await sweepRoots(paths, config["template.cache_mib"] * MIB).catch(logged("roots of builds not swept"));
     await meter.checkpoint().catch(logged("usage not written"));
   });
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>

@@ -257,6 +257,12 @@ export const CONFIG_KEYS = {
     about:
       "Registries, by host and port, from which organizations may have images fetched for templates of their own, separated by commas; *: any. Whatever this host reaches there, they reach.",
   },
+  "template.cache_mib": {
+    kind: "integer",
+    default: 10_240,
+    about:
+      "Disk for unpacked images and for what steps have made of them, so that the next build begins there. What is unused for a week goes. 0: nothing is kept.",
+  },
   "template.mirror": {
     kind: "string",
     default: "",

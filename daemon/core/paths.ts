@@ -90,6 +90,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     port_key: join(data, "port_token_key"),
     templates: join(data, "templates"),
     template_cache: join(data, "template-cache"),
+    /** A directory for each owner. */
+    kept_roots: join(data, "template-cache", "roots"),
     /** Those that organizations had built, a directory for each organization. */
     org_templates: join(data, "org-templates"),
     templates_of: (owner: string | null) =>

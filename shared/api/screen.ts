@@ -91,7 +91,7 @@ export const computer = operation({
   params: sandboxPath,
   query: fields({}),
   body: fields({
-    action: oneOf(COMPUTER_ACTIONS),
+    action: oneOf(COMPUTER_ACTIONS, { description: "What to do." }),
     coordinate: point("Where: [x, y]. Clicks and scroll act at the pointer's place if absent."),
     start_coordinate: point("Where left_click_drag begins; at the pointer's place if absent."),
     text: Type.Optional(
@@ -108,7 +108,7 @@ export const computer = operation({
         description: "Keys that are held during a click, a drag or a scroll, such as shift or ctrl+alt.",
       }),
     ),
-    scroll_direction: Type.Optional(oneOf(SCROLL_DIRECTIONS)),
+    scroll_direction: Type.Optional(oneOf(SCROLL_DIRECTIONS, { description: "Where scroll goes." })),
     scroll_amount: Type.Optional(
       Type.Integer({
         minimum: 1,

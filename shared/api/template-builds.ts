@@ -87,9 +87,13 @@ export const templateCreate = operation({
   params: NONE,
   query: NONE,
   body: fields({
-    template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
+    template_id: Type.String({
+      pattern: TEMPLATE_PATTERN,
+      description:
+        "What sandboxes name it by. One of the organization's by that name is replaced once this one is ready.",
+    }),
     from,
-    description: Type.Optional(Type.String({ maxLength: 256 })),
+    description: Type.Optional(Type.String({ maxLength: 256, description: "What lists of templates say of it." })),
     start: Type.Optional(
       script('A shell script whose programs run in every sandbox of it from the beginning; "image": its entry point.'),
     ),
@@ -128,6 +132,9 @@ export const templateCreate = operation({
         maxProperties: 64,
         description: "For ARG of the Dockerfile.",
       }),
+    ),
+    no_cache: Type.Optional(
+      Type.Boolean({ description: "Take nothing of what earlier builds of the organization have made of the same." }),
     ),
     registry_auth: Type.Optional(
       Type.String({

@@ -1,5 +1,6 @@
 /** The tools as official clients of both generations meet them, over HTTP and over the CLI's stdio; clients check results by the tools' schemas. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ALL_TOOLS } from "../../shared/api/more-tools.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.ts";
 import { ROWS, rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
@@ -67,12 +68,52 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
   });
 });
 
+describe.each(["http", "stdio"] as const)("a client that asks for all tools over %s", (way) => {
+  const MORE = ["browser", "computer", "template_build", "template_list"];
+  let client: McpClient;
+  beforeAll(async () => {
+    client = await connectMcp(daemon, { way, tools: "all" });
+  });
+  afterAll(() => client.close());
+
+  test("finds the usual ones, and those that most have no use for", async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }: Json) => name).sort()).toEqual([...SEED.split(" "), ...MORE].sort());
+    for (const { description } of tools) expect(description).toMatch(/\nNext: .+\nExample: \{/);
+  });
+
+  test("calls them, and is told what is wrong", async () => {
+    const room_id = `more-${way}`;
+    await daemon.room(room_id);
+    const none = { room_id, sandbox: "nobody" };
+    expect(await client.call("template_list")).toMatchObject({ ok: true, result: { items: [] } });
+    expect(await client.call("computer", { ...none, action: "screenshot" })).toMatchObject({
+      code: "sandbox_not_found",
+    });
+    expect(await client.call("browser", none)).toMatchObject({ code: "sandbox_not_found" });
+    const build = (more: object) => client.call("template_build", { template_id: "own", ...more });
+    expect(await build({})).toMatchObject({ code: "validation_failed", errors: [{ field: "from" }] });
+    const from = { image: "docker://registry.example.com/app:1" };
+    expect(await build({ from })).toMatchObject({ code: "image_unauthorized" });
+    expect(await build({ build_id: "bld_01KG9YS7G0B5H8K3M6P9R2T4WY" })).toMatchObject({
+      code: "template_build_not_found",
+    });
+    expect(await client.call("computer", { ...none, action: "dance" })).toMatchObject({ code: "validation_failed" });
+  });
+});
+
+test("whoever does not ask for them has none of them", async () => {
+  const client = await connectMcp(daemon);
+  await expect(client.result("template_list")).rejects.toThrow("There is no tool template_list.");
+  await client.close();
+});
+
 test("every row is a tool's", () => {
   expect(Object.keys(ROWS).sort()).toEqual(TOOL_LIST.map(({ name }) => name).sort());
 });
 
 test("a model is told about every argument", () => {
-  const silent = TOOL_LIST.flatMap(({ name, input }) =>
+  const silent = [...ALL_TOOLS.values()].flatMap(({ name, input }) =>
     Object.entries(input.properties).flatMap(([argument, { description }]) =>
       description ? [] : [`${name}.${argument}`],
     ),

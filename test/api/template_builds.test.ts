@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BINARY, type Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
+import { connectMcp } from "../harness/mcp-client.ts";
 import { readStream } from "../harness/streams.ts";
 import { describeTemplate } from "./described-template.ts";
 
@@ -185,6 +186,23 @@ test("the same call makes one build", async () => {
   const [one, two] = [await ask("twice", {}, headers), await ask("twice", {}, headers)];
   expect(two).toEqual(one);
   await daemon.ok("DELETE", buildPath(one));
+});
+
+test("a model has one built, and goes on with what it tells until its end", async () => {
+  const client = await connectMcp(daemon, { tools: "all" });
+  const of = { template_id: "of-a-model", idempotency_key: "of-a-model" };
+  const begun = await client.call("template_build", { ...of, from: image(), wait_ms: 1500 });
+  const { build_id, next } = begun.result;
+  expect(begun.result).toMatchObject({ state: "pulling", told: [expect.stringContaining("fetching docker://")] });
+  expect(next).toEqual({ tool: "template_build", arguments: { template_id: "of-a-model", build_id, after: 2 } });
+  const again = await client.call("template_build", { ...of, from: image(), wait_ms: 1500 });
+  expect(again.result).toMatchObject({ build_id });
+  const waiting = client.call(next.tool, next.arguments);
+  await daemon.ok("DELETE", buildPath(begun.result));
+  const ended = await waiting;
+  expect(ended.result).toMatchObject({ build_id, state: "failed", failure: { code: "build_failed" } });
+  expect(ended.result.next).toBeUndefined();
+  await client.close();
 });
 
 test("an organization's own template stands before the host's, for it alone", async () => {

@@ -32,17 +32,24 @@ export interface ClientOptions {
   way?: Way;
   key?: string;
   name?: string;
+  /** Which tools it asks for. */
+  tools?: "usual" | "all";
 }
 
 /** `2026`: the v2 client by the newest revision; `2025`: the same by the one before; `v1`: the client before it. */
 export async function connectMcp(daemon: TestDaemon, options: ClientOptions = {}): Promise<McpClient> {
-  const { generation = "2026", way = "http", key = daemon.apiKey, name = "test" } = options;
+  const { generation = "2026", way = "http", key = daemon.apiKey, name = "test", tools = "usual" } = options;
   const http = [
-    new URL(`${daemon.url}/mcp`),
+    new URL(`${daemon.url}/mcp${tools === "all" ? "/all" : ""}`),
     { requestInit: { headers: { authorization: `Bearer ${key}` } } },
   ] as const;
   const env = { PATH: daemon.env.PATH ?? "", ROOMD_URL: daemon.url, ROOMD_API_KEY: key };
-  const stdio = { command: BINARY, args: ["mcp"], env, stderr: "inherit" as const };
+  const stdio = {
+    command: BINARY,
+    args: tools === "all" ? ["mcp", "--tools", "all"] : ["mcp"],
+    env,
+    stderr: "inherit" as const,
+  };
   const timeout = 60_000;
   if (generation === "v1") {
     const client = new OldClient({ name, version: "1" });

@@ -307,6 +307,8 @@ describe.skipIf(!LONG)("where there is time", () => {
             "ARG FROM",
             "FROM $FROM",
             "ARG WHO=nobody",
+            // What takes so long is kept for the next build.
+            "RUN sleep 11",
             // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
             "RUN echo $WHO $FIRST ${SECOND:-none} >/told",
             "ENV SECOND=2",
@@ -320,13 +322,14 @@ describe.skipIf(!LONG)("where there is time", () => {
         );
         const build = async (...more: string[]) => {
           const of = ["--dockerfile", join(context, "Dockerfile"), "--disk", "1024", "--memory", "256", "--json"];
-          const { status, stdout, stderr } = await daemon.cli(["template", "build", "filed", ...of, ...more]);
-          return { status, said: JSON.parse(stdout || stderr) };
+          const argv = ["template", "build", "filed", ...of, "--verbose", ...more];
+          const { status, stdout, stderr } = await daemon.cli(argv);
+          return { status, said: JSON.parse(stdout || (stderr.trim().split("\n").at(-1) ?? "")), stderr };
         };
         // The directory belongs to root, as elsewhere.
         const failed = await build("--build-arg", `FROM=${from}`);
         expect(failed).toMatchObject({
-          ...{ status: 1, said: { code: "build_failed", details: { step: "step 5" } } },
+          ...{ status: 1, said: { code: "build_failed", details: { step: "step 6" } } },
         });
         expect(failed.said.details.last_lines.join("\n")).toContain("denied");
         const file = readFileSync(join(context, "Dockerfile"), "utf8");
@@ -341,9 +344,30 @@ describe.skipIf(!LONG)("where there is time", () => {
           "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of the context\necho of the context\nup\n70 mine\n70 script\n70 up",
         );
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
+
+        // The same is not run again; what comes after something that has changed is, and all of it where that is asked for.
+        const same = ["--build-arg", `FROM=${from}`, "--build-arg", "WHO=somebody", "--start"];
+        const again = await build(...same);
+        expect(again).toMatchObject({
+          status: 0,
+          stderr: expect.stringContaining("steps 1 to 8: as an earlier build"),
+        });
+        expect(again.stderr).not.toMatch(/unpacking|booting the guest that runs the steps/);
+        writeFileSync(join(context, "src", "script"), "echo of another context\n");
+        const changed = await build(...same);
+        expect(changed).toMatchObject({ status: 0, stderr: expect.stringMatching(/steps 1 to [1-4]: as an earlier/) });
+        expect(changed.stderr).not.toMatch(/unpacking|step 1 of 8/);
+        await daemon.room("f");
+        await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", { ...sandbox, guest_cid: guests.cid() });
+        expect(await daemon.sh("f", "a", told)).toBe(
+          "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of another context\necho of another context\nup\n70 mine\n70 script\n70 up",
+        );
+        await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
+        const anew = await build(...same, "--no-cache");
+        expect(anew).toMatchObject({ status: 0, stderr: expect.stringMatching(/unpacking[\s\S]*step 1 of 8/) });
         expect(daemon.leftovers()).toEqual([]);
       },
-      2 * IMPORT_MS,
+      3 * IMPORT_MS,
     );
 
     test(

@@ -35,8 +35,8 @@ export interface BuildDeps {
   };
   /** Throws disk_full where the data directory has no room for so many bytes besides what is to stay free. */
   requireSpace(bytes: number): void;
-  /** Most memory of one sandbox. */
-  limits: { memory_mib: number };
+  /** Most memory of one sandbox, and disk for what is kept for later builds. */
+  limits: { memory_mib: number; cache_bytes: number };
   /** Finds out the acceleration with the new template's kernel. */
   probe(kernel: string): Promise<Acceleration>;
 }

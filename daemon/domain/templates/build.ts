@@ -38,6 +38,7 @@ import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSecond
 import { runRecipeSteps } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
 import { type GivenDockerfile, makeRoot } from "./root.ts";
+import { rootCache } from "./root-cache.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
@@ -58,6 +59,8 @@ export interface BuildOptions {
   args?: Readonly<Record<string, string>> | undefined;
   /** What its steps find in /run/secrets, by name; kept nowhere. */
   secrets?: Readonly<Record<string, Uint8Array>> | undefined;
+  /** Without what earlier builds have left. */
+  anew?: boolean | undefined;
   onProgress(line: string): void;
   onStage?(stage: BuildStage): void;
 }
@@ -162,19 +165,26 @@ async function buildVersion(
   crossedDirectory(home);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
-    const root = await makeRoot(deps, recipe, directory, dockerfile, options.onProgress, stage);
+    const secrets = options.secrets ?? {};
+    const root = await makeRoot(deps, recipe, directory, dockerfile, {
+      cache: rootCache({ ...deps, most_bytes: deps.limits.cache_bytes }, options.owner),
+      anew: options.anew ?? false,
+      secrets: Object.keys(secrets).sort(),
+      onProgress: options.onProgress,
+      onStage: stage,
+    });
     const { templateGroup } = deps.host().isolation;
     readableTemplate(directory, templateGroup);
     const hardware = await hardwareFor(deps, recipe, directory);
     const { virtualSize } = root;
-    if (root.steps.length > 0) {
+    if (root.steps.length > root.done) {
       const { host, programs, egress } = deps;
       await runRecipeSteps(
         { host: host(), paths, qemu_img: programs.qemu_img, egress: egress.serve },
         hardware,
         directory,
         virtualSize,
-        { steps: root.steps, egress_allowlist: recipe.egress_allowlist ?? [], secrets: options.secrets ?? {} },
+        { ...root, egress_allowlist: recipe.egress_allowlist ?? [], secrets },
         options.onProgress,
       );
       readableTemplate(directory, templateGroup);

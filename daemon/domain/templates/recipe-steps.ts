@@ -2,7 +2,9 @@
  * Owns the guest in which a recipe's steps run: it boots the root that was made, reaches what the recipe's list says, and what it leaves on its disk is the
  * template's root from then on. Its memory is thrown away, and secrets lie nowhere else.
  */
-import { rename, rm } from "node:fs/promises";
+import { createHash, type Hash } from "node:crypto";
+import { constants } from "node:fs";
+import { copyFile, rename, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
@@ -13,7 +15,7 @@ import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
-import { feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
+import { endInGuest, feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
 import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
 import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
 import { ownFile } from "../../host/isolation/directories.ts";
@@ -22,6 +24,8 @@ import { FILE_NAMES } from "./manifest.ts";
 import { withTrialGuest } from "./trial-guest.ts";
 
 const MEMORY_MIB = 1024;
+/** Steps that took less together are run again rather than kept. */
+const WORTH_KEEPING_MS = 10_000;
 /** Of one step. */
 const STEP_MS = 60 * 60_000;
 /** Beyond it nobody believes that the guest keeps a step's time. */
@@ -36,15 +40,17 @@ const MOST_REFUSED = 16;
 /** Its name and its bytes come from outside the script. Memory alone holds it. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
 
-/** One that root runs, or whom an image says; or something of the host that is put into the root. */
+/** One that root runs, or whom an image says; or something of the host that is put into the root, all of which `hash` is given. */
 export type Step =
   | { title: string; argv: string[]; env?: Record<string, string>; cwd?: string; user?: string }
-  | { title: string; put: AsyncIterable<Uint8Array>; argv: string[] };
+  | { title: string; put(hash: Hash): AsyncIterable<Uint8Array>; argv: string[] };
 
 /** What is put there, all at once. */
-export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
+export const once = (bytes: Uint8Array) =>
+  async function* (hash: Hash): AsyncGenerator<Uint8Array> {
+    hash.update(bytes);
+    yield bytes;
+  };
 
 /** A recipe's own. */
 export const stepOf = (script: string): Step => ({
@@ -67,9 +73,30 @@ export interface StepsDeps {
 
 export interface Steps {
   steps: readonly Step[];
+  /** So many of them have been run. */
+  done: number;
+  /** Takes a root as it is after so many of them; null: nobody wants it. */
+  keep: ((root: string, done: number) => Promise<void>) | null;
+  /** What each is, by `contentsOf`. */
+  contents: readonly string[];
   egress_allowlist: readonly string[];
   /** What is in /run/secrets while they run, by name. */
   secrets: Readonly<Record<string, Uint8Array>>;
+}
+
+/** What each does, without what it is called: the same does the same, as far as anybody can tell. */
+export async function contentsOf(steps: readonly Step[]): Promise<string[]> {
+  return await Array.fromAsync(steps, async (step) => {
+    const hash = createHash("sha256");
+    if (!("put" in step)) return contentOf(step, hash);
+    for await (const _ of step.put(hash));
+    return contentOf(step, hash);
+  });
+}
+
+/** `hash` has been given what it puts. */
+function contentOf({ title: _, ...step }: Step, hash: Hash): string {
+  return hash.update(JSON.stringify(step)).digest("hex");
 }
 
 /** Runs them on the root in `directory`, which they change. Throws build_failed with the step and its last lines. */
@@ -78,13 +105,15 @@ export async function runRecipeSteps(
   hardware: Hardware,
   directory: string,
   virtualSize: number,
-  { steps, egress_allowlist, secrets }: Steps,
+  { steps, done, keep, contents, egress_allowlist, secrets }: Steps,
   onProgress: (line: string) => void,
 ): Promise<void> {
   const root = join(directory, FILE_NAMES.root);
   const overlay = join(directory, "steps-overlay.qcow2");
   const changed = join(directory, "steps-changed.qcow2");
   const made = join(directory, "steps-root.qcow2");
+  const halfway = join(directory, "steps-halfway.qcow2");
+  let isWhole = false;
   await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
   const refused = new Set<string>();
   const network = egress(egress_allowlist, ({ host, ip, port, reason }) => {
@@ -107,21 +136,37 @@ export async function runRecipeSteps(
   };
   try {
     onProgress("booting the guest that runs the steps");
-    await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, paths: own }) => {
+    await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, machine, paths: own }) => {
       const link = await connection.link(10_000);
+      const keepAfter = async (done: number) => {
+        await must(link, { title: "", argv: [BUSYBOX, "sync"] });
+        await machine.pause();
+        // Stopped, QEMU has written all of it.
+        await copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE);
+        await machine.resume();
+        await convertRoot(qemu_img, { path: halfway, format: "qcow2", over: root }, made);
+        await keep?.(made, done);
+        for (const file of [halfway, made]) await rm(file);
+      };
+      let [isKept, sinceMs] = [keep !== null, performance.now()];
       for (const [name, bytes] of Object.entries(secrets)) {
-        const keep = { title: "", put: once(bytes), argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name] };
-        const { how } = await run(link, keep, () => {});
-        if (how !== null) throw new Error(`what keeps the secret ${name} in the guest ${how}`);
+        await must(link, { title: "", put: once(bytes), argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name] });
       }
       for (const [at, step] of steps.entries()) {
+        if (at < done) continue;
         onProgress(`step ${at + 1} of ${steps.length}: ${step.title.slice(0, TITLE_CHARACTERS)}`);
         const ended = await run(link, step, onProgress).catch((error: unknown) => {
           if (!(error instanceof StreamError)) throw error;
-          return { how: `was not run to its end: ${error.message}`, lines: [] };
+          return { how: `was not run to its end: ${error.message}`, lines: [], content: "" };
         });
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
+        // What was another thing by the time it was put there, or was refused something, is no other build's beginning.
+        isKept &&= ended.content === contents[at] && refused.size === 0;
+        if (!isKept || at + 1 === steps.length || performance.now() - sinceMs < WORTH_KEEPING_MS) continue;
+        await keepAfter(at + 1);
+        sinceMs = performance.now();
       }
+      isWhole = isKept;
       // What it says of it is not waited for: with the machine its connection ends.
       link.open({ method: "power_off" }).finished.catch(() => {});
       const how = await within(exited, END_MS, "the end of the guest that ran the steps");
@@ -133,9 +178,10 @@ export async function runRecipeSteps(
     const size = await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
     if (size !== virtualSize) throw new Error(`the disk of the steps has ${size} bytes instead of ${virtualSize}`);
     await rename(made, root);
+    if (isWhole) await keep?.(root, steps.length);
   } finally {
     network.close();
-    for (const file of [overlay, changed, made]) await rm(file, { force: true });
+    for (const file of [overlay, changed, made, halfway]) await rm(file, { force: true });
   }
 }
 
@@ -143,9 +189,16 @@ interface Ended {
   /** Null: well. */
   how: string | null;
   lines: string[];
+  content: string;
 }
 
-/** Tells what it prints, line by line, in the order in which it came. */
+/** One of our own. */
+async function must(link: GuestLink, step: Step): Promise<void> {
+  const { how } = await run(link, step, () => {});
+  if (how !== null) throw new Error(`${step.argv.join(" ")} in the guest ${how}`);
+}
+
+/** Tells what it prints, line by line, in the order in which it came. What it leaves running is ended. */
 async function run(link: GuestLink, step: Step, tell: (line: string) => void): Promise<Ended> {
   const exec_id = newId("exe");
   const place = "put" in step ? { cwd: "/", env: {}, user: "root" } : placeOf(step);
@@ -153,8 +206,9 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   const following = await startFollowed(link, request);
   // What the host has may be gone, or not be read. What takes no more of it says so by its own end.
   let broken: unknown = null;
+  const hash = createHash("sha256");
   if ("put" in step) {
-    feed(link, exec_id, step.put).catch((error: unknown) => {
+    feed(link, exec_id, step.put(hash)).catch((error: unknown) => {
       if (error instanceof StreamError) return;
       broken = error;
       following.close();
@@ -185,9 +239,11 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   };
   const reading = within(read(), STEP_MS + LATE_MS, "a step").finally(() => following.close());
   const { exit_code, signal, timed_out } = await reading;
-  if (timed_out) return { how: "did not end within an hour", lines };
-  if (signal !== null) return { how: `was ended by ${signal}`, lines };
-  return { how: exit_code === 0 ? null : `ended with ${exit_code}`, lines };
+  await endInGuest(link, exec_id);
+  const ended = { lines, content: contentOf(step, hash) };
+  if (timed_out) return { ...ended, how: "did not end within an hour" };
+  if (signal !== null) return { ...ended, how: `was ended by ${signal}` };
+  return { ...ended, how: exit_code === 0 ? null : `ended with ${exit_code}` };
 }
 
 /** Where nobody says it, it is root, where the image says, with what the image says. Whom an image says need be in no file. */

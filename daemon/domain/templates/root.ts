@@ -1,6 +1,6 @@
 /** Owns what a guest of a template boots: kernel, initramfs and a root disk, of Debian's packages or of an image. */
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../../../shared/agent-protocol/messages.ts";
 import { BUSYBOX, RUNTIME } from "../../../shared/agent-protocol/runtime.ts";
 import type { TemplateSource } from "../../../shared/api/templates.ts";
@@ -14,11 +14,14 @@ import type { Beside } from "./dockerfile/context.ts";
 import { planDockerfile } from "./dockerfile/plan.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { stepsOf } from "./dockerfile/steps.ts";
-import { pullImage } from "./image/pull.ts";
-import { unpackImage } from "./image/unpack.ts";
+import { type PullDeps, pullImage } from "./image/pull.ts";
+import { type Unpacking, unpackImage } from "./image/unpack.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { once, type Step, stepOf } from "./recipe-steps.ts";
+import { contentsOf, once, type Step, stepOf } from "./recipe-steps.ts";
+import { type RootCache, rootKey } from "./root-cache.ts";
+
+const MIB = 1024 ** 2;
 
 /** With what its COPYs take from; null: nothing is beside it, or it has none. */
 export interface GivenDockerfile {
@@ -33,6 +36,23 @@ export interface Root {
   source: TemplateSource | null;
   /** What is run in it before it is booted. */
   steps: Step[];
+  /** So many of them were run by an earlier build. */
+  done: number;
+  /** Where it is kept after so many of them; null: where the packages of a suite are asked for, they may be newer each time. */
+  keep: ((root: string, done: number) => Promise<void>) | null;
+  /** Of its steps. */
+  contents: readonly string[];
+}
+
+export interface RootOptions {
+  /** Of earlier builds of its owner. */
+  cache: RootCache;
+  /** Whether it is made from the beginning, whatever is there. */
+  anew: boolean;
+  /** Names of what its steps find in /run/secrets. */
+  secrets: readonly string[];
+  onProgress(line: string): void;
+  onStage(stage: BuildStage): void;
 }
 
 /** Makes what a guest boots: kernel, initramfs and root disk. */
@@ -41,17 +61,16 @@ export async function makeRoot(
   recipe: Recipe,
   directory: string,
   dockerfile: GivenDockerfile | null,
-  onProgress: (line: string) => void,
-  onStage: (stage: BuildStage) => void,
+  options: RootOptions,
 ): Promise<Root> {
   const scratch = join(directory, ".builder");
   const builder = await unpackBuilder(scratch);
   await mkdir(deps.paths.template_cache, { recursive: true, mode: 0o700 });
   const own = await writeOwn(recipe, scratch);
   const make = recipe.packages === undefined ? rootOfImage : rootOfPackages;
-  const root = await make({ deps, recipe, directory, scratch, builder, own, dockerfile, onProgress, onStage });
+  const root = await make({ ...options, deps, recipe, directory, scratch, builder, own, dockerfile });
   await rm(scratch, { recursive: true });
-  return { ...root, steps: [...root.steps, ...(recipe.steps ?? []).map(stepOf)] };
+  return root;
 }
 
 /** The scripts of a recipe, as files that lie beside the agent, by their names there. */
@@ -71,7 +90,7 @@ async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string,
   return own;
 }
 
-interface RootStep {
+interface RootStep extends RootOptions {
   deps: BuildDeps;
   recipe: Recipe;
   directory: string;
@@ -79,9 +98,9 @@ interface RootStep {
   builder: Awaited<ReturnType<typeof unpackBuilder>>;
   own: Record<string, string>;
   dockerfile: GivenDockerfile | null;
-  onProgress(line: string): void;
-  onStage(stage: BuildStage): void;
 }
+
+const stepsIn = ({ steps = [] }: Recipe): Step[] => steps.map(stepOf);
 
 async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress, onStage }: RootStep): Promise<Root> {
   const { suite = "", packages = [], disk_mib } = recipe;
@@ -95,56 +114,116 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   const root = { path: raw, format: "raw" } as const;
   const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
   await rm(raw);
-  return { virtualSize, source: null, steps: [] };
+  const steps = stepsIn(recipe);
+  return { virtualSize, source: null, steps, done: 0, keep: null, contents: await contentsOf(steps) };
 }
 
 async function rootOfImage(step: RootStep): Promise<Root> {
-  const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress, onStage } = step;
-  const { from: ref = dockerfile?.file.from ?? "", disk_mib } = recipe;
+  const { deps, recipe, directory, scratch, own, dockerfile, cache, anew, onProgress, onStage } = step;
+  const { from: ref = dockerfile?.file.from ?? "" } = recipe;
   const { isolation } = deps.host();
-  const { skopeo, qemu_img } = deps.programs;
+  const { skopeo } = deps.programs;
   const puller = newId("sbx");
   const pull = deps.paths.trial(puller).directory;
-  try {
+  const root = join(directory, FILE_NAMES.root);
+  let preparing: ReturnType<typeof prepare> | undefined;
+  const prepared = () => (preparing ??= prepare(step));
+  const keyOf = async (manifest_digest: string) => rootKey(manifest_digest, (await prepared()).about);
+  const fetch = async (known: PullDeps["known"]) => {
+    await rm(pull, { recursive: true, force: true });
     crossedDirectory(dirname(pull));
-    onStage("pulling");
-    onProgress(`fetching ${ref}`);
     const users = isolation.usersOf(puller);
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
-    const pulling = { skopeo, user, auth: deps.registryAuth, requireSpace: deps.requireSpace };
-    const image = await pullImage(pulling, ref, pull, onProgress);
+    const pulling = { skopeo, user, auth: deps.registryAuth, requireSpace: deps.requireSpace, known };
+    return await pullImage(pulling, ref, pull, onProgress);
+  };
+  try {
+    onStage("pulling");
+    onProgress(`fetching ${ref}`);
+    const known = async (digest: string) => (await cache.find(await keyOf(digest)))?.image ?? null;
+    let image = await fetch(async (digest) => (anew ? null : await known(digest)));
     onStage("building");
     const planned = dockerfile && planDockerfile(dockerfile.file, image);
     const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
     const steps = planned === null ? [] : stepsOf(planned.steps, dockerfile?.beside ?? null);
     if (planned !== null) steps.push(defaultsStep(wanted));
-    onProgress("making the runtime");
-    const [runtime = ""] = await makeRuntime(deps, builder.runtime);
-    for (const role of ["kernel", "initramfs"] as const) {
-      await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
-    }
-    const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
-    await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
-    const disk = join(directory, "unpacked.qcow2");
-    await unpackImage(
-      { paths: deps.paths, host: deps.host(), qemu_img },
-      await hardwareFor(deps, recipe, directory),
-      {
-        ...{ layout: image.layout, runtime, scratch: pull, directory, disk, disk_mib },
-        beside: { ...own, agent: deps.programs.agent, [IMAGE_DEFAULTS_FILE]: defaults },
-      },
-      onProgress,
-    );
-    const root = { path: disk, format: "qcow2", over: null } as const;
-    const virtualSize = await convertRoot(qemu_img, root, join(directory, FILE_NAMES.root));
-    if (virtualSize !== disk_mib * 1024 ** 2) throw new Error(`the unpacked disk has ${virtualSize} bytes`);
-    await rm(disk);
-    const { index_digest, manifest_digest, config_digest } = image;
-    return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest }, steps };
+    steps.push(...stepsIn(recipe));
+    const contents = await contentsOf(steps);
+    const keys = [await keyOf(image.manifest_digest)];
+    for (const content of contents) keys.push(rootKey(keys.at(-1) ?? "", { content, secrets: step.secrets }));
+    let done = anew ? null : await takeLongest(cache, keys, root);
+    if (done === null) {
+      // What was known of it may have gone meanwhile.
+      if (image.layout === null) image = await fetch(async () => null);
+      const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
+      await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
+      const beside = { ...own, agent: deps.programs.agent, [IMAGE_DEFAULTS_FILE]: defaults };
+      const { runtime } = await prepared();
+      await unpack(step, { layout: image.layout ?? "", runtime, scratch: pull, beside }, root);
+      done = 0;
+    } else
+      onProgress(
+        done === 0 ? "an earlier build has unpacked it" : `steps 1 to ${done}: as an earlier build has left them`,
+      );
+    const virtualSize = recipe.disk_mib * MIB;
+    const { layout: _, index_digest, ...facts } = image;
+    const keep = (made: string, after: number) =>
+      cache.keep(keys[after] ?? "", made, { virtual_size: virtualSize, image: facts });
+    if (done === 0) await keep(root, 0);
+    const { manifest_digest, config_digest } = image;
+    const source = { ref, index_digest, manifest_digest, config_digest };
+    return { virtualSize, source, steps, done, keep, contents };
   } finally {
     await rm(pull, { recursive: true, force: true });
   }
+}
+
+/** Makes what every root is given, and says all that an unpacked image is made of besides itself. */
+async function prepare({ deps, recipe, directory, builder, dockerfile, own, onProgress }: RootStep) {
+  onProgress("making the runtime");
+  const [runtime = ""] = await makeRuntime(deps, builder.runtime);
+  for (const role of ["kernel", "initramfs"] as const) {
+    await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
+  }
+  const texts = Object.entries(own).map(async ([name, path]) => [name, await readFile(path, "utf8")]);
+  const about = {
+    agent: new Bun.CryptoHasher("sha256").update(await Bun.file(deps.programs.agent).bytes()).digest("hex"),
+    runtime: basename(runtime),
+    disk_mib: recipe.disk_mib,
+    own: await Promise.all(texts),
+    // With those of a Dockerfile, its last step writes what commands start from.
+    defaults: dockerfile === null ? recipe.start === OF_IMAGE : null,
+  };
+  return { runtime, about };
+}
+
+/** Puts the root there that was kept after the most steps, and returns after how many; null: none is. */
+async function takeLongest(cache: RootCache, keys: readonly string[], root: string): Promise<number | null> {
+  for (const [after, key] of [...keys.entries()].reverse()) {
+    if ((await cache.take(key, root)) !== null) return after;
+  }
+  return null;
+}
+
+async function unpack(
+  { deps, recipe, directory, onProgress }: RootStep,
+  what: Pick<Unpacking, "layout" | "runtime" | "scratch" | "beside">,
+  root: string,
+): Promise<void> {
+  const { qemu_img } = deps.programs;
+  const { disk_mib } = recipe;
+  const disk = join(directory, "unpacked.qcow2");
+  const trial = { paths: deps.paths, host: deps.host(), qemu_img };
+  await unpackImage(
+    trial,
+    await hardwareFor(deps, recipe, directory),
+    { ...what, directory, disk, disk_mib },
+    onProgress,
+  );
+  const size = await convertRoot(qemu_img, { path: disk, format: "qcow2", over: null }, root);
+  if (size !== disk_mib * MIB) throw new Error(`the unpacked disk has ${size} bytes`);
+  await rm(disk);
 }
 
 /** What commands start from once the steps have run, each of which had what was said until then. */

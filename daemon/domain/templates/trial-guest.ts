@@ -21,7 +21,7 @@ function* trialCids(): Iterable<number> {
   for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
 }
 
-export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
+export interface TrialGuest extends Pick<Guest, "connection" | "exited" | "machine"> {
   paths: SandboxPaths;
   hostname: string;
 }
@@ -72,7 +72,8 @@ export async function withTrialGuest<T>(
   );
   const stopBounding = boundWhile(own.vmm_log);
   try {
-    return await work({ connection: guest.connection, exited: guest.exited, paths: own, hostname });
+    const { connection, exited, machine } = guest;
+    return await work({ connection, exited, machine, paths: own, hostname });
   } finally {
     stopBounding();
     await guest.end();

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
-import { TOOLS } from "../../../shared/api/tools.ts";
+import { ALL_TOOLS } from "../../../shared/api/more-tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
@@ -23,6 +23,9 @@ import { isOwnOrigin } from "./websocket.ts";
 export const MCP_PATH = "/mcp";
 /** The same for clients with a key, which finds nobody to sign in with: some clients try that first, and forget their key. */
 export const MCP_KEY_PATH = "/mcp/key";
+/** With the tools that most models have no use for. */
+export const MCP_ALL_PATH = "/mcp/all";
+export const MCP_PATHS: readonly string[] = [MCP_PATH, MCP_KEY_PATH, MCP_ALL_PATH];
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
 const NOT_COUNTED = { refusal: null, rate: null };
@@ -41,6 +44,8 @@ export interface McpMessage {
   authorization: string | null;
   ip: string | null;
   request_id: string;
+  /** Which tools it finds. */
+  offer: "usual" | "all";
 }
 
 export interface McpDoor {
@@ -109,7 +114,8 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
-  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id };
+  const offer = url.pathname === MCP_ALL_PATH ? "all" : "usual";
+  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, offer } as const;
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;
@@ -118,7 +124,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
 /** An application can ask its person for what it lacks, and does so if the whole request is refused. Throws insufficient_scope. */
 function requireGranted({ granted, scopes }: Caller, { method, params }: Record<string, unknown>): void {
   if (!granted || method !== CALL) return;
-  const access = TOOLS.get(String(Object(params).name))?.operation.access;
+  const access = ALL_TOOLS.get(String(Object(params).name))?.operation.access;
   const isGrantable = GRANT_SCOPES.some((scope) => scope === access);
   if (!isGrantable || (scopes as readonly unknown[]).includes(access)) return;
   throw new ServiceError("insufficient_scope", {

@@ -17,7 +17,7 @@ import { makeClientAddress } from "./client-address.ts";
 import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
-import { answerForMcp, MCP_KEY_PATH, MCP_PATH, type McpDoor } from "./mcp.ts";
+import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
@@ -111,7 +111,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         peers.set(request, { address, url, upgrade: upgraded });
         const asked = { request, url, ip: address, request_id: requestIdOf(request) };
         const { web } = deps;
-        const isMcp = url.pathname === MCP_PATH || url.pathname === MCP_KEY_PATH;
+        const isMcp = MCP_PATHS.includes(url.pathname);
         const response = isMcp
           ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
           : web?.has(url.pathname)

@@ -18,7 +18,7 @@ interface Failure {
   next?: NextCall;
 }
 
-export type Answer = { ok: true; result: Arguments } | Failure;
+export type Answer = { ok: true; result: Arguments /** A PNG, in base64. */; picture?: string } | Failure;
 
 /** What an operation answered, as it is. */
 export function answerOf(reply: Exclude<Reply, { kind: "late" }>): Answer {
@@ -47,9 +47,10 @@ export function structured(answer: Answer): Arguments {
   return { ok: false, status, code, detail, hint, retryable, ...wait, request_id, details, errors, ...next };
 }
 
-export function toolResult(content: Arguments): CallToolResult {
+export function toolResult(content: Arguments, picture?: string): CallToolResult {
+  const shown = picture === undefined ? [] : [{ type: "image" as const, data: picture, mimeType: "image/png" }];
   return {
-    content: [{ type: "text", text: JSON.stringify(content) }],
+    content: [{ type: "text", text: JSON.stringify(content) }, ...shown],
     structuredContent: content,
     ...(content.ok ? {} : { isError: true }),
   };

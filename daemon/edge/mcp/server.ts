@@ -12,7 +12,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { plain } from "../../../shared/api/contract.ts";
-import { outputSchemaOf } from "../../../shared/api/tool.ts";
+import { ALL_TOOLS } from "../../../shared/api/more-tools.ts";
+import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import { INSTRUCTIONS, TOOLS } from "../../../shared/api/tools.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { structured, toolResult } from "./answer.ts";
@@ -26,18 +27,26 @@ import { carryOut } from "./tools/index.ts";
 /** How long a client may keep the list: it changes with the daemon's version only. */
 const LIST_TTL_MS = 60 * 60_000;
 
-const LISTED = [...TOOLS.values()].map((tool) => ({
-  name: tool.name,
-  title: tool.title,
-  description: tool.description,
-  inputSchema: plain(tool.input),
-  outputSchema: outputSchemaOf(tool),
-  annotations: { title: tool.title, ...tool.hints },
-})) as ListToolsResult["tools"];
+const listed = (tools: ReadonlyMap<string, Tool>) =>
+  [...tools.values()].map((tool) => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: plain(tool.input),
+    outputSchema: outputSchemaOf(tool),
+    annotations: { title: tool.title, ...tool.hints },
+  })) as ListToolsResult["tools"];
+
+const OFFERS = {
+  usual: { tools: TOOLS, listed: listed(TOOLS) },
+  all: { tools: ALL_TOOLS, listed: listed(ALL_TOOLS) },
+};
+export type Offer = keyof typeof OFFERS;
 
 /** Whose request a server is for. */
 export interface Client extends Visit {
   session: Session;
+  offer: Offer;
 }
 
 /** `track` is told of every call. */
@@ -51,7 +60,7 @@ export function makeServer(deps: CallDeps, client: Client, track: (call: Promise
       cacheHints: { "tools/list": cache, "prompts/list": cache },
     },
   );
-  server.setRequestHandler("tools/list", () => ({ tools: LISTED }));
+  server.setRequestHandler("tools/list", () => ({ tools: OFFERS[client.offer].listed }));
   server.setRequestHandler("prompts/list", () => ({ prompts: LISTED_PROMPTS }));
   server.setRequestHandler("prompts/get", getPrompt);
   server.setRequestHandler("tools/call", (request, context) => {
@@ -68,7 +77,8 @@ async function callTool(
   { params }: CallToolRequest,
   context: ServerContext,
 ): Promise<CallToolResult> {
-  const tool = TOOLS.get(params.name);
+  const { tools } = OFFERS[client.offer];
+  const tool = tools.get(params.name);
   if (!tool) throw new ProtocolError(INVALID_PARAMS, `There is no tool ${params.name.slice(0, 128)}.`);
   const { session } = client;
   const { signal, over } = session.begin(context.mcpReq.id);
@@ -78,7 +88,9 @@ async function callTool(
     const either = AbortSignal.any([context.mcpReq.signal, signal]);
     const call = new ToolCall(deps, client, { tool, given, signal: either });
     const looked = await preflight(call, session);
-    return toolResult({ ...structured(await carryOut(call)), ...(looked ? { preflight: looked } : {}) });
+    const answer = await carryOut(call);
+    const content = { ...structured(answer), ...(looked ? { preflight: looked } : {}) };
+    return toolResult(content, answer.ok ? answer.picture : undefined);
   } finally {
     progress.stop();
     over();

@@ -86,7 +86,7 @@ const LINES: readonly string[][] = [
   "waits r",
   "timeline r --since 1 --until 2 --agent a --type command,wait --order asc --limit 1 --cursor c",
   "template get t",
-  "template request t --image docker://r.example/i --step s --build-arg a=b --egress e --registry-auth FILE --secret s=FILE --min-memory 256 --memory 512 --disk 2048 --start --ready r --description d --no-wait",
+  "template request t --image docker://r.example/i --step s --build-arg a=b --egress e --registry-auth FILE --secret s=FILE --min-memory 256 --memory 512 --disk 2048 --start --ready r --description d --no-cache --no-wait",
   "template cancel t bld_01KG9YS7G0B5H8K3M6P9R2T4WY",
   "template follow t bld_01KG9YS7G0B5H8K3M6P9R2T4WY --after 1 --no-follow",
   "template remove t --own",

@@ -148,6 +148,7 @@ function orderOf(input: Input, org_id: OrgId): OrgOrder {
     ...{ org_id, template_id, dockerfile: dockerfile ?? null, args: input.build_args ?? {} },
     context: from.context ?? null,
     registry_auth: input.registry_auth ?? null,
+    anew: input.no_cache ?? false,
     secrets: Object.fromEntries(
       Object.entries(input.secrets ?? {}).map(([name, text]) => [name, Buffer.from(text).toString("base64")]),
     ),

@@ -21,6 +21,8 @@ export interface BuildOrder {
   /** In base64. */
   secrets: Record<string, string>;
   registry_auth: string | null;
+  /** Whether nothing of earlier builds is taken. */
+  anew: boolean;
 }
 
 /** The last one is `ready` or `failed`. */

@@ -1,9 +1,10 @@
 /** Owns what COPYs take from what is beside a Dockerfile, as a tar: files, directories and links as they are, less what .dockerignore names. */
+import type { Hash } from "node:crypto";
 import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import dockerignore from "@balena/dockerignore";
-import { type Pack, pack } from "tar-stream";
+import { type Header, type Pack, pack } from "tar-stream";
 import { invalidRecipe } from "../recipe.ts";
 
 /** Of all COPYs of a Dockerfile together, also those that are left out. */
@@ -43,8 +44,8 @@ export interface Beside {
 export interface Taken {
   /** Where there is one source and it is no directory: its name. */
   only: string | null;
-  /** Names are relative to where they go. */
-  tar: AsyncIterable<Uint8Array>;
+  /** Names are relative to where they go. `hash` is given all that it comes to but the times of files. */
+  tar(hash: Hash): AsyncIterable<Uint8Array>;
 }
 
 interface Entry {
@@ -89,7 +90,7 @@ export class Context {
     const [first] = roots;
     const isOne = roots.length === 1 && first !== undefined && !isDirectory(first);
     if (isOne && entries.length === 0) throw invalidRecipe([`COPY ${sources[0]}: .dockerignore leaves it out`]);
-    return { only: isOne ? posix.basename(first) : null, tar: packed(beside, entries, look) };
+    return { only: isOne ? posix.basename(first) : null, tar: (hash) => packed(beside, entries, look, hash) };
   }
 
   /** What a pattern names, which is beneath the context whatever it says. */
@@ -105,9 +106,11 @@ export class Context {
 }
 
 /** Nothing is opened before it is asked for. */
-async function* packed(beside: Beside, entries: readonly Entry[], look: Look): AsyncGenerator<Uint8Array> {
+async function* packed(beside: Beside, entries: readonly Entry[], look: Look, hash: Hash): AsyncGenerator<Uint8Array> {
   const tar = pack();
-  void beside.reading((open) => fill(tar, beside, open, entries, look)).catch((error: Error) => tar.destroy(error));
+  void beside
+    .reading((open) => fill(tar, beside, open, entries, look, hash))
+    .catch((error: Error) => tar.destroy(error));
   yield* tar as AsyncIterable<Uint8Array>;
 }
 
@@ -117,27 +120,40 @@ async function fill(
   open: (path: string) => OpenedFile,
   entries: readonly Entry[],
   { owner, mode }: Look,
+  hash: Hash,
 ): Promise<void> {
+  const put = (header: Partial<Header> & { name: string }, content?: string) => {
+    const { mtime: _, ...rest } = header;
+    hash.update(`${JSON.stringify(rest)}\n`);
+    return content === undefined ? tar.entry(header) : tar.entry(header, content);
+  };
   for (const { path, name } of entries) {
     const facts = beside.facts(path);
     if (facts === null) throw invalidRecipe([`COPY ${name}: it is gone by now`]);
     const owned = owner === null ? { uid: 0, gid: 0 } : idsOf(owner);
     const common = { name, mtime: facts.mtime, ...owned };
-    if (facts.type === "symlink") tar.entry({ ...common, type: "symlink", linkname: beside.linkOf(path) });
-    else if (facts.type === "directory") tar.entry({ ...common, type: "directory", mode: mode ?? facts.mode });
+    if (facts.type === "symlink") put({ ...common, type: "symlink", linkname: beside.linkOf(path) });
+    else if (facts.type === "directory") put({ ...common, type: "directory", mode: mode ?? facts.mode });
     else if (facts.type === "file") {
       const file = open(path);
       try {
         const { size } = file;
         const header = { ...common, size, mode: mode ?? facts.mode };
-        if (size === 0) tar.entry(header, "");
-        else await pipeline(Readable.from(file.pieces()), tar.entry(header));
+        if (size === 0) put(header, "");
+        else await pipeline(Readable.from(hashed(file.pieces(), hash)), put(header));
       } finally {
         await file.close();
       }
     } else throw invalidRecipe([`COPY ${name}: it is neither a file, a directory nor a link`]);
   }
   tar.finalize();
+}
+
+async function* hashed(pieces: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    hash.update(piece);
+    yield piece;
+  }
 }
 
 /** Names are the guest's to know. */

@@ -32,7 +32,8 @@ const COPY_DEADLINE_MS = 60 * 60_000;
 export interface PulledImage extends ImageFacts {
   /** Null where it was not in a registry, or not for several platforms. */
   index_digest: string | null;
-  layout: string;
+  /** Null: it was known, and was not fetched. */
+  layout: string | null;
 }
 
 export interface PullDeps {
@@ -42,6 +43,8 @@ export interface PullDeps {
   auth: string | undefined;
   /** Throws disk_full where so many bytes have no room. */
   requireSpace(bytes: number): void;
+  /** What is known of an image whose layers nobody needs; null: they are needed. */
+  known(manifest_digest: string): Promise<ImageFacts | null>;
 }
 
 /**
@@ -49,7 +52,7 @@ export interface PullDeps {
  * docker's config.json: it lies there while the image is fetched, and nowhere else. Throws the contract's errors of images.
  */
 export async function pullImage(
-  { skopeo, user, auth, requireSpace }: PullDeps,
+  { skopeo, user, auth, requireSpace, known }: PullDeps,
   reference: string,
   directory: string,
   onProgress: (line: string) => void,
@@ -106,12 +109,16 @@ export async function pullImage(
   const image = isIndex ? readIndexOrManifest(await inspectPinned(inspect, pinned)) : first;
   if ("manifests" in image)
     throw new ServiceError("image_invalid", { detail: "The image is an index within an index." });
+  const index_digest = isIndex ? digestOf(named) : null;
+  // The registry has just let us have its manifest: who asks may have the image.
+  const facts = await known(manifest_digest);
+  if (facts !== null) return { ...facts, index_digest, layout: null };
   // As they are stored, and packed for the guest that unpacks them.
   requireSpace(2 * layerBytes(image, MOST_BYTES));
   // No part of it is larger than it says.
   const largest = Math.max(...[image.config, ...image.layers].map(({ size }) => size));
   await copy(pinned, Math.max(largest, MOST_JSON_BYTES));
-  return { ...(await taken()), manifest_digest, index_digest: isIndex ? digestOf(named) : null };
+  return { ...(await taken()), manifest_digest, index_digest };
 }
 
 /** The same as its name says. skopeo before 1.20 shows whatever a registry sends. */

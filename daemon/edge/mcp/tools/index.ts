@@ -3,6 +3,8 @@ import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { summarize } from "./audit.ts";
 import { arrive } from "./barrier.ts";
+import { build } from "./build.ts";
+import { computer } from "./computer.ts";
 import { create } from "./create.ts";
 import { exec } from "./exec.ts";
 import { request } from "./request.ts";
@@ -19,6 +21,8 @@ const OWN_WAYS: Record<string, CarryOut> = {
   barrier_arrive: arrive,
   audit_list: summarize,
   org_audit_list: summarize,
+  template_build: build,
+  computer,
 };
 
 /** Whoever names no organization means its own. */

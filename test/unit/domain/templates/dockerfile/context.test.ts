@@ -1,5 +1,15 @@
 /** What a COPY takes from a directory: as it is there, and nothing from elsewhere. */
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, type Writable } from "node:stream";
@@ -55,8 +65,14 @@ async function read({ only, tar }: Taken) {
     });
     stream.resume();
   });
-  await pipeline(Readable.from(tar), reader as unknown as Writable);
+  await pipeline(Readable.from(tar(createHash("sha256"))), reader as unknown as Writable);
   return { only, entries };
+}
+
+async function hashOf({ tar }: Taken): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const _ of tar(hash));
+  return hash.digest("hex");
 }
 
 test("one file has a name, of which whoever takes it may make another", async () => {
@@ -84,6 +100,33 @@ test("patterns name several", async () => {
 
 test.each([["none"], ["*.none"], ["src/secret.key"], ["up/outside"], ["../outside"]])("%s is refused", (source) => {
   expect(() => openContext(context).take([source], PLAIN)).toThrow(/there is no such file|leads out|leaves it out/);
+});
+
+test("the same is the same whenever it was written, and anything else is another thing", async () => {
+  const own = join(home, "same");
+  mkdirSync(join(own, "app"), { recursive: true });
+  writeFileSync(join(own, "app", "file"), "text");
+  const hash = async (look = PLAIN) => await hashOf(openContext(own).take(["app"], look));
+  const first = await hash();
+  const others = async () => {
+    const all = [
+      await hash({ owner: { user: "app", group: "app" }, mode: null }),
+      await hash({ ...PLAIN, mode: 0o600 }),
+    ];
+    writeFileSync(join(own, "app", "file"), "test");
+    all.push(await hash());
+    renameSync(join(own, "app", "file"), join(own, "app", "life"));
+    all.push(await hash());
+    rmSync(join(own, "app", "life"));
+    symlinkSync("text", join(own, "app", "file"));
+    all.push(await hash());
+    rmSync(join(own, "app", "file"));
+    return [...all, await hash()];
+  };
+  expect(new Set([first, ...(await others())]).size).toBe(7);
+  writeFileSync(join(own, "app", "file"), "text");
+  lutimesSync(join(own, "app", "file"), 1, 1);
+  expect(await hash()).toBe(first);
 });
 
 test("what is changed once it was looked at leads nowhere else", async () => {

@@ -1,0 +1,77 @@
+/** Owns template_build: a build is begun by the operation of that name, which goes on when the tool's time is over, and is followed in pages. */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { templateBuildGet, templateBuildStream, templateCreate } from "../../../../shared/api/template-builds.ts";
+import { argumentsOf } from "../../../../shared/api/tool.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
+import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import type { Refused, ToolCall } from "../call.ts";
+
+interface Input extends Partial<InputOf<typeof templateCreate>> {
+  template_id: string;
+  build_id?: string;
+  after?: number;
+  wait_ms?: number;
+  idempotency_key?: string;
+}
+
+interface Told {
+  lines: string[];
+  after: number;
+}
+
+const ORDER = argumentsOf(templateCreate);
+/** The last ones: a model pays for each. */
+const MOST_LINES = 40;
+
+export async function build(call: ToolCall, input: Input): Promise<Answer> {
+  const { template_id, build_id, after = -1, wait_ms = MAX_TOOL_WAIT_MS } = input;
+  if (build_id !== undefined) return await follow(call, { template_id, build_id }, after, wait_ms);
+  const order = Object.fromEntries(
+    Object.entries(input).filter(([name]) => name in ORDER || name === "idempotency_key"),
+  );
+  const begun = await call.ask(templateCreate, order);
+  if (begun.kind === "late") return stillUnderWay(call);
+  if (begun.kind === "problem") return answerOf(begun);
+  return await follow(call, { template_id, build_id: String(begun.body.build_id) }, -1, wait_ms);
+}
+
+async function follow(
+  call: ToolCall,
+  path: { template_id: string; build_id: string },
+  after: number,
+  waitMs: number,
+): Promise<Answer> {
+  const told = await readTold(call, path, after, call.waitMs(waitMs));
+  if ("problem" in told) return answerOf(told);
+  const reply = await call.ask(templateBuildGet, path);
+  if (reply.kind === "late") return stillUnderWay(call);
+  if (reply.kind === "problem") return answerOf(reply);
+  const next = { tool: "template_build", arguments: { ...path, after: told.after } };
+  const isOver = reply.body.finished_at !== null && told.after >= Number(reply.body.last_seq);
+  return { ok: true, result: { ...reply.body, told: told.lines, ...(isOver ? {} : { next }) } };
+}
+
+async function readTold(call: ToolCall, path: object, after: number, waitMs: number): Promise<Told | Refused> {
+  const told: Told = { lines: [], after };
+  let isOver = false;
+  const reply = await call.ask(templateBuildStream, { ...path, after, follow: waitMs > 0 });
+  if (reply.kind === "problem") return reply;
+  const stream = reply.kind === "done" ? reply.done.events : undefined;
+  if (!stream) return told;
+  const timer = setTimeout(() => stream.cancel(), waitMs > 0 ? waitMs : call.leftMs);
+  try {
+    for await (const events of stream.events) {
+      for (const { data, data_b64 } of events) {
+        const { seq, type } = data as { seq?: number; type: string };
+        if (seq !== undefined) told.after = seq;
+        if (type === "stdout" && data_b64) told.lines.push(new TextDecoder().decode(data_b64).trimEnd());
+        isOver ||= type === "exit";
+      }
+      if (isOver) break;
+    }
+  } finally {
+    clearTimeout(timer);
+    stream.cancel();
+  }
+  return { ...told, lines: told.lines.slice(-MOST_LINES) };
+}

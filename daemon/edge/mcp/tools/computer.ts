@@ -1,0 +1,11 @@
+/** Owns computer: its picture is shown as one, which models see, and not as text, which they would pay for. */
+import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import type { ToolCall } from "../call.ts";
+
+export async function computer(call: ToolCall): Promise<Answer> {
+  const reply = await call.pass();
+  if (reply.kind === "late") return stillUnderWay(call);
+  if (reply.kind === "problem") return answerOf(reply);
+  const { screenshot_b64, ...result } = reply.body;
+  return { ok: true, result, ...(typeof screenshot_b64 === "string" && { picture: screenshot_b64 }) };
+}

@@ -1,0 +1,116 @@
+/** Roots that builds keep for later ones: each owner's alone, as many as there is room for, and not for ever. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import type { ImageFacts } from "../../../../daemon/domain/templates/image/layout.ts";
+import { contentsOf, once, stepOf } from "../../../../daemon/domain/templates/recipe-steps.ts";
+import { type KeptRoot, rootCache, rootKey, sweepRoots } from "../../../../daemon/domain/templates/root-cache.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+
+const MIB = 1024 ** 2;
+const DAY_S = 86_400;
+const ORG = "org_1" as OrgId;
+const KEPT: KeptRoot = { virtual_size: MIB, image: { manifest_digest: "sha256:1" } as ImageFacts };
+
+let home: string;
+let paths: Paths;
+let root: string;
+beforeEach(() => {
+  home = mkdtempSync("/tmp/roomd-u-");
+  paths = makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") });
+  root = join(home, "root");
+  writeFileSync(root, new Uint8Array(MIB).fill(1));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const open = (owner: OrgId | undefined, mostMib = 100, requireSpace = (_bytes: number) => {}) =>
+  rootCache({ paths, most_bytes: mostMib * MIB, requireSpace }, owner);
+const at = (owner: string, name: string) => join(paths.kept_roots, owner, name);
+const used = (owner: string, key: string, daysAgo: number) => {
+  const then = Date.now() / 1000 - daysAgo * DAY_S;
+  utimesSync(at(owner, `${key}.json`), then, then);
+};
+
+test("what is kept is found by its owner alone, and what is taken is a copy", async () => {
+  await open(ORG).keep("a", root, KEPT);
+  writeFileSync(root, "changed");
+  const into = join(home, "into");
+  for (const other of ["org_2" as OrgId, undefined]) {
+    expect(await open(other).find("a")).toBeNull();
+    expect(await open(other).take("a", into)).toBeNull();
+  }
+  expect(existsSync(into)).toBe(false);
+  expect(await open(ORG).take("a", into)).toEqual(KEPT);
+  expect(readFileSync(into).byteLength).toBe(MIB);
+  writeFileSync(into, "changed");
+  expect(readFileSync(at(ORG, "a.qcow2")).byteLength).toBe(MIB);
+});
+
+test("what is half there is not there", async () => {
+  await open(undefined).keep("a", root, KEPT);
+  rmSync(at("host", "a.qcow2"));
+  expect(await open(undefined).take("a", join(home, "into"))).toBeNull();
+  expect(existsSync(join(home, "into"))).toBe(false);
+});
+
+test("of too much what was unused longest goes, and what nobody has used for a week", async () => {
+  const cache = open(undefined);
+  for (const key of ["a", "b", "c", "d"]) await cache.keep(key, root, KEPT);
+  await open(ORG).keep("e", root, KEPT);
+  used("host", "a", 3);
+  used("host", "b", 8);
+  used("host", "c", 2);
+  await sweepRoots(paths, 100 * MIB);
+  expect(readdirSync(join(paths.kept_roots, "host")).filter((name) => name.startsWith("b"))).toEqual([]);
+  // To be taken is to be used.
+  expect(await cache.take("a", join(home, "into"))).toEqual(KEPT);
+  await sweepRoots(paths, 3 * MIB);
+  expect(await Promise.all(["a", "b", "c", "d"].map((key) => cache.find(key)))).toEqual([KEPT, null, null, KEPT]);
+  expect(await open(ORG).find("e")).toEqual(KEPT);
+  await sweepRoots(paths, 0);
+  expect(readdirSync(paths.kept_roots).flatMap((owner) => readdirSync(join(paths.kept_roots, owner)))).toEqual([]);
+});
+
+test("nothing is kept that is too large, or that the disk has no room for", async () => {
+  await open(ORG, 0.5).keep("a", root, KEPT);
+  await open(ORG, 100, () => {
+    throw new ServiceError("disk_full");
+  }).keep("b", root, KEPT);
+  expect(existsSync(paths.kept_roots)).toBe(false);
+});
+
+test("what a killed build has left goes after a while, and what is being put there stays", async () => {
+  mkdirSync(join(paths.kept_roots, "host"), { recursive: true });
+  for (const name of ["old.qcow2.new", "old.qcow2", "new.qcow2"]) writeFileSync(at("host", name), "");
+  for (const name of ["old.qcow2.new", "old.qcow2"]) utimesSync(at("host", name), 1, 1);
+  await sweepRoots(paths, MIB);
+  expect(readdirSync(join(paths.kept_roots, "host"))).toEqual(["new.qcow2"]);
+});
+
+test("steps that do the same have one name, however they are called, and all others have their own", async () => {
+  const text = (words: string) => once(new TextEncoder().encode(words));
+  const [same, too, ...others] = await contentsOf([
+    { title: "one", argv: ["true"], env: { A: "1" } },
+    { title: "another", argv: ["true"], env: { A: "1" } },
+    { title: "one", argv: ["true"], env: { A: "2" } },
+    { title: "one", argv: ["true"], env: { A: "1" }, user: "app" },
+    { title: "one", put: text("a"), argv: ["true"] },
+    { title: "one", put: text("b"), argv: ["true"] },
+    { title: "one", put: text("b"), argv: ["false"] },
+    stepOf("true"),
+  ]);
+  expect(too).toBe(same);
+  expect(new Set([same, ...others]).size).toBe(7);
+  expect(rootKey("a", { content: same })).not.toBe(rootKey("b", { content: same }));
+});
