@@ -1,9 +1,12 @@
 #!/usr/bin/env bun
-/** Owns the entry of the binary, which is daemon, client and operator tool, and the process of a build. */
+/** Owns the entry of the binary, which is daemon, client and operator tool, and each process that these start for themselves. */
 import { runCommandLine } from "./cli/program.ts";
-import { BUILD_WORKER } from "./domain/templates/builds/order.ts";
+import { BUILD_WORKER, FETCH_RELAY } from "./host/own-processes.ts";
 
-const line = process.argv.slice(2);
-// A process that the daemon has started for itself. What it needs is loaded only there.
-const isWorker = line[0] === BUILD_WORKER;
-process.exit(isWorker ? await (await import("./cli/build-worker.ts")).runBuildWorker() : await runCommandLine(line));
+const [first, ...rest] = process.argv.slice(2);
+// What these need is loaded only there.
+const own: Record<string, () => Promise<number>> = {
+  [BUILD_WORKER]: async () => await (await import("./cli/build-worker.ts")).runBuildWorker(),
+  [FETCH_RELAY]: async () => await (await import("./cli/fetch-relay.ts")).runFetchRelay(rest),
+};
+process.exit(await (own[first ?? ""]?.() ?? runCommandLine(process.argv.slice(2))));

@@ -3,8 +3,9 @@ import type { Config } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
-import { BUILD_WORKER, type BuildOrder, type BuildSaid } from "../domain/templates/builds/order.ts";
+import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts";
 import { sweepDeadTrials } from "../domain/templates/trials.ts";
+import { BUILD_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
 
 /** What such a process is told: one line of JSON. */

@@ -21,6 +21,7 @@ import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
+import { namedRegistries } from "./org-templates.ts";
 import { PERSONAL } from "./personal.ts";
 import { headsFile } from "./service.ts";
 
@@ -64,6 +65,7 @@ export async function openOperator(options: ComposeOptions) {
               serve,
             },
             limits: { ...host.limits, cache_bytes: config["template.cache_mib"] * MIB },
+            fetching: { ...settings, named: namedRegistries(config) },
             requireSpace: (bytes) => requireSpace(paths, bytes, config["limits.disk_free_mib"] * MIB),
             probe: host.probe,
           },

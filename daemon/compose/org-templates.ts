@@ -1,9 +1,15 @@
 /** Puts together the templates that organizations have built. */
+
+import type { Config } from "../core/config.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { makeOrgTemplates } from "../domain/templates/builds/index.ts";
 import type { Base } from "./base.ts";
 import { buildApart } from "./build-process.ts";
 import { systemActor } from "./records.ts";
+
+/** As the operator has named them; "*" may be among them. */
+export const namedRegistries = (config: Config): string[] =>
+  config["template.registries"].split(",").flatMap((each) => each.trim().toLowerCase() || []);
 
 export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base) {
   return makeOrgTemplates({
@@ -12,7 +18,7 @@ export function composeOrgTemplates({ config, paths, log, database, templates, r
     paths,
     templates,
     most: config["limits.org_templates"],
-    registries: config["template.registries"].split(",").flatMap((each) => each.trim() || []),
+    registries: namedRegistries(config),
     egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),
     carryOut: (order, said, signal) => {
       const hear: typeof said = (message) => {

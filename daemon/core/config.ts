@@ -255,7 +255,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "Registries, by host and port, from which organizations may have images fetched for templates of their own, separated by commas; *: any. Whatever this host reaches there, they reach.",
+      "Registries, by host and port, from which organizations may have images fetched for templates of their own, separated by commas; *: any that is public. One that is named may be in a private network. What they redirect to is public, or named too.",
   },
   "template.cache_mib": {
     kind: "integer",

@@ -92,6 +92,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     template_cache: join(data, "template-cache"),
     /** A directory for each owner. */
     kept_roots: join(data, "template-cache", "roots"),
+    kept_roots_of: (owner: string | null) => join(data, "template-cache", "roots", owner ?? "host"),
     /** Those that organizations had built, a directory for each organization. */
     org_templates: join(data, "org-templates"),
     templates_of: (owner: string | null) =>

@@ -1,11 +1,12 @@
 /** Registries that do not keep to what they say: another image than the one that is named, other places to fetch from, contents without an end. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { issue } from "../harness/issued-certificate.ts";
+import { readStream } from "../harness/streams.ts";
 
 const OCI = "application/vnd.oci.image.manifest.v1+json";
 const asRoot = process.getuid?.() === 0;
@@ -23,12 +24,22 @@ let host: string;
 let manifest = "";
 let blobs: Record<string, () => Response> = {};
 let asked: string[] = [];
+/** Where it has one signed in first; null: nowhere. */
+let realm: string | null = null;
 
 beforeAll(async () => {
   if (!asRoot) return;
-  daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
   const port = await freePort();
   host = `localhost:${port}`;
+  // A name of a network that is not the registry's users' to reach.
+  const hosts = join(mkdtempSync("/tmp/roomd-hosts-"), "hosts");
+  writeFileSync(hosts, "127.0.0.1 internal.example\n");
+  daemon = await TestDaemon.start({
+    env: {
+      ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" },
+      ...{ ROOMD_TEMPLATE_REGISTRIES: host, ROOMD_EGRESS_HOSTS_FILE: hosts },
+    },
+  });
   const { authority, cert, key } = await issue(["localhost"]);
   trust = join("/etc/containers/certs.d", host);
   mkdirSync(trust, { recursive: true });
@@ -38,6 +49,10 @@ beforeAll(async () => {
     fetch: (request) => {
       const { pathname } = new URL(request.url);
       asked.push(pathname);
+      if (realm !== null && !request.headers.has("authorization")) {
+        const challenge = `Bearer realm="${realm}",service="registry"`;
+        return new Response("{}", { status: 401, headers: { "www-authenticate": challenge } });
+      }
       if (pathname.includes("/manifests/")) return new Response(manifest, { headers: { "content-type": OCI } });
       const digest = pathname.split("/").at(-1) ?? "";
       return blobs[digest]?.() ?? new Response("{}", { status: pathname === "/v2/" ? 200 : 404 });
@@ -50,6 +65,7 @@ afterAll(async () => {
   await daemon?.stop();
 });
 afterEach(() => {
+  realm = null;
   asked = [];
 });
 
@@ -113,6 +129,48 @@ test.skipIf(!asRoot)("a layer that is longer than it says ends with what it says
   expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({ code: "image_too_large" });
   // Four MiB are let be written, and some are on their way.
   expect(sent).toBeLessThan(64 * MIB);
+});
+
+/** Why an organization's build of the registry's image has failed. */
+async function failureForOrg(): Promise<Json> {
+  const from = { image: `docker://${host}/app:1` };
+  const { build_id } = await daemon.ok("POST", "/v1/templates", { template_id: "lied", from });
+  const { events } = await readStream(daemon, `/v1/templates/lied/builds/${build_id}`);
+  return events.at(-1).failure;
+}
+
+test.skipIf(!asRoot)("for an organization nobody is asked to whom a registry leads, but what is public", async () => {
+  await using elsewhere = await listening();
+  // Of an image of another processor's everything is fetched.
+  const config = CONFIG.replace("amd64", "arm64");
+  const digest = digestOf(config);
+  offer({}, { digest, size: config.length });
+  blobs = { [digest]: () => new Response(config) };
+  expect(await failureForOrg()).toMatchObject({ code: "image_invalid", detail: expect.stringContaining("arm64") });
+  const redirect = (to: string) => () => new Response(null, { status: 307, headers: { location: to } });
+  blobs = { [digest]: redirect(`http://127.0.0.1:${elsewhere.port}/blob`) };
+  // In its own network there is nobody at that address.
+  expect(await failureForOrg()).toMatchObject({ details: { step: "pull" } });
+  for (const scheme of ["http", "https"]) {
+    blobs = { [digest]: redirect(`${scheme}://internal.example:${elsewhere.port}/blob`) };
+    expect(await failureForOrg()).toMatchObject({ details: { step: "pull" } });
+  }
+  expect(elsewhere.asked).toBe(0);
+  blobs = { [digest]: redirect(`https://internal.example:${elsewhere.port}/blob`) };
+  expect(await failureForOrg()).toMatchObject({
+    ...{ code: "build_failed", detail: expect.stringContaining("is not a public address") },
+    details: { step: "pull", refused: [`internal.example:${elsewhere.port}`] },
+  });
+  realm = `https://internal.example:${elsewhere.port}/token`;
+  expect(await failureForOrg()).toMatchObject({
+    ...{ code: "build_failed", details: { refused: [`internal.example:${elsewhere.port}`] } },
+  });
+  expect(elsewhere.asked).toBe(0);
+  // The operator, whose network it is, may be led anywhere.
+  realm = null;
+  blobs = { [digest]: redirect(`http://127.0.0.1:${elsewhere.port}/blob`) };
+  await refusedOf(`docker://${host}/app:1`);
+  expect(elsewhere.asked).toBeGreaterThan(0);
 });
 
 /** A server that counts who asks. */

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { stringify } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
+import { since } from "../harness/changed-files.ts";
 import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { LONG, testAlone, withGuests } from "../harness/guests.ts";
 import { ImageRegistry } from "../harness/image-registry.ts";
@@ -71,7 +72,10 @@ testAlone(
   { prepare },
   async (daemon) => {
     const reference = await writeImage(join(daemon.home, "image"), [FIRST, SECOND], CONFIG);
+    using before = since();
     const { status, said } = await importImage(daemon, "foreign", reference);
+    // The runner writes what it compiles beside its sources.
+    expect(before.changed([daemon.home, process.cwd()])).toEqual([]);
     expect([status, said]).toMatchObject([
       0,
       { template_id: "foreign", source: { ref: reference, index_digest: null } },

@@ -167,6 +167,7 @@ async function buildVersion(
   try {
     const secrets = options.secrets ?? {};
     const root = await makeRoot(deps, recipe, directory, dockerfile, {
+      owner: options.owner,
       cache: rootCache({ ...deps, most_bytes: deps.limits.cache_bytes }, options.owner),
       anew: options.anew ?? false,
       secrets: Object.keys(secrets).sort(),

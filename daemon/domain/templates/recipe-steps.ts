@@ -4,7 +4,7 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, rename, rm } from "node:fs/promises";
+import { copyFile, rename, rm, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
@@ -71,12 +71,18 @@ export interface StepsDeps {
   egress: ServeEgress;
 }
 
+export interface Keeping {
+  hasRoom(bytes: number): boolean;
+  /** Takes a root as it is after so many steps. */
+  keep(root: string, done: number): Promise<void>;
+}
+
 export interface Steps {
   steps: readonly Step[];
   /** So many of them have been run. */
   done: number;
-  /** Takes a root as it is after so many of them; null: nobody wants it. */
-  keep: ((root: string, done: number) => Promise<void>) | null;
+  /** Null: nobody wants what they have made so far. */
+  keeping: Keeping | null;
   /** What each is, by `contentsOf`. */
   contents: readonly string[];
   egress_allowlist: readonly string[];
@@ -105,7 +111,7 @@ export async function runRecipeSteps(
   hardware: Hardware,
   directory: string,
   virtualSize: number,
-  { steps, done, keep, contents, egress_allowlist, secrets }: Steps,
+  { steps, done, keeping, contents, egress_allowlist, secrets }: Steps,
   onProgress: (line: string) => void,
 ): Promise<void> {
   const root = join(directory, FILE_NAMES.root);
@@ -139,16 +145,22 @@ export async function runRecipeSteps(
     await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, machine, paths: own }) => {
       const link = await connection.link(10_000);
       const keepAfter = async (done: number) => {
+        // What was changed, all of it beside what was there, and the copy that is kept.
+        const sizes = await Promise.all([own.overlay, root].map(async (path) => (await stat(path)).size));
+        if (!keeping?.hasRoom(3 * sizes.reduce((sum, size) => sum + size))) return;
         await must(link, { title: "", argv: [BUSYBOX, "sync"] });
         await machine.pause();
-        // Stopped, QEMU has written all of it.
-        await copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE);
-        await machine.resume();
+        try {
+          // Stopped, QEMU has written all of it.
+          await copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE);
+        } finally {
+          await machine.resume();
+        }
         await convertRoot(qemu_img, { path: halfway, format: "qcow2", over: root }, made);
-        await keep?.(made, done);
+        await keeping.keep(made, done);
         for (const file of [halfway, made]) await rm(file);
       };
-      let [isKept, sinceMs] = [keep !== null, performance.now()];
+      let [isKept, sinceMs] = [keeping !== null, performance.now()];
       for (const [name, bytes] of Object.entries(secrets)) {
         await must(link, { title: "", put: once(bytes), argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name] });
       }
@@ -178,7 +190,7 @@ export async function runRecipeSteps(
     const size = await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
     if (size !== virtualSize) throw new Error(`the disk of the steps has ${size} bytes instead of ${virtualSize}`);
     await rename(made, root);
-    if (isWhole) await keep?.(root, steps.length);
+    if (isWhole) await keeping?.keep(root, steps.length);
   } finally {
     network.close();
     for (const file of [overlay, changed, made, halfway]) await rm(file, { force: true });

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -32,10 +32,14 @@ export function rootKey(parent: string, content: unknown): string {
 }
 
 export interface RootCache {
+  /** Whether there is none at all. */
+  isEmpty(): Promise<boolean>;
   /** Null: there is none. */
   find(key: string): Promise<KeptRoot | null>;
   /** Copies one to `into`, which may be written then. Null: there is none. */
   take(key: string, into: string): Promise<KeptRoot | null>;
+  /** Whether one of so many bytes would be kept. */
+  hasRoom(bytes: number): boolean;
   /** Keeps a copy of `root`, where there is room for it. */
   keep(key: string, root: string, facts: KeptRoot): Promise<void>;
 }
@@ -50,8 +54,18 @@ export interface RootCacheDeps {
 
 /** Of an organization, or of the host. */
 export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, owner: OrgId | undefined): RootCache {
-  const directory = join(paths.kept_roots, owner ?? "host");
+  const directory = paths.kept_roots_of(owner ?? null);
   const at = (key: string) => ({ disk: join(directory, key + DISK), facts: join(directory, key + FACTS) });
+  const hasRoom = (bytes: number) => {
+    if (bytes > most_bytes) return false;
+    try {
+      requireSpace(bytes);
+      return true;
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+  };
   const find = async (key: string) => {
     try {
       return JSON.parse(await readFile(at(key).facts, "utf8")) as KeptRoot;
@@ -60,7 +74,9 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
     }
   };
   return {
+    isEmpty: async () => (await namesIn(directory)).length === 0,
     find,
+    hasRoom,
     take: async (key, into) => {
       const { disk, facts } = at(key);
       const kept = await find(key);
@@ -76,12 +92,12 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
       }
     },
     keep: async (key, root, kept) => {
-      const { size } = await stat(root);
-      if (size > most_bytes || !hasRoom(requireSpace, size)) return;
+      if (!hasRoom((await stat(root)).size)) return;
       const { disk, facts } = at(key);
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const draft = `${disk}.new`;
       await copyFile(root, draft, constants.COPYFILE_FICLONE);
+      await written(draft);
       await rename(draft, disk);
       await writeFile(`${facts}.new`, JSON.stringify(kept), { mode: 0o600 });
       await rename(`${facts}.new`, facts);
@@ -126,12 +142,8 @@ function absent(error: unknown): null {
   throw error;
 }
 
-function hasRoom(requireSpace: RootCacheDeps["requireSpace"], bytes: number): boolean {
-  try {
-    requireSpace(bytes);
-    return true;
-  } catch (error) {
-    if (error instanceof ServiceError) return false;
-    throw error;
-  }
+/** A host that loses power shall find what it knows of. */
+async function written(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
 }

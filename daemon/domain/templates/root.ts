@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../../../shared/agent-protocol/messages.ts";
 import { BUSYBOX, RUNTIME } from "../../../shared/agent-protocol/runtime.ts";
 import type { TemplateSource } from "../../../shared/api/templates.ts";
-import { newId } from "../../../shared/ids.ts";
+import { newId, type OrgId } from "../../../shared/ids.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { convertRoot } from "../../host/images/overlay.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
@@ -14,11 +14,13 @@ import type { Beside } from "./dockerfile/context.ts";
 import { planDockerfile } from "./dockerfile/plan.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { stepsOf } from "./dockerfile/steps.ts";
+import { openFetchNetwork } from "./image/network.ts";
 import { type PullDeps, pullImage } from "./image/pull.ts";
+import { registryOf } from "./image/reference.ts";
 import { type Unpacking, unpackImage } from "./image/unpack.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { contentsOf, once, type Step, stepOf } from "./recipe-steps.ts";
+import { contentsOf, type Keeping, once, type Step, stepOf } from "./recipe-steps.ts";
 import { type RootCache, rootKey } from "./root-cache.ts";
 
 const MIB = 1024 ** 2;
@@ -38,13 +40,15 @@ export interface Root {
   steps: Step[];
   /** So many of them were run by an earlier build. */
   done: number;
-  /** Where it is kept after so many of them; null: where the packages of a suite are asked for, they may be newer each time. */
-  keep: ((root: string, done: number) => Promise<void>) | null;
+  /** Where it is kept after some of them; null: where the packages of a suite are asked for, they may be newer each time. */
+  keeping: Keeping | null;
   /** Of its steps. */
   contents: readonly string[];
 }
 
 export interface RootOptions {
+  /** Absent: the host's. An organization's images are fetched in a network of their own. */
+  owner: OrgId | undefined;
   /** Of earlier builds of its owner. */
   cache: RootCache;
   /** Whether it is made from the beginning, whatever is there. */
@@ -115,16 +119,16 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
   await rm(raw);
   const steps = stepsIn(recipe);
-  return { virtualSize, source: null, steps, done: 0, keep: null, contents: await contentsOf(steps) };
+  return { virtualSize, source: null, steps, done: 0, keeping: null, contents: await contentsOf(steps) };
 }
 
 async function rootOfImage(step: RootStep): Promise<Root> {
-  const { deps, recipe, directory, scratch, own, dockerfile, cache, anew, onProgress, onStage } = step;
+  const { deps, recipe, directory, scratch, own, owner, dockerfile, cache, anew, onProgress, onStage } = step;
   const { from: ref = dockerfile?.file.from ?? "" } = recipe;
   const { isolation } = deps.host();
   const { skopeo } = deps.programs;
   const puller = newId("sbx");
-  const pull = deps.paths.trial(puller).directory;
+  const { directory: pull, runtime } = deps.paths.trial(puller);
   const root = join(directory, FILE_NAMES.root);
   let preparing: ReturnType<typeof prepare> | undefined;
   const prepared = () => (preparing ??= prepare(step));
@@ -135,14 +139,17 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const users = isolation.usersOf(puller);
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
-    const pulling = { skopeo, user, auth: deps.registryAuth, requireSpace: deps.requireSpace, known };
+    await using network = owner === undefined ? null : await openFetchNetwork(runtime, registryOf(ref), deps.fetching);
+    const pulling = { skopeo, user, auth: deps.registryAuth, network, requireSpace: deps.requireSpace, known };
     return await pullImage(pulling, ref, pull, onProgress);
   };
   try {
     onStage("pulling");
     onProgress(`fetching ${ref}`);
+    // Where nothing is kept, what it would be called need not be found out before it is fetched.
+    const hasNone = anew || (await cache.isEmpty());
     const known = async (digest: string) => (await cache.find(await keyOf(digest)))?.image ?? null;
-    let image = await fetch(async (digest) => (anew ? null : await known(digest)));
+    let image = await fetch(async (digest) => (hasNone ? null : await known(digest)));
     onStage("building");
     const planned = dockerfile && planDockerfile(dockerfile.file, image);
     const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
@@ -159,8 +166,8 @@ async function rootOfImage(step: RootStep): Promise<Root> {
       const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
       await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
       const beside = { ...own, agent: deps.programs.agent, [IMAGE_DEFAULTS_FILE]: defaults };
-      const { runtime } = await prepared();
-      await unpack(step, { layout: image.layout ?? "", runtime, scratch: pull, beside }, root);
+      const layout = image.layout ?? "";
+      await unpack(step, { layout, runtime: (await prepared()).runtime, scratch: pull, beside }, root);
       done = 0;
     } else
       onProgress(
@@ -168,12 +175,14 @@ async function rootOfImage(step: RootStep): Promise<Root> {
       );
     const virtualSize = recipe.disk_mib * MIB;
     const { layout: _, index_digest, ...facts } = image;
-    const keep = (made: string, after: number) =>
-      cache.keep(keys[after] ?? "", made, { virtual_size: virtualSize, image: facts });
-    if (done === 0) await keep(root, 0);
+    const keeping: Keeping = {
+      hasRoom: (bytes) => cache.hasRoom(bytes),
+      keep: (made, after) => cache.keep(keys[after] ?? "", made, { virtual_size: virtualSize, image: facts }),
+    };
+    if (done === 0) await keeping.keep(root, 0);
     const { manifest_digest, config_digest } = image;
     const source = { ref, index_digest, manifest_digest, config_digest };
-    return { virtualSize, source, steps, done, keep, contents };
+    return { virtualSize, source, steps, done, keeping, contents };
   } finally {
     await rm(pull, { recursive: true, force: true });
   }

@@ -107,7 +107,7 @@ function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partia
   const registry = reference === undefined ? null : registryOf(reference);
   if (registry === null)
     broken.push({ field, code: "no_registry", message: `${field} names no registry: it begins with one's host name.` });
-  else if (!registries.includes("*") && !registries.includes(registry)) {
+  else if (!registries.includes("*") && !registries.includes(registry.toLowerCase())) {
     broken.push({
       ...{ field, code: "image_unauthorized" },
       message: `Images of ${registry} are not fetched for organizations on this host: its operator allows registries in template.registries.`,

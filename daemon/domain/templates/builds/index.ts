@@ -58,7 +58,8 @@ export function makeOrgTemplates(deps: BuildsDeps) {
     /** The organization ends, and all of this with it. */
     forgetOrg: async (orgId: OrgId) => {
       await builds.forgetOrg(orgId);
-      await rm(paths.templates_of(orgId), { recursive: true, force: true });
+      for (const own of [paths.templates_of(orgId), paths.kept_roots_of(orgId)])
+        await rm(own, { recursive: true, force: true });
     },
     stop: () => builds.stop(),
   };

@@ -4,9 +4,6 @@ import type { TemplateRecord } from "../../../../shared/api/templates.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { BuildStage } from "../build-deps.ts";
 
-/** The binary's first argument where it is such a process. */
-export const BUILD_WORKER = "build-worker";
-
 export interface BuildOrder {
   /** Whose it is to be; null: the host's. */
   org_id: OrgId | null;

@@ -77,8 +77,14 @@ export function platformManifest({ manifests }: ImageIndex): string {
   throw new ServiceError("image_not_found", { detail: "The image is not there for linux/amd64." });
 }
 
-/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored. */
+/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored, and image_invalid where they are packed as nobody unpacks them. */
 export function layerBytes({ layers }: ImageManifest, mostBytes: number): number {
+  if (layers.some(({ mediaType }) => mediaType?.endsWith("+zstd"))) {
+    throw new ServiceError("image_invalid", {
+      detail: "The image's layers are packed by zstd, which is not unpacked here.",
+      hint: "Push it with gzip, as docker does where nothing else is said; buildx: --output type=image,compression=gzip.",
+    });
+  }
   const bytes = layers.reduce((sum, { size }) => sum + size, 0);
   if (bytes <= mostBytes) return bytes;
   const mib = (value: number) => Math.ceil(value / 1024 ** 2);

@@ -20,6 +20,7 @@ import {
   readIndexOrManifest,
   readLayout,
 } from "./layout.ts";
+import type { FetchNetwork } from "./network.ts";
 import { type LocalImage, localImage, repositoryOf } from "./reference.ts";
 
 /** As the layers are stored. */
@@ -41,6 +42,8 @@ export interface PullDeps {
   /** Whom skopeo runs as; null: whoever we are. */
   user: Identity | null;
   auth: string | undefined;
+  /** In which it is fetched; null: this host's. */
+  network: FetchNetwork | null;
   /** Throws disk_full where so many bytes have no room. */
   requireSpace(bytes: number): void;
   /** What is known of an image whose layers nobody needs; null: they are needed. */
@@ -52,7 +55,7 @@ export interface PullDeps {
  * docker's config.json: it lies there while the image is fetched, and nowhere else. Throws the contract's errors of images.
  */
 export async function pullImage(
-  { skopeo, user, auth, requireSpace, known }: PullDeps,
+  { skopeo, user, auth, network, requireSpace, known }: PullDeps,
   reference: string,
   directory: string,
   onProgress: (line: string) => void,
@@ -68,15 +71,16 @@ export async function pullImage(
   await ownFile(authFile, user?.uid ?? 0);
   const skopeoArgv = (mostFileBytes: number, argv: readonly string[]) =>
     asHelper(user, mostFileBytes, [skopeo, "--insecure-policy", "--tmpdir", own, ...argv, "--authfile", authFile]);
+  const online = (argv: readonly string[]) => network?.within(argv) ?? argv;
   const copy = async (from: string, mostFileBytes: number, isLocal = false) => {
     const platform = ["--override-os", "linux", "--override-arch", "amd64"];
     const fetch = skopeoArgv(mostFileBytes, ["copy", ...platform, from, `oci:${join(own, "layout")}:${IMAGE_NAME}`]);
     // What is here is read from here, whatever addresses it names.
-    const argv = isLocal ? withoutNetwork(fetch) : fetch;
+    const argv = isLocal ? withoutNetwork(fetch) : online(fetch);
     const tell = (line: string) => {
       if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
     };
-    await runWithProgress(argv, tell, COPY_DEADLINE_MS).catch(refuse);
+    await runWithProgress(argv, tell, COPY_DEADLINE_MS).catch(refuse(network));
   };
   /** Out of skopeo's hands, and then read. */
   const taken = async () => {
@@ -98,7 +102,9 @@ export async function pullImage(
   }
   // As it is stored, to the byte: its digest names it.
   const inspect = async (from: string) =>
-    await runProgram(skopeoArgv(MOST_JSON_BYTES, ["inspect", "--raw", from]), ASK_DEADLINE_MS).catch(refuse);
+    await runProgram(online(skopeoArgv(MOST_JSON_BYTES, ["inspect", "--raw", from])), ASK_DEADLINE_MS).catch(
+      refuse(network),
+    );
   const named = await inspect(reference);
   requireDigest(reference, named);
   const first = readIndexOrManifest(named);
@@ -208,9 +214,29 @@ const MEANINGS = [
   ["image_invalid", /digest|unsupported|unknown media type|invalid character|unmarshal|manifest/i],
 ] as const;
 
-function refuse(error: unknown): never {
-  throw error instanceof ProgramFailed ? translated(error) : error;
+const refuse =
+  (network: FetchNetwork | null) =>
+  (error: unknown): never => {
+    if (!(error instanceof ProgramFailed)) throw error;
+    const refused = [...(network?.refused ?? [])];
+    throw refused.length === 0 ? translated(error) : ledAstray(error, refused);
+  };
+
+/** Whether it was led there or named it is not told apart: neither is the organization's to reach. */
+function ledAstray({ said }: ProgramFailed, refused: readonly string[]): ServiceError {
+  return new ServiceError("build_failed", {
+    detail: `The image could not be fetched: ${refused[0]} is not a public address.`,
+    details: { step: "pull", last_lines: lastLines(said), refused },
+    hint: "Use an image of a public registry, or have the operator name this one in template.registries.",
+  });
 }
+
+const lastLines = (said: string) =>
+  said
+    .trim()
+    .split("\n")
+    .slice(-5)
+    .map((line) => line.slice(0, 500));
 
 function translated({ said }: ProgramFailed): ServiceError {
   if (NO_PROGRAM.test(said)) {
@@ -219,11 +245,10 @@ function translated({ said }: ProgramFailed): ServiceError {
       hint: "Install it: `apt install skopeo`. Elsewhere than in PATH: set host.skopeo.",
     });
   }
-  const lines = said.trim().split("\n").slice(-5);
   const [code] = MEANINGS.find(([, words]) => words.test(said)) ?? ["build_failed"];
   return new ServiceError(code, {
     detail: "The image could not be fetched.",
-    details: { step: "pull", last_lines: lines.map((line) => line.slice(0, 500)) },
+    details: { step: "pull", last_lines: lastLines(said) },
     ...(code === "build_failed" && { hint: "Look at details.last_lines: whether this host reaches the registry." }),
   });
 }

@@ -1,0 +1,116 @@
+/**
+ * Owns where a program of this host connects to on behalf of somebody who may not use its network, as what fetches an organization's image: to public
+ * addresses, and to what the operator has named. It asks by CONNECT (RFC 9110, 9.3.6) on a socket with a path.
+ */
+import { createServer, type Socket } from "node:net";
+import { type Address, readAddress } from "./addresses.ts";
+import { dial } from "./dial.ts";
+import { canonicalName } from "./names.ts";
+import { Policy } from "./policy.ts";
+import { groundOf } from "./requests.ts";
+import { HostResolver } from "./resolver.ts";
+
+/** It shares its process's places with no one. */
+const ASKER = { org_id: "", sandbox_id: "" };
+const HTTPS_PORT = 443;
+const MOST_HEAD_BYTES = 4096;
+const HEAD_END = "\r\n\r\n";
+const CONNECT = /^CONNECT (\[[\da-fA-F:.]+\]|[^\s:[\]]{1,253}):(\d{1,5}) HTTP\/1\.[01]\r\n/;
+
+export interface TunnelsOptions {
+  /** Of the socket; its directory lets in nobody else. */
+  path: string;
+  /** HOST:PORT, wherever they are; in small letters, and by HOST alone where it is that of https. */
+  named: readonly string[];
+  privateRanges: string;
+  hostsFile: string;
+  /** Of HOST:PORT that is neither named nor public. */
+  refused(where: string): void;
+}
+
+export interface Tunnels extends AsyncDisposable {
+  path: string;
+}
+
+/** Throws when the configured ranges are none. */
+export async function openTunnels(options: TunnelsOptions): Promise<Tunnels> {
+  const { path, named, privateRanges, hostsFile, refused } = options;
+  const isNamed = (host: string, port: number) =>
+    named.includes(`${host}:${port}`) || (port === HTTPS_PORT && named.includes(host));
+  const policy = new Policy(["*"], groundOf(privateRanges));
+  const resolver = new HostResolver(hostsFile);
+  const over = new AbortController();
+  const open = new Set<Socket>();
+
+  const addressesOf = async (host: string): Promise<Address[]> => {
+    const literal = readAddress(host.replace(/^\[|\]$/g, ""));
+    if (literal) return [literal];
+    const name = canonicalName(host);
+    return name === null ? [] : await resolver.resolve(name, ASKER);
+  };
+  /** Null where it may not go. */
+  const decide = async (host: string, port: number): Promise<Address[] | null> => {
+    const addresses = await addressesOf(host);
+    if (isNamed(host.toLowerCase(), port)) return addresses;
+    const allowed = addresses.filter((address) => policy.ofAddress(address, port) === "allowed");
+    return allowed.length === 0 && addresses.length > 0 ? null : allowed;
+  };
+  const serve = async (client: Socket) => {
+    const asked = await readHead(client);
+    if (asked === null) return client.end("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
+    const { host, port, rest } = asked;
+    const addresses = await decide(host, port);
+    if (addresses === null) {
+      refused(`${host}:${port}`);
+      return client.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    }
+    const { socket } = await dial(addresses, port, over.signal);
+    open.add(socket.once("close", () => open.delete(socket)));
+    client.write("HTTP/1.1 200 Connected\r\n\r\n");
+    socket.write(rest);
+    client.pipe(socket);
+    socket.pipe(client);
+    for (const [one, other] of [
+      [client, socket],
+      [socket, client],
+    ] as const) {
+      one.on("error", () => other.destroy());
+      one.on("close", () => other.destroy());
+    }
+    return client.resume();
+  };
+
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    open.add(client.once("close", () => open.delete(client)));
+    client.on("error", () => {});
+    serve(client).catch(() => client.end("HTTP/1.1 502 Bad Gateway\r\n\r\n"));
+  });
+  await new Promise<void>((listening, fail) => server.once("error", fail).listen(path, listening));
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => {
+      over.abort();
+      const closed = new Promise((done) => server.close(done));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** What is asked for, and what came after it; null where it is something else. The socket is paused then. */
+function readHead(client: Socket): Promise<{ host: string; port: number; rest: Uint8Array } | null> {
+  const { promise, resolve } = Promise.withResolvers<{ host: string; port: number; rest: Uint8Array } | null>();
+  let bytes = Buffer.alloc(0);
+  const take = (piece: Buffer) => {
+    bytes = Buffer.concat([bytes, piece]);
+    const end = bytes.indexOf(HEAD_END);
+    if (end < 0 && bytes.byteLength <= MOST_HEAD_BYTES) return;
+    client.off("data", take).pause();
+    const [, host = "", port = ""] = CONNECT.exec(bytes.toString("latin1")) ?? [];
+    const isOne = end >= 0 && host !== "" && Number(port) >= 1 && Number(port) <= 65_535;
+    resolve(isOne ? { host, port: Number(port), rest: bytes.subarray(end + HEAD_END.length) } : null);
+  };
+  client.on("data", take);
+  client.once("close", () => resolve(null));
+  return promise;
+}

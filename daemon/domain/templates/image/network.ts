@@ -1,0 +1,50 @@
+/**
+ * Owns the network in which an organization's image is fetched: one of its own, in which there is nothing but the way to the daemon, which decides where it
+ * leads. What a registry redirects to, and where it has one signed in, so is no way into the operator's networks.
+ */
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { withoutNetwork } from "../../../host/isolation/argv.ts";
+import { FETCH_RELAY } from "../../../host/own-processes.ts";
+import { openTunnels, type TunnelsOptions } from "../../egress/tunnels.ts";
+
+/** Where programs find it; there is nobody else in that network. */
+const PROXY_PORT = 3128;
+const OTHER_PORT = 3129;
+
+export interface FetchNetwork extends AsyncDisposable {
+  /** The same program, in that network. */
+  within(argv: readonly string[]): string[];
+  /** HOST:PORT that it was led to and not let. */
+  refused: ReadonlySet<string>;
+}
+
+export type NetworkOptions = Pick<TunnelsOptions, "named" | "privateRanges" | "hostsFile">;
+
+/** `registry` is HOST:PORT; where that is this host's own, programs ask it directly, whatever proxy they know. */
+export async function openFetchNetwork(
+  directory: string,
+  registry: string | null,
+  options: NetworkOptions,
+): Promise<FetchNetwork> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const refused = new Set<string>();
+  const path = join(directory, "net");
+  const tunnels = await openTunnels({ ...options, path, refused: (where) => refused.add(where) });
+  const own = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(registry ?? "")?.[1];
+  const port = Number(own) === PROXY_PORT ? OTHER_PORT : PROXY_PORT;
+  const proxy = `http://127.0.0.1:${port}`;
+  const relay = [process.execPath, FETCH_RELAY, path, String(port), own === undefined ? "-" : (registry ?? "-")];
+  return {
+    refused,
+    within: (argv) =>
+      withoutNetwork([
+        ...["setpriv", "--pdeathsig=KILL", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"],
+        ...[...relay, "env", `HTTPS_PROXY=${proxy}`, `HTTP_PROXY=${proxy}`, ...argv],
+      ]),
+    [Symbol.asyncDispose]: async () => {
+      await tunnels[Symbol.asyncDispose]();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** Where a program of this host gets on somebody's behalf: to what is public or named, by CONNECT alone, and nowhere else. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openTunnels, type Tunnels } from "../../../../daemon/domain/egress/tunnels.ts";
+
+let home: string;
+let server: Server;
+let port: number;
+/** Who has come to the server. */
+let came: Socket[];
+let refused: string[];
+let tunnels: Tunnels;
+
+beforeEach(async () => {
+  home = mkdtempSync("/tmp/roomd-u-");
+  came = [];
+  refused = [];
+  server = createServer({ allowHalfOpen: true }, (socket) => {
+    came.push(socket);
+    socket.on("error", () => {});
+    socket.pipe(socket);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  ({ port } = server.address() as AddressInfo);
+  writeFileSync(join(home, "hosts"), "127.0.0.1 private.example\n127.0.0.1 mine.example\n");
+  tunnels = await openTunnels({
+    path: join(home, "net"),
+    named: [`mine.example:${port}`],
+    privateRanges: "",
+    hostsFile: join(home, "hosts"),
+    refused: (where) => refused.push(where),
+  });
+});
+afterEach(async () => {
+  await tunnels[Symbol.asyncDispose]();
+  for (const socket of came) socket.destroy();
+  server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** All that comes back to who says so much, and then no more. */
+function said(head: string, rest: Uint8Array | string = ""): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const socket = connect({ path: tunnels.path, allowHalfOpen: true });
+  const pieces: Buffer[] = [];
+  socket.on("data", (piece: Buffer) => pieces.push(piece));
+  socket.on("end", () => resolve(Buffer.concat(pieces)));
+  socket.on("error", reject);
+  socket.write(head);
+  socket.end(rest);
+  return promise;
+}
+const asked = (where: string) => `CONNECT ${where} HTTP/1.1\r\nHost: ${where}\r\n\r\n`;
+
+test("what is named is reached, and every byte of it", async () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+  const all = await said(`${asked(`MINE.example:${port}`)}first`, bytes);
+  const head = "HTTP/1.1 200 Connected\r\n\r\nfirst";
+  expect(all.subarray(0, head.length).toString()).toBe(head);
+  expect(all.subarray(head.length).equals(bytes)).toBe(true);
+  expect(refused).toEqual([]);
+});
+
+test.each(["private.example", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1"])(
+  "%s is neither named nor public",
+  async (host) => {
+    expect((await said(asked(`${host}:${port}`))).toString()).toBe("HTTP/1.1 403 Forbidden\r\n\r\n");
+    expect([refused, came]).toEqual([[`${host}:${port}`], []]);
+  },
+);
+
+test("another port of what is named is not named", async () => {
+  expect((await said(asked(`mine.example:${port - 1}`))).toString()).toContain(" 403 ");
+});
+
+test.each([
+  "GET http://mine.example/ HTTP/1.1\r\n\r\n",
+  "CONNECT mine.example HTTP/1.1\r\n\r\n",
+  "CONNECT mine.example:0 HTTP/1.1\r\n\r\n",
+  "CONNECT mine.example:70000 HTTP/1.1\r\n\r\n",
+  `CONNECT ${"m".repeat(5000)}`,
+])("%s is not what is asked here", async (head) => {
+  expect((await said(head)).toString()).toBe("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
+  expect(came).toEqual([]);
+});
+
+test("where nobody answers, or there is no such name, it says so", async () => {
+  const closed = createServer();
+  await new Promise<void>((listening) => closed.listen(0, "127.0.0.1", listening));
+  const { port: nobody } = closed.address() as AddressInfo;
+  await new Promise((done) => closed.close(done));
+  await using others = await openTunnels({
+    path: join(home, "others"),
+    named: [`mine.example:${nobody}`],
+    privateRanges: "",
+    hostsFile: join(home, "hosts"),
+    refused: () => {},
+  });
+  const before = tunnels;
+  tunnels = others;
+  try {
+    for (const host of ["mine.example", "no name"])
+      expect((await said(asked(`${host}:${nobody}`))).toString()).toMatch(/ 502 | 405 /);
+  } finally {
+    tunnels = before;
+  }
+});
+
+test("at its end all is cut", async () => {
+  const socket = connect(tunnels.path);
+  const ended = new Promise((done) => socket.once("close", done));
+  socket.on("error", () => {});
+  socket.write(asked(`mine.example:${port}`));
+  await new Promise((answered) => socket.once("data", answered));
+  await tunnels[Symbol.asyncDispose]();
+  await ended;
+  tunnels = { path: "", [Symbol.asyncDispose]: async () => {} };
+});
