@@ -7,6 +7,6 @@ const [first, ...rest] = process.argv.slice(2);
 // What these need is loaded only there.
 const own: Record<string, () => Promise<number>> = {
   [BUILD_WORKER]: async () => await (await import("./cli/build-worker.ts")).runBuildWorker(),
-  [FETCH_RELAY]: async () => await (await import("./cli/fetch-relay.ts")).runFetchRelay(rest),
+  [FETCH_RELAY]: async () => await (await import("./host/fetch-relay.ts")).runFetchRelay(rest),
 };
 process.exit(await (own[first ?? ""]?.() ?? runCommandLine(process.argv.slice(2))));

@@ -5,6 +5,7 @@ import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
+import { openTunnels } from "../domain/egress/tunnels.ts";
 import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
@@ -65,7 +66,7 @@ export async function openOperator(options: ComposeOptions) {
               serve,
             },
             limits: { ...host.limits, cache_bytes: config["template.cache_mib"] * MIB },
-            fetching: { ...settings, named: namedRegistries(config) },
+            openTunnels: (path, refused) => openTunnels({ ...settings, named: namedRegistries(config), path, refused }),
             requireSpace: (bytes) => requireSpace(paths, bytes, config["limits.disk_free_mib"] * MIB),
             probe: host.probe,
           },

@@ -28,9 +28,9 @@ export class ImageRegistry {
   }
 
   /** What it keeps lies in `directory`. */
-  static async start(directory: string): Promise<ImageRegistry> {
+  static async start(directory: string, given?: number): Promise<ImageRegistry> {
     mkdirSync(directory, { recursive: true });
-    const port = await freePort();
+    const port = given ?? (await freePort());
     const host = `localhost:${port}`;
     const { authority, cert, key } = await issue(["localhost"]);
     const write = (name: string, text: string) => {

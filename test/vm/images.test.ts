@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
 import { since } from "../harness/changed-files.ts";
 import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
 import { LONG, testAlone, withGuests } from "../harness/guests.ts";
 import { ImageRegistry } from "../harness/image-registry.ts";
 import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
@@ -170,7 +171,13 @@ const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
 if (!LONG) console.log("images that are refused: left out, because they take minutes: ROOMD_TEST_LONG=1 runs them");
 
 describe.skipIf(!LONG)("where there is time", () => {
-  withGuests("images", { prepare, env: { ROOMD_TEMPLATE_REGISTRIES: "*" } }, (guests) => {
+  let ofOrgs: number;
+  const named = async (daemon: TestDaemon) => {
+    ofOrgs = await freePort();
+    daemon.env.ROOMD_TEMPLATE_REGISTRIES = `*, localhost:${ofOrgs}`;
+    await prepare(daemon);
+  };
+  withGuests("images", { prepare: named }, (guests) => {
     test.each(REFUSED)(
       "%s is refused, and nothing of it is left",
       async (_name, layers, code, told) => {
@@ -450,7 +457,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       "an organization has one built, follows the build, and makes sandboxes of it",
       async () => {
         const { daemon } = guests;
-        const registry = await ImageRegistry.start(join(daemon.home, "registry-of-orgs"));
+        const registry = await ImageRegistry.start(join(daemon.home, "registry-of-orgs"), ofOrgs);
         try {
           const image = await writeImage(join(daemon.home, "to-push-too"), [busyboxRoot()], { Env: ["OF=image"] });
           await registry.push(image, "team/app:1");

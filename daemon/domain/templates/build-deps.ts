@@ -10,7 +10,7 @@ import {
   MEMORY_GRAIN_MIB,
   machineTypeFor,
 } from "../../host/machine/spec.ts";
-import type { NetworkOptions } from "./image/network.ts";
+import type { OpenTunnels } from "./image/network.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import type { Recipe } from "./recipe.ts";
 import type { ServeEgress } from "./recipe-steps.ts";
@@ -34,8 +34,8 @@ export interface BuildDeps {
     wrong(allowlist: readonly string[]): string[];
     serve: ServeEgress;
   };
-  /** Where an organization's images may come from. */
-  fetching: NetworkOptions;
+  /** By which organizations' images are fetched. */
+  openTunnels: OpenTunnels;
   /** Throws disk_full where the data directory has no room for so many bytes besides what is to stay free. */
   requireSpace(bytes: number): void;
   /** Most memory of one sandbox, and disk for what is kept for later builds. */

@@ -139,7 +139,8 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const users = isolation.usersOf(puller);
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
-    await using network = owner === undefined ? null : await openFetchNetwork(runtime, registryOf(ref), deps.fetching);
+    await using network =
+      owner === undefined ? null : await openFetchNetwork(runtime, registryOf(ref), deps.openTunnels);
     const pulling = { skopeo, user, auth: deps.registryAuth, network, requireSpace: deps.requireSpace, known };
     return await pullImage(pulling, ref, pull, onProgress);
   };

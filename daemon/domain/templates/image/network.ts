@@ -6,7 +6,6 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { withoutNetwork } from "../../../host/isolation/argv.ts";
 import { FETCH_RELAY } from "../../../host/own-processes.ts";
-import { openTunnels, type TunnelsOptions } from "../../egress/tunnels.ts";
 
 /** Where programs find it; there is nobody else in that network. */
 const PROXY_PORT = 3128;
@@ -19,18 +18,19 @@ export interface FetchNetwork extends AsyncDisposable {
   refused: ReadonlySet<string>;
 }
 
-export type NetworkOptions = Pick<TunnelsOptions, "named" | "privateRanges" | "hostsFile">;
+/** Decides where programs get that ask at a socket of this path, and is told of each HOST:PORT where they do not. */
+export type OpenTunnels = (path: string, refused: (where: string) => void) => Promise<AsyncDisposable>;
 
 /** `registry` is HOST:PORT; where that is this host's own, programs ask it directly, whatever proxy they know. */
 export async function openFetchNetwork(
   directory: string,
   registry: string | null,
-  options: NetworkOptions,
+  openTunnels: OpenTunnels,
 ): Promise<FetchNetwork> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const refused = new Set<string>();
   const path = join(directory, "net");
-  const tunnels = await openTunnels({ ...options, path, refused: (where) => refused.add(where) });
+  const tunnels = await openTunnels(path, (where) => refused.add(where));
   const own = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(registry ?? "")?.[1];
   const port = Number(own) === PROXY_PORT ? OTHER_PORT : PROXY_PORT;
   const proxy = `http://127.0.0.1:${port}`;
