@@ -5,8 +5,8 @@ import { BUILD_WORKER, FETCH_RELAY } from "./host/own-processes.ts";
 
 const [first, ...rest] = process.argv.slice(2);
 // What these need is loaded only there.
-const own: Record<string, () => Promise<number>> = {
-  [BUILD_WORKER]: async () => await (await import("./cli/build-worker.ts")).runBuildWorker(),
-  [FETCH_RELAY]: async () => await (await import("./host/fetch-relay.ts")).runFetchRelay(rest),
-};
-process.exit(await (own[first ?? ""]?.() ?? runCommandLine(process.argv.slice(2))));
+const own = new Map<string | undefined, () => Promise<number>>([
+  [BUILD_WORKER, async () => await (await import("./cli/build-worker.ts")).runBuildWorker()],
+  [FETCH_RELAY, async () => await (await import("./host/fetch-relay.ts")).runFetchRelay(rest)],
+]);
+process.exit(await (own.get(first)?.() ?? runCommandLine(process.argv.slice(2))));

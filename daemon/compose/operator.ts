@@ -66,7 +66,8 @@ export async function openOperator(options: ComposeOptions) {
               serve,
             },
             limits: { ...host.limits, cache_bytes: config["template.cache_mib"] * MIB },
-            openTunnels: (path, refused) => openTunnels({ ...settings, named: namedRegistries(config), path, refused }),
+            openTunnels: (path, refused) =>
+              openTunnels({ hostsFile: settings.hostsFile, named: namedRegistries(config), path, refused }),
             requireSpace: (bytes) => requireSpace(paths, bytes, config["limits.disk_free_mib"] * MIB),
             probe: host.probe,
           },

@@ -52,7 +52,9 @@ export function startUpkeep(
     // What was used lately is another set after a while.
     pool.refill();
     if (hasTrials(paths)) await sweepBuilds();
-    await sweepRoots(paths, config["template.cache_mib"] * MIB).catch(logged("roots of builds not swept"));
+    // Others need the space more.
+    const mostBytes = disk.hasSpace ? config["template.cache_mib"] * MIB : 0;
+    await sweepRoots(paths, mostBytes).catch(logged("roots of builds not swept"));
     await meter.checkpoint().catch(logged("usage not written"));
   });
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>

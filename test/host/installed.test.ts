@@ -68,6 +68,7 @@ describe("installed from its package", () => {
   });
 
   test("is set up by one command, to a sandbox at work", async () => {
+    await host.ok(`echo 'template.registries = "*"' >>/etc/roomd/config.toml`);
     const said = await host.ok("roomd setup");
     expect(said).toContain("started as the service roomd");
     expect(said).toMatch(/created sandbox agent-1: .*\(snapshot|\(pool/);
@@ -81,6 +82,13 @@ describe("installed from its package", () => {
     await host.ok(
       `${EXEC.replace(" --", " --background --timeout 1h --")} sh -c 'n=0; while :; do n=$((n+1)); echo $n >/mnt/drive/.count && mv /mnt/drive/.count /mnt/drive/count; sleep 1; done'`,
     );
+  });
+
+  test("fetches an organization's image in a network of its own, from which nothing private is reached", async () => {
+    const { status, text } = await host.run(
+      `${WITH_KEY} roomd template request astray --image docker://127.0.0.1:1/app:1`,
+    );
+    expect([status, text]).toEqual([1, expect.stringContaining("127.0.0.1:1 is no public address")]);
   });
 
   longTest("goes on counting in its sandbox while the service is restarted, and killed", async () => {

@@ -22,22 +22,15 @@ export interface TunnelsOptions {
   path: string;
   /** HOST:PORT, wherever they are; in small letters, and by HOST alone where it is that of https. */
   named: readonly string[];
-  privateRanges: string;
   hostsFile: string;
-  /** Of HOST:PORT that is neither named nor public. */
+  /** Of HOST:PORT that is neither named nor public, or is not there. */
   refused(where: string): void;
 }
 
-export interface Tunnels extends AsyncDisposable {
-  path: string;
-}
-
-/** Throws when the configured ranges are none. */
-export async function openTunnels(options: TunnelsOptions): Promise<Tunnels> {
-  const { path, named, privateRanges, hostsFile, refused } = options;
+export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOptions): Promise<AsyncDisposable> {
   const isNamed = (host: string, port: number) =>
     named.includes(`${host}:${port}`) || (port === HTTPS_PORT && named.includes(host));
-  const policy = new Policy(["*"], groundOf(privateRanges));
+  const policy = new Policy(["*"], groundOf(""));
   const resolver = new HostResolver(hostsFile);
   const over = new AbortController();
   const open = new Set<Socket>();
@@ -48,23 +41,23 @@ export async function openTunnels(options: TunnelsOptions): Promise<Tunnels> {
     const name = canonicalName(host);
     return name === null ? [] : await resolver.resolve(name, ASKER);
   };
-  /** Null where it may not go. */
-  const decide = async (host: string, port: number): Promise<Address[] | null> => {
+  /** None where it may not go, or there is nothing of this name: which names are private is nobody's to find out. */
+  const decide = async (host: string, port: number): Promise<Address[]> => {
     const addresses = await addressesOf(host);
     if (isNamed(host.toLowerCase(), port)) return addresses;
-    const allowed = addresses.filter((address) => policy.ofAddress(address, port) === "allowed");
-    return allowed.length === 0 && addresses.length > 0 ? null : allowed;
+    return addresses.filter((address) => policy.ofAddress(address, port) === "allowed");
   };
   const serve = async (client: Socket) => {
     const asked = await readHead(client);
     if (asked === null) return client.end("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
     const { host, port, rest } = asked;
     const addresses = await decide(host, port);
-    if (addresses === null) {
+    if (addresses.length === 0) {
       refused(`${host}:${port}`);
       return client.end("HTTP/1.1 403 Forbidden\r\n\r\n");
     }
     const { socket } = await dial(addresses, port, over.signal);
+    if (client.destroyed) return socket.destroy();
     open.add(socket.once("close", () => open.delete(socket)));
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     socket.write(rest);
@@ -87,7 +80,6 @@ export async function openTunnels(options: TunnelsOptions): Promise<Tunnels> {
   });
   await new Promise<void>((listening, fail) => server.once("error", fail).listen(path, listening));
   return {
-    path,
     [Symbol.asyncDispose]: async () => {
       over.abort();
       const closed = new Promise((done) => server.close(done));

@@ -106,6 +106,7 @@ export function readAudience(resource: string | undefined, url: string): Audienc
   switch (resource) {
     case undefined:
     case `${url}/mcp`:
+    case `${url}/mcp/all`:
       return "mcp";
     case url:
     case `${url}/`:

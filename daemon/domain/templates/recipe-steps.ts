@@ -13,7 +13,7 @@ import { newId } from "../../../shared/ids.ts";
 import { Lines } from "../../core/lines.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
-import { ServiceError } from "../../core/service-error.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { endInGuest, feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
 import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
@@ -31,6 +31,7 @@ const STEP_MS = 60 * 60_000;
 /** Beyond it nobody believes that the guest keeps a step's time. */
 const LATE_MS = 60_000;
 const END_MS = 120_000;
+const LINK_MS = 10_000;
 /** How a machine ends that its guest has switched off. */
 const ORDERLY = "exit 0";
 const TOLD_LINES = 20;
@@ -122,6 +123,16 @@ export async function runRecipeSteps(
   let isWhole = false;
   await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
   const refused = new Set<string>();
+  /** What is not kept is no reason to fail. */
+  const tried = async (work: () => Promise<void>) => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      onProgress(`this is not kept for later builds: ${errnoOf(error) ?? "it could not be"}`);
+      return false;
+    }
+  };
   const network = egress(egress_allowlist, ({ host, ip, port, reason }) => {
     const where = `${host ?? ip}${port === null ? "" : `:${port}`}`;
     if (refused.has(where) || refused.size >= MOST_REFUSED) return;
@@ -142,23 +153,26 @@ export async function runRecipeSteps(
   };
   try {
     onProgress("booting the guest that runs the steps");
-    await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, machine, paths: own }) => {
-      const link = await connection.link(10_000);
+    await withTrialGuest(host, paths, image, network.requests, async (guest) => {
+      const { connection, exited, paths: own } = guest;
+      let link = await connection.link(LINK_MS);
       const keepAfter = async (done: number) => {
         // What was changed, all of it beside what was there, and the copy that is kept.
         const sizes = await Promise.all([own.overlay, root].map(async (path) => (await stat(path)).size));
         if (!keeping?.hasRoom(3 * sizes.reduce((sum, size) => sum + size))) return;
         await must(link, { title: "", argv: [BUSYBOX, "sync"] });
-        await machine.pause();
-        try {
-          // Stopped, QEMU has written all of it.
-          await copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE);
-        } finally {
-          await machine.resume();
-        }
-        await convertRoot(qemu_img, { path: halfway, format: "qcow2", over: root }, made);
-        await keeping.keep(made, done);
-        for (const file of [halfway, made]) await rm(file);
+        // Stopped, QEMU has written all of it.
+        let isCopied = false;
+        await guest.whileStopped(async () => {
+          isCopied = await tried(() => copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE));
+        });
+        link = await connection.link(LINK_MS);
+        if (!isCopied) return;
+        await tried(async () => {
+          await convertRoot(qemu_img, { path: halfway, format: "qcow2", over: root }, made);
+          await keeping.keep(made, done);
+        });
+        for (const file of [halfway, made]) await rm(file, { force: true });
       };
       let [isKept, sinceMs] = [keeping !== null, performance.now()];
       for (const [name, bytes] of Object.entries(secrets)) {
@@ -190,7 +204,7 @@ export async function runRecipeSteps(
     const size = await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
     if (size !== virtualSize) throw new Error(`the disk of the steps has ${size} bytes instead of ${virtualSize}`);
     await rename(made, root);
-    if (isWhole) await keeping?.keep(root, steps.length);
+    if (isWhole) await tried(async () => await keeping?.keep(root, steps.length));
   } finally {
     network.close();
     for (const file of [overlay, changed, made, halfway]) await rm(file, { force: true });

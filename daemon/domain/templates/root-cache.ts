@@ -13,16 +13,21 @@ import type { ImageFacts } from "./image/layout.ts";
 
 /** Unused for so long, it goes. */
 const KEPT_MS = 7 * 86_400_000;
-/** A disk without its facts is being put there, or was left by a build that was killed. */
+/** A disk without its facts, or they without it, is being put there, or was left by a build that was killed. */
 const UNNAMED_MS = 3_600_000;
 const DISK = ".qcow2";
 const FACTS = ".json";
 const BLOCK_BYTES = 512;
 
 export interface KeptRoot {
-  virtual_size: number;
   image: ImageFacts;
+  /** Where its steps could connect to. */
+  egress_allowlist: readonly string[];
 }
+
+/** Whether steps that could connect there could have done so by this list. */
+const covers = (list: readonly string[], kept: readonly string[]) =>
+  list.includes("*") || kept.every((entry) => list.includes(entry));
 
 /** The name of what `content` makes of `parent`. */
 export function rootKey(parent: string, content: unknown): string {
@@ -34,10 +39,10 @@ export function rootKey(parent: string, content: unknown): string {
 export interface RootCache {
   /** Whether there is none at all. */
   isEmpty(): Promise<boolean>;
-  /** Null: there is none. */
+  /** As who uses it. Null: there is none. */
   find(key: string): Promise<KeptRoot | null>;
-  /** Copies one to `into`, which may be written then. Null: there is none. */
-  take(key: string, into: string): Promise<KeptRoot | null>;
+  /** Copies one to `into`, which may be written then. Null: there is none whose steps could connect no further than this list says. Throws disk_full. */
+  take(key: string, into: string, egress_allowlist: readonly string[]): Promise<KeptRoot | null>;
   /** Whether one of so many bytes would be kept. */
   hasRoom(bytes: number): boolean;
   /** Keeps a copy of `root`, where there is room for it. */
@@ -67,23 +72,27 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
     }
   };
   const find = async (key: string) => {
+    const { facts } = at(key);
     try {
-      return JSON.parse(await readFile(at(key).facts, "utf8")) as KeptRoot;
+      const kept = JSON.parse(await readFile(facts, "utf8")) as KeptRoot;
+      await utimes(facts, new Date(), new Date());
+      return kept;
     } catch (error) {
-      return absent(error);
+      // A host that lost power may have left half of it.
+      return error instanceof SyntaxError ? null : absent(error);
     }
   };
   return {
     isEmpty: async () => (await namesIn(directory)).length === 0,
-    find,
     hasRoom,
-    take: async (key, into) => {
-      const { disk, facts } = at(key);
+    find,
+    take: async (key, into, egress_allowlist) => {
+      const { disk } = at(key);
       const kept = await find(key);
-      if (kept === null) return null;
+      if (kept === null || !covers(egress_allowlist, kept.egress_allowlist)) return null;
       try {
+        requireSpace(bytesOf(await stat(disk)));
         await copyFile(disk, into, constants.COPYFILE_FICLONE);
-        await utimes(facts, new Date(), new Date());
         return kept;
       } catch (error) {
         // It has gone meanwhile.
@@ -100,6 +109,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
       await written(draft);
       await rename(draft, disk);
       await writeFile(`${facts}.new`, JSON.stringify(kept), { mode: 0o600 });
+      await written(`${facts}.new`);
       await rename(`${facts}.new`, facts);
       await sweepRoots(paths, most_bytes);
     },
@@ -120,9 +130,11 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
       if (name.endsWith(DISK) && names.includes(key + FACTS)) {
         const named = join(directory, key + FACTS);
         const used = await stat(named).catch(absent);
-        if (used === null) continue;
-        there.push({ disk: path, facts: named, bytes: facts.blocks * BLOCK_BYTES, usedMs: used.mtimeMs });
-      } else if (!name.endsWith(FACTS) && Date.now() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
+        if (used !== null) there.push({ disk: path, facts: named, bytes: bytesOf(facts), usedMs: used.mtimeMs });
+        continue;
+      }
+      const hasDisk = name.endsWith(FACTS) && names.includes(name.slice(0, -FACTS.length) + DISK);
+      if (!hasDisk && Date.now() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
     }
   }
   let bytes = there.reduce((sum, each) => sum + each.bytes, 0);
@@ -133,12 +145,15 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
   }
 }
 
+const bytesOf = ({ blocks }: { blocks: number }) => blocks * BLOCK_BYTES;
+
+/** Of a directory; of anything else there are none. */
 async function namesIn(directory: string): Promise<string[]> {
   return (await readdir(directory).catch(absent)) ?? [];
 }
 
 function absent(error: unknown): null {
-  if (errnoOf(error) === "ENOENT") return null;
+  if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
   throw error;
 }
 

@@ -160,7 +160,9 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const contents = await contentsOf(steps);
     const keys = [await keyOf(image.manifest_digest)];
     for (const content of contents) keys.push(rootKey(keys.at(-1) ?? "", { content, secrets: step.secrets }));
-    let done = anew ? null : await takeLongest(cache, keys, root);
+    const egress = recipe.egress_allowlist ?? [];
+    let done = anew ? null : await takeLongest(cache, keys, root, egress);
+    const isUnpacked = done === null;
     if (done === null) {
       // What was known of it may have gone meanwhile.
       if (image.layout === null) image = await fetch(async () => null);
@@ -178,9 +180,12 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const { layout: _, index_digest, ...facts } = image;
     const keeping: Keeping = {
       hasRoom: (bytes) => cache.hasRoom(bytes),
-      keep: (made, after) => cache.keep(keys[after] ?? "", made, { virtual_size: virtualSize, image: facts }),
+      // What was only unpacked could connect nowhere.
+      keep: (made, after) =>
+        cache.keep(keys[after] ?? "", made, { image: facts, egress_allowlist: after === 0 ? [] : egress }),
     };
-    if (done === 0) await keeping.keep(root, 0);
+    // What cannot be kept is made again.
+    if (isUnpacked) await keeping.keep(root, 0).catch(() => onProgress("this is not kept for later builds"));
     const { manifest_digest, config_digest } = image;
     const source = { ref, index_digest, manifest_digest, config_digest };
     return { virtualSize, source, steps, done, keeping, contents };
@@ -197,9 +202,13 @@ async function prepare({ deps, recipe, directory, builder, dockerfile, own, onPr
     await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
   }
   const texts = Object.entries(own).map(async ([name, path]) => [name, await readFile(path, "utf8")]);
+  const hashOf = async (file: string) =>
+    new Bun.CryptoHasher("sha256").update(await Bun.file(file).bytes()).digest("hex");
   const about = {
-    agent: new Bun.CryptoHasher("sha256").update(await Bun.file(deps.programs.agent).bytes()).digest("hex"),
+    agent: await hashOf(deps.programs.agent),
     runtime: basename(runtime),
+    // Made again, it may have another one, and modules that go with it.
+    kernel: await hashOf(join(directory, FILE_NAMES.kernel)),
     disk_mib: recipe.disk_mib,
     own: await Promise.all(texts),
     // With those of a Dockerfile, its last step writes what commands start from.
@@ -209,9 +218,14 @@ async function prepare({ deps, recipe, directory, builder, dockerfile, own, onPr
 }
 
 /** Puts the root there that was kept after the most steps, and returns after how many; null: none is. */
-async function takeLongest(cache: RootCache, keys: readonly string[], root: string): Promise<number | null> {
+async function takeLongest(
+  cache: RootCache,
+  keys: readonly string[],
+  root: string,
+  egress: readonly string[],
+): Promise<number | null> {
   for (const [after, key] of [...keys.entries()].reverse()) {
-    if ((await cache.take(key, root)) !== null) return after;
+    if ((await cache.take(key, root, egress)) !== null) return after;
   }
   return null;
 }

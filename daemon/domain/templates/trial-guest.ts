@@ -5,6 +5,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import { every } from "../../core/repeat.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
+import { pauseGuest, resumeGuest } from "../../host/guest/standby.ts";
 import { type Guest, startGuest } from "../../host/guest/start.ts";
 import { type GuestRequests, NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
 import { removeOverlay } from "../../host/images/overlay.ts";
@@ -21,7 +22,9 @@ function* trialCids(): Iterable<number> {
   for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
 }
 
-export interface TrialGuest extends Pick<Guest, "connection" | "exited" | "machine"> {
+export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
+  /** Does something while the guest stands still; its link is another one afterwards. */
+  whileStopped(work: () => Promise<void>): Promise<void>;
   paths: SandboxPaths;
   hostname: string;
 }
@@ -72,8 +75,16 @@ export async function withTrialGuest<T>(
   );
   const stopBounding = boundWhile(own.vmm_log);
   try {
-    const { connection, exited, machine } = guest;
-    return await work({ connection, exited, machine, paths: own, hostname });
+    const { connection, exited } = guest;
+    const whileStopped: TrialGuest["whileStopped"] = async (work) => {
+      await pauseGuest(guest);
+      try {
+        await work();
+      } finally {
+        await resumeGuest(guest, AbortSignal.timeout(AGENT_DEADLINE_MS));
+      }
+    };
+    return await work({ connection, exited, whileStopped, paths: own, hostname });
   } finally {
     stopBounding();
     await guest.end();

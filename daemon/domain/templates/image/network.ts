@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { withoutNetwork } from "../../../host/isolation/argv.ts";
 import { FETCH_RELAY } from "../../../host/own-processes.ts";
 
+/** Said where that network could not be made. */
+export const NO_NETWORK = "the network in which images are fetched could not be made";
+const ENTER = `ip link set lo up || { echo '${NO_NETWORK}' >&2; exit 1; }; exec "$@"`;
 /** Where programs find it; there is nobody else in that network. */
 const PROXY_PORT = 3128;
 const OTHER_PORT = 3129;
@@ -39,7 +42,7 @@ export async function openFetchNetwork(
     refused,
     within: (argv) =>
       withoutNetwork([
-        ...["setpriv", "--pdeathsig=KILL", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"],
+        ...["setpriv", "--pdeathsig=KILL", "sh", "-c", ENTER, "sh"],
         ...[...relay, "env", `HTTPS_PROXY=${proxy}`, `HTTP_PROXY=${proxy}`, ...argv],
       ]),
     [Symbol.asyncDispose]: async () => {

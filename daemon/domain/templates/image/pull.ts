@@ -20,7 +20,7 @@ import {
   readIndexOrManifest,
   readLayout,
 } from "./layout.ts";
-import type { FetchNetwork } from "./network.ts";
+import { type FetchNetwork, NO_NETWORK } from "./network.ts";
 import { type LocalImage, localImage, repositoryOf } from "./reference.ts";
 
 /** As the layers are stored. */
@@ -218,6 +218,13 @@ const refuse =
   (network: FetchNetwork | null) =>
   (error: unknown): never => {
     if (!(error instanceof ProgramFailed)) throw error;
+    if (error.said.includes(NO_NETWORK)) {
+      throw new ServiceError("build_failed", {
+        detail: `The image could not be fetched: ${NO_NETWORK}.`,
+        details: { step: "pull", last_lines: lastLines(error.said) },
+        hint: "The service needs CAP_NET_ADMIN, as its unit has it, and the program ip of iproute2.",
+      });
+    }
     const refused = [...(network?.refused ?? [])];
     throw refused.length === 0 ? translated(error) : ledAstray(error, refused);
   };
@@ -225,9 +232,9 @@ const refuse =
 /** Whether it was led there or named it is not told apart: neither is the organization's to reach. */
 function ledAstray({ said }: ProgramFailed, refused: readonly string[]): ServiceError {
   return new ServiceError("build_failed", {
-    detail: `The image could not be fetched: ${refused[0]} is not a public address.`,
+    detail: `The image could not be fetched: ${refused[0]} is no public address, or there is no such name.`,
     details: { step: "pull", last_lines: lastLines(said), refused },
-    hint: "Use an image of a public registry, or have the operator name this one in template.registries.",
+    hint: "Use an image of a registry that is reached by https at a public address, or have the operator name this one in template.registries.",
   });
 }
 

@@ -32,7 +32,11 @@ export async function build(call: ToolCall, input: Input): Promise<Answer> {
   const begun = await call.ask(templateCreate, order);
   if (begun.kind === "late") return stillUnderWay(call);
   if (begun.kind === "problem") return answerOf(begun);
-  return await follow(call, { template_id, build_id: String(begun.body.build_id) }, -1, wait_ms);
+  const path = { template_id, build_id: String(begun.body.build_id) };
+  const followed = await follow(call, path, -1, wait_ms);
+  // It goes on, whether or not its caller may look.
+  const next = { tool: "template_build", arguments: { ...path, after: -1 } };
+  return followed.ok ? followed : { ok: true, result: { ...begun.body, told: [], next } };
 }
 
 async function follow(

@@ -21,7 +21,7 @@ import type { OrgId } from "../../../../shared/ids.ts";
 const MIB = 1024 ** 2;
 const DAY_S = 86_400;
 const ORG = "org_1" as OrgId;
-const KEPT: KeptRoot = { virtual_size: MIB, image: { manifest_digest: "sha256:1" } as ImageFacts };
+const KEPT: KeptRoot = { image: { manifest_digest: "sha256:1" } as ImageFacts, egress_allowlist: [] };
 
 let home: string;
 let paths: Paths;
@@ -48,19 +48,33 @@ test("what is kept is found by its owner alone, and what is taken is a copy", as
   const into = join(home, "into");
   for (const other of ["org_2" as OrgId, undefined]) {
     expect(await open(other).find("a")).toBeNull();
-    expect(await open(other).take("a", into)).toBeNull();
+    expect(await open(other).take("a", into, [])).toBeNull();
   }
   expect(existsSync(into)).toBe(false);
-  expect(await open(ORG).take("a", into)).toEqual(KEPT);
+  expect(await open(ORG).take("a", into, [])).toEqual(KEPT);
   expect(readFileSync(into).byteLength).toBe(MIB);
   writeFileSync(into, "changed");
   expect(readFileSync(at(ORG, "a.qcow2")).byteLength).toBe(MIB);
 });
 
+test("what steps have made who could connect further is made again, and what they could do by less is taken", async () => {
+  const cache = open(undefined);
+  await cache.keep("a", root, { ...KEPT, egress_allowlist: ["one.example:443", "two.example"] });
+  const into = join(home, "into");
+  for (const list of [[], ["one.example:443"], ["one.example", "two.example"]])
+    expect(await cache.take("a", into, list)).toBeNull();
+  for (const list of [["two.example", "one.example:443"], ["one.example:443", "two.example", "three.example"], ["*"]])
+    expect(await cache.take("a", into, list)).not.toBeNull();
+});
+
 test("what is half there is not there", async () => {
   await open(undefined).keep("a", root, KEPT);
+  await open(undefined).keep("b", root, KEPT);
+  // As a host that lost power may leave it.
+  writeFileSync(at("host", "b.json"), "");
+  expect(await open(undefined).find("b")).toBeNull();
   rmSync(at("host", "a.qcow2"));
-  expect(await open(undefined).take("a", join(home, "into"))).toBeNull();
+  expect(await open(undefined).take("a", join(home, "into"), [])).toBeNull();
   expect(existsSync(join(home, "into"))).toBe(false);
 });
 
@@ -74,7 +88,7 @@ test("of too much what was unused longest goes, and what nobody has used for a w
   await sweepRoots(paths, 100 * MIB);
   expect(readdirSync(join(paths.kept_roots, "host")).filter((name) => name.startsWith("b"))).toEqual([]);
   // To be taken is to be used.
-  expect(await cache.take("a", join(home, "into"))).toEqual(KEPT);
+  expect(await cache.take("a", join(home, "into"), [])).toEqual(KEPT);
   await sweepRoots(paths, 3 * MIB);
   expect(await Promise.all(["a", "b", "c", "d"].map((key) => cache.find(key)))).toEqual([KEPT, null, null, KEPT]);
   expect(await open(ORG).find("e")).toEqual(KEPT);
@@ -92,8 +106,10 @@ test("nothing is kept that is too large, or that the disk has no room for", asyn
 
 test("what a killed build has left goes after a while, and what is being put there stays", async () => {
   mkdirSync(join(paths.kept_roots, "host"), { recursive: true });
-  for (const name of ["old.qcow2.new", "old.qcow2", "new.qcow2"]) writeFileSync(at("host", name), "");
-  for (const name of ["old.qcow2.new", "old.qcow2"]) utimesSync(at("host", name), 1, 1);
+  const old = ["old.qcow2.new", "old.qcow2", "facts.json"];
+  for (const name of [...old, "new.qcow2"]) writeFileSync(at("host", name), "");
+  for (const name of old) utimesSync(at("host", name), 1, 1);
+  writeFileSync(join(paths.kept_roots, "stray"), "");
   await sweepRoots(paths, MIB);
   expect(readdirSync(join(paths.kept_roots, "host"))).toEqual(["new.qcow2"]);
 });
