@@ -158,7 +158,7 @@ test.skipIf(!asRoot)("for an organization nobody is asked to whom a registry lea
   expect(elsewhere.asked).toBe(0);
   blobs = { [digest]: redirect(`https://internal.example:${elsewhere.port}/blob`) };
   expect(await failureForOrg()).toMatchObject({
-    ...{ code: "build_failed", detail: expect.stringContaining("is not a public address") },
+    ...{ code: "build_failed", detail: expect.stringContaining("is no public address") },
     details: { step: "pull", refused: [`internal.example:${elsewhere.port}`] },
   });
   realm = `https://internal.example:${elsewhere.port}/token`;

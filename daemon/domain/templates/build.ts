@@ -37,8 +37,9 @@ import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT,
 import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
 import { runRecipeSteps } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
-import { type GivenDockerfile, makeRoot } from "./root.ts";
+import { makeRoot } from "./root.ts";
 import { rootCache } from "./root-cache.ts";
+import type { GivenDockerfile } from "./root-step.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
