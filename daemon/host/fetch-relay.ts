@@ -3,6 +3,7 @@
  * that needs it, with whose status it ends.
  */
 import { connect, createServer, type Socket } from "node:net";
+import { joinSockets } from "./joined-sockets.ts";
 
 /** `fetch-relay PATH PORT REGISTRY PROGRAM…`; REGISTRY is HOST:PORT that is asked for directly, or "-". */
 export async function runFetchRelay([
@@ -30,18 +31,12 @@ const ANSWERED = Buffer.from("\r\n\r\n");
 /** `head` is said first where the client does not say it, and its answer is kept from it. */
 function pass(client: Socket, path: string, head: string): void {
   const way = connect({ path, allowHalfOpen: true });
-  for (const [one, other] of [
-    [client, way],
-    [way, client],
-  ] as const) {
-    one.on("error", () => other.destroy());
-    one.on("close", () => other.destroy());
-  }
   if (head === "") {
-    client.pipe(way);
-    way.pipe(client);
+    joinSockets(client, way);
     return;
   }
+  client.on("error", () => way.destroy());
+  way.on("error", () => client.destroy());
   way.write(head);
   let answer = Buffer.alloc(0);
   const take = (piece: Buffer) => {
@@ -49,10 +44,13 @@ function pass(client: Socket, path: string, head: string): void {
     const end = answer.indexOf(ANSWERED);
     if (end < 0) return;
     way.off("data", take).pause();
-    if (!answer.toString("latin1").startsWith("HTTP/1.1 200 ")) return client.destroy();
+    if (!answer.toString("latin1").startsWith("HTTP/1.1 200 ")) {
+      client.destroy();
+      return way.destroy();
+    }
     client.write(answer.subarray(end + ANSWERED.length));
-    client.pipe(way);
-    way.pipe(client);
+    joinSockets(client, way);
   };
   way.on("data", take);
+  way.on("close", () => client.destroy());
 }

@@ -3,6 +3,7 @@
  * addresses, and to what the operator has named. It asks by CONNECT (RFC 9110, 9.3.6) on a socket with a path.
  */
 import { createServer, type Socket } from "node:net";
+import { joinSockets } from "../../host/joined-sockets.ts";
 import { type Address, readAddress } from "./addresses.ts";
 import { dial } from "./dial.ts";
 import { canonicalName } from "./names.ts";
@@ -61,16 +62,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
     open.add(socket.once("close", () => open.delete(socket)));
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     socket.write(rest);
-    client.pipe(socket);
-    socket.pipe(client);
-    for (const [one, other] of [
-      [client, socket],
-      [socket, client],
-    ] as const) {
-      one.on("error", () => other.destroy());
-      one.on("close", () => other.destroy());
-    }
-    return client.resume();
+    return joinSockets(client, socket);
   };
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
