@@ -275,7 +275,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(kernel).toMatch(/EXT4-fs \(vda\): mounted/);
         expect(kernel).not.toMatch(/unchecked|recovery/);
         const search = Bun.spawn(["grep", "-rlazF", secret, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
-        expect(await search.stdout.text()).toBe("");
+        expect([await search.stdout.text(), await search.exited]).toEqual(["", 1]);
 
         await daemon.ok("DELETE", "/v1/rooms/t?drive=delete");
         const failing = await build("failing", ["true", "echo out; echo err >&2; exit 3", "true"]);
@@ -444,7 +444,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           const [secret = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
           for (const text of [registry.password, secret.slice('"auth":"'.length)]) {
             const search = Bun.spawn(["grep", "-rlazF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
-            expect(await search.stdout.text()).toBe("");
+            expect([await search.stdout.text(), await search.exited]).toEqual(["", 1]);
           }
           expect(daemon.leftovers().filter((left) => !left.includes("docker-registry"))).toEqual([]);
         } finally {
@@ -493,7 +493,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           const [auth = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
           for (const text of [secret, registry.password, auth.slice('"auth":"'.length)]) {
             const search = Bun.spawn(["grep", "-rlazF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
-            expect(await search.stdout.text()).toBe("");
+            expect([await search.stdout.text(), await search.exited]).toEqual(["", 1]);
           }
           expect(daemon.leftovers().filter((left) => !left.includes("docker-registry"))).toEqual([]);
         } finally {
