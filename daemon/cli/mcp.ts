@@ -15,6 +15,7 @@ import {
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
 import type { Problem } from "../../shared/api/errors.ts";
+import { TOOL_SETS, type ToolSet } from "../../shared/api/more-tools.ts";
 import { meGet } from "../../shared/api/service.ts";
 import { call } from "./client.ts";
 import { choice, command } from "./command.ts";
@@ -33,10 +34,10 @@ export function mcpCommand(): Command {
     examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp", "roomd mcp --tools all"],
   };
   return command("mcp", about)
-    .addOption(choice("--tools <which>", "all: those for screens, browsers and templates too", ["usual", "all"]))
-    .action(async ({ tools }: { tools?: "usual" | "all" }) => {
+    .addOption(choice("--tools <which>", "all: those for screens, browsers and templates too", Object.keys(TOOL_SETS)))
+    .action(async ({ tools = "usual" }: { tools?: ToolSet }) => {
       await call(meGet, {});
-      await relay(await findConnection(), tools === "all" ? "/mcp/all" : "/mcp");
+      await relay(await findConnection(), TOOL_SETS[tools].path);
     });
 }
 

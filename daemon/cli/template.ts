@@ -47,7 +47,7 @@ interface BuildOptions extends JsonOption, ConfigOption, ImageOptions {
   cache: boolean;
 }
 
-const NO_CACHE = ["--no-cache", "take nothing of what earlier builds have made of the same"] as const;
+const NO_CACHE = ["--no-cache", "run every step again, whatever earlier builds have made"] as const;
 
 function build(): Command {
   const about = {

@@ -85,8 +85,12 @@ const list: readonly Tool[] = [
   }),
 ];
 
-/** The usual ones, and these. */
-export const ALL_TOOLS: ReadonlyMap<string, Tool> = new Map([
-  ...TOOLS,
-  ...list.map((each) => [each.name, each] as const),
-]);
+const usual = TOOLS;
+const all: ReadonlyMap<string, Tool> = new Map([...usual, ...list.map((each) => [each.name, each] as const)]);
+
+/** What a client finds by which path. */
+export const TOOL_SETS = {
+  usual: { path: "/mcp", tools: usual },
+  all: { path: "/mcp/all", tools: all },
+} as const;
+export type ToolSet = keyof typeof TOOL_SETS;

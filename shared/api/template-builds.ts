@@ -134,7 +134,7 @@ export const templateCreate = operation({
       }),
     ),
     no_cache: Type.Optional(
-      Type.Boolean({ description: "Take nothing of what earlier builds of the organization have made of the same." }),
+      Type.Boolean({ description: "Unpack the image and run every step again, whatever earlier builds have made." }),
     ),
     registry_auth: Type.Optional(
       Type.String({

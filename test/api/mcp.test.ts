@@ -1,6 +1,6 @@
 /** The tools as official clients of both generations meet them, over HTTP and over the CLI's stdio; clients check results by the tools' schemas. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ALL_TOOLS } from "../../shared/api/more-tools.ts";
+import { TOOL_SETS } from "../../shared/api/more-tools.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.ts";
 import { ROWS, rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
@@ -113,7 +113,7 @@ test("every row is a tool's", () => {
 });
 
 test("a model is told about every argument", () => {
-  const silent = [...ALL_TOOLS.values()].flatMap(({ name, input }) =>
+  const silent = [...TOOL_SETS.all.tools.values()].flatMap(({ name, input }) =>
     Object.entries(input.properties).flatMap(([argument, { description }]) =>
       description ? [] : [`${name}.${argument}`],
     ),

@@ -362,12 +362,15 @@ describe.skipIf(!LONG)("where there is time", () => {
         const again = await build(...same);
         expect(again).toMatchObject({
           status: 0,
-          stderr: expect.stringContaining("steps 1 to 8: as an earlier build"),
+          stderr: expect.stringContaining("steps 1 to 8: done by an earlier build"),
         });
         expect(again.stderr).not.toMatch(/unpacking|booting the guest that runs the steps/);
         writeFileSync(join(context, "src", "script"), "echo of another context\n");
         const changed = await build(...same);
-        expect(changed).toMatchObject({ status: 0, stderr: expect.stringMatching(/steps 1 to [1-4]: as an earlier/) });
+        expect(changed).toMatchObject({
+          status: 0,
+          stderr: expect.stringMatching(/steps 1 to [1-4]: done by an earlier/),
+        });
         expect(changed.stderr).not.toMatch(/unpacking|step 1 of 8/);
         await daemon.room("f");
         await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", { ...sandbox, guest_cid: guests.cid() });

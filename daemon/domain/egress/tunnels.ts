@@ -16,7 +16,9 @@ const ASKER = { org_id: "", sandbox_id: "" };
 const HTTPS_PORT = 443;
 const MOST_HEAD_BYTES = 4096;
 const HEAD_END = "\r\n\r\n";
-const CONNECT = /^CONNECT (\[[\da-fA-F:.]+\]|[^\s:[\]]{1,253}):(\d{1,5}) HTTP\/1\.[01]\r\n/;
+const CONNECT = /^CONNECT (\[[\da-fA-F:.]+\]|[\w.~-]{1,253}):(\d{1,5}) HTTP\/1\.[01]\r\n/;
+/** More than what fetches an image opens; both ends count. */
+const MOST_OPEN = 128;
 
 export interface TunnelsOptions {
   /** Of the socket; its directory lets in nobody else. */
@@ -66,8 +68,12 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
   };
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    open.add(client.once("close", () => open.delete(client)));
     client.on("error", () => {});
+    if (open.size >= MOST_OPEN) {
+      client.destroy();
+      return;
+    }
+    open.add(client.once("close", () => open.delete(client)));
     serve(client).catch(() => client.end("HTTP/1.1 502 Bad Gateway\r\n\r\n"));
   });
   await new Promise<void>((listening, fail) => server.once("error", fail).listen(path, listening));

@@ -73,6 +73,8 @@ export interface StepsDeps {
 }
 
 export interface Keeping {
+  /** What each step is, by `contentsOf`. */
+  contents: readonly string[];
   hasRoom(bytes: number): boolean;
   /** Takes a root as it is after so many steps. */
   keep(root: string, done: number): Promise<void>;
@@ -84,8 +86,6 @@ export interface Steps {
   done: number;
   /** Null: nobody wants what they have made so far. */
   keeping: Keeping | null;
-  /** What each is, by `contentsOf`. */
-  contents: readonly string[];
   egress_allowlist: readonly string[];
   /** What is in /run/secrets while they run, by name. */
   secrets: Readonly<Record<string, Uint8Array>>;
@@ -112,7 +112,7 @@ export async function runRecipeSteps(
   hardware: Hardware,
   directory: string,
   virtualSize: number,
-  { steps, done, keeping, contents, egress_allowlist, secrets }: Steps,
+  { steps, done, keeping, egress_allowlist, secrets }: Steps,
   onProgress: (line: string) => void,
 ): Promise<void> {
   const root = join(directory, FILE_NAMES.root);
@@ -187,7 +187,7 @@ export async function runRecipeSteps(
         });
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
         // What was another thing by the time it was put there, or was refused something, is no other build's beginning.
-        isKept &&= ended.content === contents[at] && refused.size === 0;
+        isKept &&= ended.content === keeping?.contents[at] && refused.size === 0;
         if (!isKept || at + 1 === steps.length || performance.now() - sinceMs < WORTH_KEEPING_MS) continue;
         await keepAfter(at + 1);
         sinceMs = performance.now();

@@ -25,8 +25,6 @@ export interface Root {
   done: number;
   /** Where it is kept after some of them; null: where the packages of a suite are asked for, they may be newer each time. */
   keeping: Keeping | null;
-  /** Of its steps. */
-  contents: readonly string[];
 }
 
 export interface RootOptions {

@@ -7,7 +7,6 @@ import type { BuildDeps } from "./build-deps.ts";
 import { rootOfImage } from "./image/root.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { contentsOf } from "./recipe-steps.ts";
 import { type GivenDockerfile, type Root, type RootOptions, type RootStep, stepsIn } from "./root-step.ts";
 
 /** Makes what a guest boots: kernel, initramfs and root disk. */
@@ -57,6 +56,5 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   const root = { path: raw, format: "raw" } as const;
   const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
   await rm(raw);
-  const steps = stepsIn(recipe);
-  return { virtualSize, source: null, steps, done: 0, keeping: null, contents: await contentsOf(steps) };
+  return { virtualSize, source: null, steps: stepsIn(recipe), done: 0, keeping: null };
 }

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
-import { ALL_TOOLS } from "../../../shared/api/more-tools.ts";
+import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
@@ -20,12 +20,9 @@ import type { HttpOptions } from "./options.ts";
 import { problemResponse, rateHeaders, setAll, usualHeaders } from "./reply.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
-export const MCP_PATH = "/mcp";
 /** The same for clients with a key, which finds nobody to sign in with: some clients try that first, and forget their key. */
-export const MCP_KEY_PATH = "/mcp/key";
-/** With the tools that most models have no use for. */
-export const MCP_ALL_PATH = "/mcp/all";
-export const MCP_PATHS: readonly string[] = [MCP_PATH, MCP_KEY_PATH, MCP_ALL_PATH];
+const MCP_KEY_PATH = "/mcp/key";
+export const MCP_PATHS: readonly string[] = [TOOL_SETS.usual.path, MCP_KEY_PATH, TOOL_SETS.all.path];
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
 const NOT_COUNTED = { refusal: null, rate: null };
@@ -45,7 +42,7 @@ export interface McpMessage {
   ip: string | null;
   request_id: string;
   /** Which tools it finds. */
-  offer: "usual" | "all";
+  tool_set: ToolSet;
 }
 
 export interface McpDoor {
@@ -110,21 +107,25 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
   const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
-  requireGranted(caller, message);
+  const tool_set: ToolSet = url.pathname === TOOL_SETS.all.path ? "all" : "usual";
+  requireGranted(caller, tool_set, message);
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
-  const offer = url.pathname === MCP_ALL_PATH ? "all" : "usual";
-  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, offer } as const;
+  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, tool_set };
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;
 }
 
 /** An application can ask its person for what it lacks, and does so if the whole request is refused. Throws insufficient_scope. */
-function requireGranted({ granted, scopes }: Caller, { method, params }: Record<string, unknown>): void {
+function requireGranted(
+  { granted, scopes }: Caller,
+  toolSet: ToolSet,
+  { method, params }: Record<string, unknown>,
+): void {
   if (!granted || method !== CALL) return;
-  const access = ALL_TOOLS.get(String(Object(params).name))?.operation.access;
+  const access = TOOL_SETS[toolSet].tools.get(String(Object(params).name))?.operation.access;
   const isGrantable = GRANT_SCOPES.some((scope) => scope === access);
   if (!isGrantable || (scopes as readonly unknown[]).includes(access)) return;
   throw new ServiceError("insufficient_scope", {

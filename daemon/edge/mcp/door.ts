@@ -9,6 +9,7 @@ import {
   isInitializeRequest,
   type McpRequestContext,
 } from "@modelcontextprotocol/server";
+import type { ToolSet } from "../../../shared/api/more-tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Caller } from "../../core/operation.ts";
@@ -17,14 +18,14 @@ import { describeError } from "../../core/service-error.ts";
 import type { AuditEntry } from "../../domain/audit/index.ts";
 import type { CallDeps, Visit } from "./call.ts";
 import { Connected } from "./connected.ts";
-import { type Client, makeServer, type Offer } from "./server.ts";
+import { type Client, makeServer } from "./server.ts";
 import { Sessions } from "./sessions.ts";
 
 interface Asked extends Visit {
   request: Request;
   message: Record<string, unknown>;
   caller: Caller;
-  offer: Offer;
+  tool_set: ToolSet;
 }
 
 const SESSION_HEADER = "mcp-session-id";
@@ -57,7 +58,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
   );
 
   return {
-    answer: async ({ request, message, caller, offer, ...visit }: Asked): Promise<Response> => {
+    answer: async ({ request, message, caller, tool_set, ...visit }: Asked): Promise<Response> => {
       const { key_id } = caller;
       const { ip, request_id } = visit;
       connected.hear(caller, message, { ip, request_id });
@@ -68,7 +69,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
       const cancelled = cancelledIn(message);
       // By their numbers calls are told apart within a session only.
       if (cancelled !== null && request.headers.has(SESSION_HEADER)) session.cancel(cancelled);
-      clients.set(request, { ...visit, session, offer });
+      clients.set(request, { ...visit, session, tool_set });
       const response = await handler.fetch(request, { parsedBody: message });
       if (opened !== null && response.ok) response.headers.set(SESSION_HEADER, opened);
       return response;

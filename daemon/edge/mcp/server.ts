@@ -12,9 +12,9 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { plain } from "../../../shared/api/contract.ts";
-import { ALL_TOOLS } from "../../../shared/api/more-tools.ts";
+import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
 import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
-import { INSTRUCTIONS, TOOLS } from "../../../shared/api/tools.ts";
+import { INSTRUCTIONS } from "../../../shared/api/tools.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { structured, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
@@ -37,16 +37,15 @@ const listed = (tools: ReadonlyMap<string, Tool>) =>
     annotations: { title: tool.title, ...tool.hints },
   })) as ListToolsResult["tools"];
 
-const OFFERS = {
-  usual: { tools: TOOLS, listed: listed(TOOLS) },
-  all: { tools: ALL_TOOLS, listed: listed(ALL_TOOLS) },
+const LISTED: Record<ToolSet, ListToolsResult["tools"]> = {
+  usual: listed(TOOL_SETS.usual.tools),
+  all: listed(TOOL_SETS.all.tools),
 };
-export type Offer = keyof typeof OFFERS;
 
 /** Whose request a server is for. */
 export interface Client extends Visit {
   session: Session;
-  offer: Offer;
+  tool_set: ToolSet;
 }
 
 /** `track` is told of every call. */
@@ -60,7 +59,7 @@ export function makeServer(deps: CallDeps, client: Client, track: (call: Promise
       cacheHints: { "tools/list": cache, "prompts/list": cache },
     },
   );
-  server.setRequestHandler("tools/list", () => ({ tools: OFFERS[client.offer].listed }));
+  server.setRequestHandler("tools/list", () => ({ tools: LISTED[client.tool_set] }));
   server.setRequestHandler("prompts/list", () => ({ prompts: LISTED_PROMPTS }));
   server.setRequestHandler("prompts/get", getPrompt);
   server.setRequestHandler("tools/call", (request, context) => {
@@ -77,7 +76,7 @@ async function callTool(
   { params }: CallToolRequest,
   context: ServerContext,
 ): Promise<CallToolResult> {
-  const { tools } = OFFERS[client.offer];
+  const { tools } = TOOL_SETS[client.tool_set];
   const tool = tools.get(params.name);
   if (!tool) throw new ProtocolError(INVALID_PARAMS, `There is no tool ${params.name.slice(0, 128)}.`);
   const { session } = client;

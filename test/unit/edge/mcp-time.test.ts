@@ -113,7 +113,7 @@ async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly
   const startedAt = performance.now();
   const caller = { key_id: "kid_1", org_id: "org_1", name: "test" } as unknown as Caller;
   const key = { caller, first_key_id: "kid_1" as KeyId };
-  const visit = { ...key, authorization: null, ip: null, request_id: "req_1", bytes: 100, offer: "usual" } as const;
+  const visit = { ...key, authorization: null, ip: null, request_id: "req_1", bytes: 100, tool_set: "usual" } as const;
   let tookMs: number | null = null;
   const answered = door
     .answer({ request, message, ...visit })

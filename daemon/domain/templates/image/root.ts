@@ -53,9 +53,13 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
       const { directory: pull } = deps.paths.trial(puller);
       const { runtime } = await prepared();
       await unpack(step, { layout: image.layout ?? "", runtime, scratch: pull, beside }, root);
-    } else onProgress(kept === 0 ? "an earlier build has unpacked it" : `steps 1 to ${kept}: ${AS_LEFT}`);
+    } else
+      onProgress(
+        kept === 0 ? "the image was unpacked by an earlier build" : `steps 1 to ${kept}: done by an earlier build`,
+      );
     const { layout: _, index_digest, ...facts } = image;
     const keeping: Keeping = {
+      contents,
       hasRoom: (bytes) => cache.hasRoom(bytes),
       // What was only unpacked could connect nowhere.
       keep: (made, after) =>
@@ -67,14 +71,12 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
     return {
       virtualSize: recipe.disk_mib * MIB,
       source: { ref: referenceOf(step), index_digest, manifest_digest, config_digest },
-      ...{ steps, done: kept ?? 0, keeping, contents },
+      ...{ steps, done: kept ?? 0, keeping },
     };
   } finally {
     await rm(deps.paths.trial(puller).directory, { recursive: true, force: true });
   }
 }
-
-const AS_LEFT = "as an earlier build has left them";
 
 const referenceOf = ({ recipe, dockerfile }: RootStep): string => recipe.from ?? dockerfile?.file.from ?? "";
 

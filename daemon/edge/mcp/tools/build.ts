@@ -69,6 +69,7 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
         const { seq, type } = data as { seq?: number; type: string };
         if (seq !== undefined) told.after = seq;
         if (type === "stdout" && data_b64) told.lines.push(new TextDecoder().decode(data_b64).trimEnd());
+        if (told.lines.length > MOST_LINES) told.lines.shift();
         isOver ||= type === "exit";
       }
       if (isOver) break;
@@ -77,5 +78,5 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
     clearTimeout(timer);
     stream.cancel();
   }
-  return { ...told, lines: told.lines.slice(-MOST_LINES) };
+  return told;
 }

@@ -79,6 +79,7 @@ test("another port of what is named is not named", async () => {
 test.each([
   "GET http://mine.example/ HTTP/1.1\r\n\r\n",
   "CONNECT mine.example HTTP/1.1\r\n\r\n",
+  "CONNECT mine\u001b[31m.example:443 HTTP/1.1\r\n\r\n",
   "CONNECT mine.example:0 HTTP/1.1\r\n\r\n",
   "CONNECT mine.example:70000 HTTP/1.1\r\n\r\n",
   `CONNECT ${"m".repeat(5000)}`,
@@ -101,6 +102,27 @@ test("where nobody answers it says so; a name that is none is refused like one t
   });
   expect((await said(asked(`mine.example:${nobody}`))).toString()).toContain(" 502 ");
   expect((await said(asked(`no_name.invalid:${nobody}`))).toString()).toMatch(/ 403 | 502 /);
+});
+
+test("more than so many at once are cut off, and others find a place once some have gone", async () => {
+  const sockets = Array.from({ length: 140 }, () => connect(path).on("error", () => {}));
+  const isCut = (socket: Socket) =>
+    new Promise<boolean>((settled) => {
+      socket.once("close", () => settled(true));
+      socket.once("data", () => settled(false));
+    });
+  const cut = await Promise.all(
+    sockets.map((socket) => {
+      const told = isCut(socket);
+      socket.once("connect", () => socket.write("GET / HTTP/1.1\r\n\r\n"));
+      return told;
+    }),
+  );
+  expect(cut.filter((is) => is)).toHaveLength(12);
+  const closed = sockets.map((socket) => socket.closed || new Promise((done) => socket.once("close", done)));
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(closed);
+  expect((await said(asked(`mine.example:${port}`))).toString()).toContain(" 200 ");
 });
 
 test("at its end all is cut", async () => {
