@@ -29,6 +29,10 @@ async function groups(): Promise<Record<string, string[]>> {
   return found;
 }
 
+/** What a person reads who runs it: the two commands, and what is where after each step. */
+const tell = (when: string, said: string) => console.log(`--- ${when}\n${said}`);
+const tellGroups = async (when: string) => tell(`${when}: control groups`, JSON.stringify(await groups(), null, 2));
+
 const counted = async () => Number(await host.ok(`${EXEC} cat /mnt/drive/count`));
 
 if (LEFT_OUT !== null) console.log(`restarts, upgrades and a reboot of a virtual host: left out, because ${LEFT_OUT}`);
@@ -53,6 +57,7 @@ describe("installed from its package", () => {
 
   test("is installed by apt alone, which ends with what to run next", async () => {
     const said = await host.ok(`${INSTALL} /payload/roomd.deb`);
+    tell("apt install ./roomd.deb", said);
     expect(said).toMatch(/roomd is installed\. These are next.*roomd doctor.*roomd setup/s);
     expect(
       await host.ok("roomd --version; ls /etc/roomd; man -w roomd 2>/dev/null || ls /usr/share/man/man1/roomd.1.gz"),
@@ -70,6 +75,8 @@ describe("installed from its package", () => {
   test("is set up by one command, to a sandbox at work", async () => {
     await host.ok(`echo 'template.registries = "*"' >>/etc/roomd/config.toml`);
     const said = await host.ok("roomd setup");
+    tell("roomd setup", said);
+    await tellGroups("set up");
     expect(said).toContain("started as the service roomd");
     expect(said).toMatch(/created sandbox agent-1: .*\(snapshot|\(pool/);
     expect(said).toContain("contents compared");
@@ -98,6 +105,7 @@ describe("installed from its package", () => {
       await host.ok(end);
       await until("it answers again", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
       expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+      await tellGroups(end);
     }
   });
 
