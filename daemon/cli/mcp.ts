@@ -34,7 +34,13 @@ export function mcpCommand(): Command {
     examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp", "roomd mcp --tools all"],
   };
   return command("mcp", about)
-    .addOption(choice("--tools <which>", "all: those for screens, browsers and templates too", Object.keys(TOOL_SETS)))
+    .addOption(
+      choice(
+        "--tools <which>",
+        "which tools it serves; all: those for screens, browsers and templates too",
+        Object.keys(TOOL_SETS),
+      ),
+    )
     .action(async ({ tools = "usual" }: { tools?: ToolSet }) => {
       await call(meGet, {});
       await relay(await findConnection(), TOOL_SETS[tools].path);
