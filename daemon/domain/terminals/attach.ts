@@ -1,29 +1,20 @@
 /** Owns the call that attaches a client to a terminal, by key or by the terminal's own token. */
 import { terminalAttach } from "../../../shared/api/terminals.ts";
-import { type Bound, bind, trialCall } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Tickets } from "../../core/tickets.ts";
 import { attachTerminal } from "../../host/guest-link/terminal.ts";
-import type { TerminalDeps } from "./deps.ts";
+import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
 import { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
-import type { Kept, Tokens } from "./tokens.ts";
 
-export function makeAttach(deps: TerminalDeps, tokens: Tokens, sessions: Sessions): Bound {
+export function makeAttach(deps: TerminalDeps, tickets: Tickets<TerminalGoal>, sessions: Sessions): Bound {
   const { sandboxes } = deps;
-  /** Whether a token is one of this terminal in this sandbox, which may have had another's name before. */
-  const opens = ({ caller, sandbox_id, terminal_id }: Kept, params: Record<string, string>): boolean => {
-    if (terminal_id !== params.terminal_id || !deps.isCurrentKey(caller.key_id)) return false;
-    try {
-      return sandboxes.find(trialCall(caller), params).row.sandbox_id === sandbox_id;
-    } catch {
-      return false;
-    }
-  };
   return bind(terminalAttach, {
     admit: (token, params) => {
-      const kept = tokens.find(token);
-      if (!kept || !opens(kept, params)) {
+      const kept = tickets.open(token, params, deps);
+      if (kept === null || kept.goal.terminal_id !== params.terminal_id) {
         throw new ServiceError("invalid_api_key", {
           detail: "The token is not valid for this terminal, or has expired.",
         });

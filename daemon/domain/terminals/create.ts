@@ -3,16 +3,16 @@ import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TERM, terminalCreate } from "../../../shared/api/terminals.ts";
 import { newId } from "../../../shared/ids.ts";
 import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
+import type { Tickets } from "../../core/tickets.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { listTerminals, openTerminal } from "../../host/guest-link/terminal.ts";
-import type { TerminalDeps } from "./deps.ts";
+import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
 import { ticketOf } from "./ticket.ts";
-import type { Tokens } from "./tokens.ts";
 
 type Input = InputOf<typeof terminalCreate>;
 
-export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: Tokens): Bound {
+export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tickets: Tickets<TerminalGoal>): Bound {
   return bind(terminalCreate, {
     find: (call, params) => sandboxes.find(call, params),
     rules,
@@ -31,7 +31,7 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: 
           throw sandboxes.heldInstead(target, asServiceError(error, target, input));
         });
       });
-      return { outcome: "created", body: ticketOf(tokens, call, target, terminal_id) };
+      return { outcome: "created", body: ticketOf(tickets, call, target, terminal_id) };
     },
   });
 }

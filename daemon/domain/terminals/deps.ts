@@ -36,6 +36,12 @@ export interface SandboxAccess {
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
 
+/** What a terminal's token opens. */
+export interface TerminalGoal {
+  sandbox_id: string;
+  terminal_id: string;
+}
+
 export interface TerminalDeps {
   database: Database;
   log: Log;

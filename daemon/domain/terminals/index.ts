@@ -1,19 +1,19 @@
 /**
  * Owns terminals: a command on a screen of its own in a sandbox, and the clients at it. The guest's agent keeps them, so
- * that they outlive the daemon; here are only tokens, who is attached and who watches.
+ * that they outlive the daemon; here are only tickets, who is attached and who watches.
  */
 
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { Tickets } from "../../core/tickets.ts";
 import { makeAttach } from "./attach.ts";
 import { Broadcasts } from "./broadcasts.ts";
 import { makeClose } from "./close.ts";
 import { makeCreate } from "./create.ts";
-import type { TerminalDeps } from "./deps.ts";
+import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
-import { Tokens } from "./tokens.ts";
 import { placeOf, Typists } from "./typists.ts";
 import { makeWatch } from "./watch.ts";
 
@@ -26,17 +26,17 @@ export interface Terminals {
 }
 
 export function makeTerminals(deps: TerminalDeps): Terminals {
-  const tokens = new Tokens();
+  const tickets = new Tickets<TerminalGoal>("ttk_");
   const typists = new Typists();
   const sessions = new Sessions(deps, typists);
   const stopping = new AbortController();
   return {
     operations: [
-      makeCreate(deps, tokens),
+      makeCreate(deps, tickets),
       ...makeGet(deps),
       makeClose(deps),
-      makeToken(deps, tokens),
-      makeAttach(deps, tokens, sessions),
+      makeToken(deps, tickets),
+      makeAttach(deps, tickets, sessions),
       makeWatch(deps, new Broadcasts(deps.sandboxes, typists), stopping.signal),
     ],
     sit: (sandboxId, terminalId, name) => typists.enter(placeOf(sandboxId, terminalId), name),

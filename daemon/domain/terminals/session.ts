@@ -11,9 +11,9 @@ import {
   TERMINAL_CLOSE,
   type TerminalClose,
 } from "../../../shared/api/terminals.ts";
+import { Backlog } from "../../core/backlog.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
-import { Typed } from "./typed.ts";
 
 const NORMAL_CLOSE = 1000;
 
@@ -29,7 +29,7 @@ export class Session implements Conversation {
   readonly mostBytes = MAX_FRAME_BYTES;
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
-  readonly #typed: Typed;
+  readonly #typed: Backlog;
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
   #reason: string | null = null;
@@ -42,7 +42,7 @@ export class Session implements Conversation {
   constructor(terminal: AttachedTerminal, gap: number) {
     this.#terminal = terminal;
     this.#gap = gap;
-    this.#typed = new Typed(terminal.write);
+    this.#typed = new Backlog(terminal.write);
     terminal.ended.catch(() => {});
   }
 

@@ -2,11 +2,11 @@
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { terminalToken } from "../../../shared/api/terminals.ts";
 import type { KeyCall } from "../../core/operation.ts";
-import type { TerminalTarget } from "./deps.ts";
-import type { Tokens } from "./tokens.ts";
+import type { Tickets } from "../../core/tickets.ts";
+import type { TerminalGoal, TerminalTarget } from "./deps.ts";
 
 export function ticketOf(
-  tokens: Tokens,
+  tickets: Tickets<TerminalGoal>,
   call: KeyCall,
   { room, row }: TerminalTarget,
   terminalId: string,
@@ -15,6 +15,6 @@ export function ticketOf(
   return {
     terminal_id: terminalId,
     ws_path: `/v1/${place.map(encodeURIComponent).join("/")}`,
-    ...tokens.make(call.caller, row.sandbox_id, terminalId),
+    ...tickets.make(call.caller, { sandbox_id: row.sandbox_id, terminal_id: terminalId }),
   };
 }

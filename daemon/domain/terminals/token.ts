@@ -1,18 +1,18 @@
 /** Owns the call that makes another token for a terminal. */
 import { terminalToken } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
-import type { TerminalDeps } from "./deps.ts";
+import type { Tickets } from "../../core/tickets.ts";
+import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { requireTerminal } from "./get.ts";
 import { ticketOf } from "./ticket.ts";
-import type { Tokens } from "./tokens.ts";
 
-export function makeToken({ sandboxes }: TerminalDeps, tokens: Tokens): Bound {
+export function makeToken({ sandboxes }: TerminalDeps, tickets: Tickets<TerminalGoal>): Bound {
   return bind(terminalToken, {
     find: (call, params) => sandboxes.find(call, params),
     run: async (call, { terminal_id }, target) => {
       call.audit.details = { terminal_id };
       await requireTerminal(sandboxes, target, terminal_id);
-      return { outcome: "created", body: ticketOf(tokens, call, target, terminal_id) };
+      return { outcome: "created", body: ticketOf(tickets, call, target, terminal_id) };
     },
   });
 }

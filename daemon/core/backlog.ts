@@ -1,13 +1,13 @@
 /**
- * Owns what was typed at a terminal and the guest has not taken yet: one buffer and one writer, so that it costs its bytes,
- * in however small frames they came.
+ * Owns what a client has sent and the guest has not taken yet, as what is typed at a terminal: one buffer and one writer, so that it
+ * costs its bytes, in however small frames they came.
  */
 
 /** Taken off the count one after another. */
 const PIECE_BYTES = 64 * 1024;
 const LEAST_BYTES = 1024;
 
-export class Typed {
+export class Backlog {
   readonly #write: (bytes: Uint8Array) => Promise<void>;
   #buffer = new Uint8Array(0);
   /** Bytes of the buffer in use. */

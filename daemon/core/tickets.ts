@@ -1,0 +1,94 @@
+/**
+ * Owns tickets: each opens one thing of a sandbox without an API key, as browsers do, for a short time. Only their hashes are kept, and
+ * only in memory: a restart ends them all.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { KeyId } from "../../shared/ids.ts";
+import { at } from "./clock.ts";
+import { type Caller, type KeyCall, trialCall } from "./operation.ts";
+
+const LIFE_MS = 10 * 60_000;
+const SECRET_BYTES = 32;
+/** More than a key needs at once; its oldest go first, and nobody else's. */
+export const MOST_OF_A_KEY = 256;
+
+/** What a ticket opens. */
+interface Goal {
+  sandbox_id: string;
+}
+
+export interface Kept<G extends Goal> {
+  caller: Caller;
+  goal: G;
+  until: number;
+}
+
+/** What tells whether a ticket is still good. */
+export interface TicketDeps {
+  /** Whether a key that was good is so still. */
+  isCurrentKey(keyId: KeyId): boolean;
+  sandboxes: { find(call: KeyCall, params: Record<string, string>): { row: { sandbox_id: string } } };
+}
+
+export class Tickets<G extends Goal> {
+  readonly #prefix: string;
+  /** By their hashes, in the order in which they were made. */
+  readonly #kept = new Map<string, Kept<G>>();
+  /** The hashes of each key's, in the same order. */
+  readonly #ofKeys = new Map<KeyId, Set<string>>();
+
+  /** `prefix`: how they begin, by which people tell them from others. */
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  /** Characters of a ticket may stand in a WebSocket's subprotocol, and in a URL. */
+  make(caller: Caller, goal: G): { token: string; expires_at: string } {
+    this.#sweep();
+    const token = this.#prefix + randomBytes(SECRET_BYTES).toString("base64url");
+    const until = Date.now() + LIFE_MS;
+    const hash = hashOf(token);
+    const own = this.#ofKeys.get(caller.key_id) ?? new Set();
+    this.#ofKeys.set(caller.key_id, own.add(hash));
+    this.#kept.set(hash, { caller, goal, until });
+    const [oldest] = own;
+    if (own.size > MOST_OF_A_KEY && oldest !== undefined) this.#forget(oldest, caller.key_id);
+    return { token, expires_at: at(until) };
+  }
+
+  /** Who made the ticket, and for what; null for one that is none. */
+  find(token: string): Kept<G> | null {
+    const kept = this.#kept.get(hashOf(token));
+    return kept && kept.until > Date.now() ? kept : null;
+  }
+
+  /** The same, while its key is good and its sandbox the one that the path names, which may have had another's name before. */
+  open(token: string, params: Record<string, string>, { isCurrentKey, sandboxes }: TicketDeps): Kept<G> | null {
+    const kept = this.find(token);
+    if (!kept || !isCurrentKey(kept.caller.key_id)) return null;
+    try {
+      return sandboxes.find(trialCall(kept.caller), params).row.sandbox_id === kept.goal.sandbox_id ? kept : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** All have one life, so the first are the oldest. */
+  #sweep(): void {
+    for (const [hash, { until, caller }] of this.#kept) {
+      if (until > Date.now()) return;
+      this.#forget(hash, caller.key_id);
+    }
+  }
+
+  #forget(hash: string, keyId: KeyId): void {
+    this.#kept.delete(hash);
+    const own = this.#ofKeys.get(keyId);
+    own?.delete(hash);
+    if (own?.size === 0) this.#ofKeys.delete(keyId);
+  }
+}
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
+}
