@@ -1,4 +1,4 @@
-/** Owns `roomd screen` and `roomd computer`: pictures of a sandbox's screen, and its keyboard and mouse. */
+/** Owns `roomd screen` and `roomd computer`: pictures of a sandbox's screen, tickets to see it live, and its keyboard and mouse. */
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import {
@@ -7,11 +7,13 @@ import {
   computer,
   SCROLL_DIRECTIONS,
   screenGet,
+  screenTicket,
 } from "../../shared/api/screen.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call, send } from "./client.ts";
 import { choice, command } from "./command.ts";
+import { findConnection } from "./connection.ts";
 import { bytesText, fieldLines, type JsonOption, say, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, milliseconds, numbers } from "./values.ts";
@@ -21,19 +23,35 @@ const NO_PICTURE = "The action was done, and there is no picture of it now: take
 /** They are nothing but a picture. */
 const PICTURES: readonly ComputerAction[] = ["screenshot", "zoom"];
 
+interface ScreenOptions extends JsonOption {
+  output?: string;
+  width?: number;
+  ticket?: true;
+  drive?: true;
+}
+
 export function screenCommand(): Command {
   return command("screen <room> <agent>", {
-    summary: "take a picture of a sandbox's screen, as PNG",
-    notes: ["The sandbox needs a template with a screen, such as desktop."],
+    summary: "take a picture of a sandbox's screen, as PNG, or a ticket to see it live",
+    notes: [
+      "The sandbox needs a template with a screen, such as desktop.",
+      "With --ticket it prints what a viewer needs to see the screen live, for 10 minutes: the hub's page, or any other that speaks RFB by",
+      "WebSocket. With --drive its keys, pointer and clipboard reach the screen.",
+    ],
     examples: [
       "roomd screen build-42 worker-1 --output screen.png",
       "roomd screen build-42 worker-1 --width 640 > small.png",
+      "roomd screen build-42 worker-1 --ticket --drive",
     ],
   })
     .option("--output <file>", "write the picture there; standard output if absent")
     .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
-    .action(async (room_id: string, sandbox: string, options: JsonOption & { output?: string; width?: number }) => {
+    .addOption(new Option("--ticket", "print a ticket to see it live").conflicts(["output", "width"]))
+    .option("--drive", "of the ticket: keys, pointer and clipboard get through")
+    .action(async (room_id: string, sandbox: string, options: ScreenOptions) => {
       const { output, width } = options;
+      if (options.drive && !options.ticket) throw new CliError("--drive needs --ticket.", EXIT.usage);
+      if (options.ticket) return await showTicket(room_id, sandbox, options);
       if (output === undefined && (process.stdout.isTTY || options.json)) throw noFile();
       const response = await send(screenGet, { room_id, sandbox, width });
       const png = await withProgress("reading the picture", () => response.bytes());
@@ -42,6 +60,13 @@ export function screenCommand(): Command {
       const value = { local: output, size_bytes: png.byteLength };
       await showValue(value, options, () => [`wrote ${output}, ${bytesText(png.byteLength)}`]);
     });
+}
+
+async function showTicket(room_id: string, sandbox: string, options: ScreenOptions): Promise<void> {
+  const { value } = await call(screenTicket, { room_id, sandbox, drive: options.drive });
+  const { url } = await findConnection();
+  const place = ["rooms", room_id, "agents", sandbox, "screen"].map(encodeURIComponent).join("/");
+  await showValue({ ...value, page: `${url}/${place}` }, options, fieldLines);
 }
 
 interface ComputerOptions extends JsonOption {

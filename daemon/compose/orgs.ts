@@ -1,6 +1,7 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import type { Config } from "../core/config.ts";
+import type { Caller } from "../core/operation.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
@@ -83,7 +84,10 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     url: later.url,
     relink: (within, linkId) => users.links.relink(within, linkId),
   });
-  return { outbox, orgs, users, directory, quota, meter, credits, prices, graceSeconds };
+  /** Calls `cut` when the key or session of a caller is no longer good; what is returned lets go of it. */
+  const hold = ({ session, key_id }: Caller, cut: () => void) =>
+    session ? users.hold(session, cut) : orgs.holdKey(key_id, cut);
+  return { outbox, orgs, users, hold, directory, quota, meter, credits, prices, graceSeconds };
 }
 
 /** Throws ConfigError. */

@@ -27,7 +27,7 @@ export interface Reached {
   guestDoor: ReturnType<typeof makeGuestDoor> | null;
 }
 
-interface Parts extends Pick<Orgs, "orgs" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
+interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** An agent's sandbox has a new state, or is new. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
   portsDomain: string | null;
@@ -37,7 +37,7 @@ interface Parts extends Pick<Orgs, "orgs" | "quota" | "credits" | "meter">, Pick
 
 export function composeSandboxes(base: Base, parts: Parts) {
   const { config, log, paths, database, inspected, templates, finder, record } = base;
-  const { orgs, quota, credits, meter, drive, reached } = parts;
+  const { orgs, hold, quota, credits, meter, drive, reached } = parts;
   const used = new RecentUse();
   const pool = new WarmPool({
     paths,
@@ -100,7 +100,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     holdKey: orgs.holdKey,
     detachedLifeMs: config["terminal.detached_life"] * 1000,
   });
-  const screens = makeScreens({ sandboxes: access });
+  const screens = makeScreens({ database, log, sandboxes: access, isCurrentKey: orgs.isCurrent, hold });
   const ports = makePorts({
     database,
     log,

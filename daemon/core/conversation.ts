@@ -1,4 +1,5 @@
 /** Owns what a verb and a door know of a two-way conversation, such as one by WebSocket. */
+import { ServiceError } from "./service-error.ts";
 
 /** The client, as the door shows it. */
 export interface Talker {
@@ -18,4 +19,14 @@ export interface Conversation {
   take(bytes: Uint8Array): void;
   /** The client has gone, with a code and a reason where it gave them, or never came. */
   left(code?: number, reason?: string): void;
+}
+
+/** Throws validation_failed where a request asks for no conversation. */
+export function requireWebSocket({ websocket }: { websocket: boolean }): void {
+  if (websocket) return;
+  const message = "This needs a WebSocket handshake: Upgrade: websocket.";
+  throw new ServiceError("validation_failed", {
+    detail: message,
+    errors: [{ field: "Upgrade", code: "required", message }],
+  });
 }

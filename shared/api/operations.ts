@@ -101,6 +101,8 @@ export const operations = {
   terminal_attach: terminals.terminalAttach,
   screen_get: screen.screenGet,
   computer: screen.computer,
+  screen_ticket: screen.screenTicket,
+  screen_view: screen.screenView,
   ssh_access_create: ssh.sshAccessCreate,
   ssh_access_list: ssh.sshAccessList,
   ssh_access_delete: ssh.sshAccessDelete,

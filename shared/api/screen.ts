@@ -1,6 +1,6 @@
-/** Owns the interface of screens: a picture of what a sandbox shows, and its keyboard and mouse. */
+/** Owns the interface of screens: a picture of what a sandbox shows, its keyboard and mouse, and both live by WebSocket. */
 import { Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
 import { sandboxPath } from "./sandboxes.ts";
 
 export const COMPUTER_ACTIONS = [
@@ -146,4 +146,90 @@ export const computer = operation({
   errors: [...READ_ERRORS],
   audit: "screen.used",
   example: { body: { action: "left_click", coordinate: [640, 400], width: 1280 } },
+});
+
+/** Most who see one screen live at once, and all screens of an organization. */
+export const MAX_VIEWERS = 16;
+export const MAX_VIEWERS_OF_ORG = 100;
+/** Most bytes of one frame from a client. */
+export const MAX_SCREEN_FRAME_BYTES = 1024 * 1024;
+
+/** Why a screen's WebSocket was closed by us. */
+export const SCREEN_CLOSE = {
+  /** The service is stopping; connect again. */
+  going_away: 1001,
+  /** What came is nothing that a client of RFB 3.8 says. */
+  bad_message: 4000,
+  /** The key or session that it was opened with is no longer good. */
+  unauthorized: 4002,
+  /** The sandbox is no longer running; the reason names its state. */
+  sandbox_stopped: 4003,
+  /** The connection to the guest's screen was lost; connect again. */
+  guest_unreachable: 4004,
+  /** More was sent than the guest took. */
+  input_overflow: 4005,
+} as const;
+export type ScreenClose = keyof typeof SCREEN_CLOSE;
+
+const SCREEN_WS = "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ws";
+
+export const screenTicket = operation({
+  name: "screen_ticket",
+  extension: "screen",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ticket",
+  summary: "Make a ticket for a sandbox's screen",
+  description:
+    "By a ticket a viewer that has no API key, such as a page with noVNC, sees the screen live; with drive also its keyboard and mouse reach it. Tickets are short-lived and end with a restart of the service.",
+  access: "exec",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    drive: Type.Optional(
+      Type.Boolean({
+        description: "Whether keys, pointer and clipboard reach the screen; false if absent: it only looks.",
+      }),
+    ),
+  }),
+  output: fields({
+    ws_path: Type.String({ description: "URL to connect to, with the ticket in its query." }),
+    ticket: Type.String({
+      description:
+        "Opens this screen and nothing else until expires_at, as often as needed, as long as the key that made it is good.",
+    }),
+    drives: Type.Boolean(),
+    expires_at: timestamp,
+  }),
+  outcomes: { created: 201 },
+  errors: [...READ_ERRORS],
+  onFullDisk: true,
+  secretOutput: true,
+  audit: "screen.ticket_made",
+  example: { body: { drive: true } },
+});
+
+export const screenView = operation({
+  name: "screen_view",
+  extension: "screen",
+  method: "GET",
+  path: SCREEN_WS,
+  summary: "See a sandbox's screen live, by WebSocket",
+  description: [
+    "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",
+    `Up to ${MAX_VIEWERS} may see a screen, and ${MAX_VIEWERS_OF_ORG} all screens of an organization. A sandbox that is only looked at is idle. The connection is pinged and ends when no pong comes for a minute.`,
+    `Close codes: ${Object.entries(SCREEN_CLOSE)
+      .map(([name, code]) => `${code} ${name}`)
+      .join(", ")}; 1009 for a frame of over ${MAX_SCREEN_FRAME_BYTES} bytes.`,
+  ].join("\n\n"),
+  access: "exec",
+  watched: true,
+  params: sandboxPath,
+  query: fields({
+    ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "As screen_ticket makes it." })),
+  }),
+  body: null,
+  output: Type.Unknown(),
+  outcomes: { attached: 101 },
+  errors: [...READ_ERRORS, "source_mismatch"],
+  audit: "screen.watched",
 });

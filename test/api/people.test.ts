@@ -165,6 +165,7 @@ describe("a session", () => {
       "terminal_get",
       "terminal_watch",
       "screen_get",
+      "screen_view",
       "execution_list",
       "execution_get",
       "execution_stream",

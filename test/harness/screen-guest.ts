@@ -3,10 +3,16 @@
  * operations on them. Nothing is a virtual machine here.
  */
 
+import type { Conversation } from "../../daemon/core/conversation.ts";
 import type { Asker } from "../../daemon/core/fair-places.ts";
-import { type Caller, type KeyCall, NO_TRANSFER, trialCall } from "../../daemon/core/operation.ts";
+import { makeLog } from "../../daemon/core/log.ts";
+import { type Bound, type Caller, type KeyCall, NO_TRANSFER, trialCall } from "../../daemon/core/operation.ts";
+import { openConnection } from "../../daemon/db/client.ts";
+import { migrate } from "../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../daemon/db/transact.ts";
 import type { SandboxAccess, ScreenDeps, ScreenTarget } from "../../daemon/domain/screen/deps.ts";
 import { makeScreens, type Screens } from "../../daemon/domain/screen/index.ts";
+import type { Wire } from "../../daemon/domain/screen/rfb/client.ts";
 import type { GuestLink } from "../../daemon/host/guest-link/handshake.ts";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel } from "../../shared/agent-protocol/messages.ts";
@@ -33,12 +39,17 @@ export function serve(server: RfbServer): Handler {
 
 export class ScreenGuest {
   readonly screens: Screens;
+  readonly database: Database;
+  /** The key that made a ticket, and the one that looks, are good no more. */
+  readonly revoke: () => void;
+  /** How many keep the sandbox from being idle. */
+  inUse = 0;
   /** How often somebody connected. */
   connected = 0;
   /** The sandbox has this state from now on. */
   readonly become: (state: string) => void;
 
-  constructor(handler: Handler, options: Omit<ScreenDeps, "sandboxes"> = {}) {
+  constructor(handler: Handler, options: Pick<ScreenDeps, "unusedMs" | "frameBytes"> = {}) {
     const { host } = joined({
       guest: {
         onOpen: (stream) => {
@@ -53,8 +64,31 @@ export class ScreenGuest {
       find: () => TARGET,
       withLink: (_, work) => work(host.link as unknown as GuestLink),
       stopped: () => stopped.promise,
+      use: (_, work) => {
+        this.inUse++;
+        return work().finally(() => this.inUse--);
+      },
     };
-    this.screens = makeScreens({ sandboxes, ...options });
+    const connection = openConnection(":memory:");
+    migrate(connection);
+    this.database = makeDatabase(connection);
+    const cuts = new Set<() => void>();
+    let isCurrent = true;
+    this.revoke = () => {
+      isCurrent = false;
+      for (const cut of [...cuts]) cut();
+    };
+    this.screens = makeScreens({
+      database: this.database,
+      log: makeLog("error", () => {}),
+      sandboxes,
+      isCurrentKey: () => isCurrent,
+      hold: (_, cut) => {
+        cuts.add(cut);
+        return () => void cuts.delete(cut);
+      },
+      ...options,
+    });
   }
 
   call(): KeyCall {
@@ -73,12 +107,32 @@ export class ScreenGuest {
     return (await this.#run("computer", input, call)).body as Used;
   }
 
-  async #run(name: string, input: object, call: KeyCall, target = TARGET) {
+  async ticket(drive: boolean): Promise<string> {
+    return ((await this.#run("screen_ticket", { drive }, this.call())).body as { ticket: string }).ticket;
+  }
+
+  /** Somebody who sees the screen live, by a ticket or by a key. */
+  async view(ticket?: string): Promise<Seat> {
+    const caller = ticket === undefined ? CALLER : this.#bound("screen_view").admit?.(ticket, PLACE);
+    if (!caller) throw new Error("nobody is let in by a ticket");
+    const input = ticket === undefined ? {} : { ticket };
+    const transfer = { ...NO_TRANSFER, websocket: true };
+    const { conversation } = await this.#run("screen_view", input, trialCall(caller), TARGET, transfer);
+    if (!conversation) throw new Error("no conversation");
+    return new Seat(conversation);
+  }
+
+  #bound(name: string): Bound {
     const bound = this.screens.operations.find(({ operation }) => operation.name === name);
     if (!bound) throw new Error(`no operation ${name}`);
+    return bound;
+  }
+
+  async #run(name: string, input: object, call: KeyCall, target = TARGET, transfer = NO_TRANSFER) {
+    const bound = this.#bound(name);
     const broken = bound.rules(input, target, []);
     if (broken.length > 0) throw new Error(JSON.stringify(broken));
-    return await bound.run(call, input, target, NO_TRANSFER);
+    return await bound.run(call, input, target, transfer);
   }
 }
 
@@ -90,9 +144,49 @@ export interface Used {
   screenshot_b64: string | null;
 }
 
+/** The client's side of a conversation, as our own client of RFB takes it. */
+export class Seat {
+  readonly wire: Wire;
+  /** Why it was closed: a code and words. */
+  readonly closed: Promise<[code: number, reason: string]>;
+  readonly #conversation: Conversation;
+
+  constructor(conversation: Conversation) {
+    this.#conversation = conversation;
+    const closed = Promise.withResolvers<[number, string]>();
+    this.closed = closed.promise;
+    const came = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = came.writable.getWriter();
+    writer.closed.catch(() => {});
+    conversation.start({
+      say: () => {},
+      send: async (bytes) => await writer.write(Buffer.from(bytes)),
+      close: (code, reason) => {
+        closed.resolve([code, reason]);
+        writer.close().catch(() => {});
+      },
+    });
+    this.wire = {
+      output: came.readable,
+      write: async (bytes) => conversation.take(bytes),
+      close: () => this.leave(),
+    };
+  }
+
+  leave(): void {
+    this.#conversation.left();
+  }
+
+  say(text: string): void {
+    this.#conversation.hear(text);
+  }
+}
+
+const PLACE = { room_id: "r", sandbox: "worker-1" };
 const CALLER = {
   org_id: "org_1",
   key_id: "kid_1",
+  name: "a key",
   scopes: ["exec"],
   room_ids: null,
   agent_id: null,

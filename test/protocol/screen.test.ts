@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RfbClient } from "../../daemon/domain/screen/rfb/client.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
 import { ScreenGuest } from "../harness/screen-guest.ts";
 
@@ -104,6 +105,39 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
       isShown = !before.equals(await guest.picture());
     }
     expect(isShown).toBe(true);
+  });
+
+  test("is seen live by two viewers and a driver, of whom one is heard", async () => {
+    heard = "";
+    const seats = [
+      await guest.view(),
+      await guest.view(await guest.ticket(false)),
+      await guest.view(await guest.ticket(true)),
+    ];
+    const clients = await Promise.all(seats.map(({ wire }) => RfbClient.open(wire)));
+    const places = [150, 250, 350];
+    for (const [at, client] of clients.entries()) {
+      client.point(places[at] ?? 0, 200, 1);
+      client.point(places[at] ?? 0, 200, 0);
+      await client.current();
+    }
+    await until(() => heard.includes("ButtonRelease"));
+    expect([...heard.matchAll(/ButtonPress[^\n]*\n[^\n]*root:\((\d+),(\d+)\)/g)].map(([, x]) => x)).toEqual(["350"]);
+    // What one does, and the service's own action, all see.
+    expect(spawnSync("xsetroot", ["-display", display, "-solid", "#204060"]).status).toBe(0);
+    for (const client of clients) {
+      const isBlue = async () => {
+        await client.current();
+        const { pixels, width } = client.frame;
+        return (
+          Buffer.from(pixels.subarray((700 * width + 1000) * 4, (700 * width + 1000) * 4 + 3)).toString("hex") ===
+          "204060"
+        );
+      };
+      for (const end = performance.now() + HEARD_MS; !(await isBlue()) && performance.now() < end; );
+      expect(await isBlue()).toBe(true);
+    }
+    for (const seat of seats) seat.leave();
   });
 
   test("takes any text, and keys together", async () => {

@@ -1,8 +1,10 @@
 /** What screens need of others. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
-import type { OrgId } from "../../../shared/ids.ts";
-import type { KeyCall } from "../../core/operation.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Caller, KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 
 /** The sandbox that a call is about. */
@@ -28,10 +30,18 @@ export interface SandboxAccess {
   withLink<T>(target: ScreenTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
+  /** The sandbox is in use until `work` is done, and not idle. */
+  use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
 }
 
 export interface ScreenDeps {
+  database: Database;
+  log: Log;
   sandboxes: SandboxAccess;
+  /** Whether a key that was good is so still. */
+  isCurrentKey(keyId: KeyId): boolean;
+  /** Calls `cut` when the key or session of a caller is no longer good; what is returned lets go of it. */
+  hold(caller: Caller, cut: () => void): () => void;
   /** How long a connection that nobody uses is kept; a minute if absent. */
   unusedMs?: number;
   /** What the frames of all screens may take; 512 MiB if absent. */

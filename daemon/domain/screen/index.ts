@@ -1,20 +1,33 @@
-/** Owns screens: what a sandbox with a desktop shows, and its keyboard and mouse. How a screen is spoken to is in rfb/, pictures are in picture/. */
+/** Owns screens: what a sandbox with a desktop shows, its keyboard and mouse, and who looks at it live. How a screen is spoken to is in rfb/, pictures are in picture/. */
 import type { Bound } from "../../core/operation.ts";
+import { Tickets } from "../../core/tickets.ts";
 import { makeComputer } from "./computer.ts";
 import { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { makeGet } from "./get.ts";
+import { makeTicket, makeView, type ScreenGoal } from "./view.ts";
+import { Viewers } from "./viewers.ts";
 
 export interface Screens {
   operations: Bound[];
-  /** Ends every connection. */
+  /** Ends every connection, and sends viewers away, who may come back to the next daemon. */
   stop(): void;
 }
 
 export function makeScreens(deps: ScreenDeps): Screens {
   const connections = new Connections(deps);
+  const tickets = new Tickets<ScreenGoal>("stk_");
+  const viewers = new Viewers(deps);
   return {
-    operations: [makeGet(deps, connections), makeComputer(deps, connections)],
-    stop: () => connections.stop(),
+    operations: [
+      makeGet(deps, connections),
+      makeComputer(deps, connections),
+      makeTicket(deps, tickets),
+      makeView(deps, tickets, viewers),
+    ],
+    stop: () => {
+      viewers.stop();
+      connections.stop();
+    },
   };
 }

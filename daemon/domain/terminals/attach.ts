@@ -1,5 +1,6 @@
 /** Owns the call that attaches a client to a terminal, by key or by the terminal's own token. */
 import { terminalAttach } from "../../../shared/api/terminals.ts";
+import { requireWebSocket } from "../../core/conversation.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tickets } from "../../core/tickets.ts";
@@ -24,13 +25,7 @@ export function makeAttach(deps: TerminalDeps, tickets: Tickets<TerminalGoal>, s
     find: (call, params) => sandboxes.find(call, params),
     run: async (call, { terminal_id, since, takeover = false }, target, transfer) => {
       call.audit.details = { terminal_id };
-      if (!transfer.websocket) {
-        const message = "This needs a WebSocket handshake: Upgrade: websocket.";
-        throw new ServiceError("validation_failed", {
-          detail: message,
-          errors: [{ field: "Upgrade", code: "required", message }],
-        });
-      }
+      requireWebSocket(transfer);
       const { sandbox_id } = target.row;
       const terminal = await sandboxes.withLink(target, (link) =>
         attachTerminal(link, { terminal_id, since: since ?? null, takeover }).catch((error: unknown) => {

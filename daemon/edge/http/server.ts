@@ -157,7 +157,7 @@ async function answer(
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
   const authorization = headers.get("authorization");
-  const token = wantsSocket ? tokenOf(headers) : null;
+  const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
   // A key or token that is sent says who calls, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
   const roadRequest: RoadRequest = {

@@ -2,9 +2,10 @@
  * Owns WebSockets at the HTTP door: who may open one, and how a conversation's two sides meet.
  *
  * The handshake is an operation like any other. A token may come as a subprotocol, because browsers can send no header
- * and a query ends up in logs; a foreign page is refused by its Origin.
+ * and a query ends up in logs. A screen's ticket comes in the query, as viewers of RFB expect. A foreign page is refused by its Origin.
  */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import type { Operation } from "../../../shared/api/contract.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
@@ -47,13 +48,14 @@ export function foreignOrigin(): ServiceError {
   });
 }
 
-/** The token among the subprotocols, or null. */
-export function tokenOf(headers: Headers): string | null {
+/** The token among the subprotocols, or the ticket in the query of an operation that takes one there; else null. */
+export function tokenOf(headers: Headers, { query }: Pick<Operation, "query">, { searchParams }: URL): string | null {
+  if ("ticket" in query.properties) return searchParams.get("ticket");
   const offer = protocolsOf(headers).find((each) => each.startsWith(TOKEN_PROTOCOL_PREFIX));
   return offer?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? null;
 }
 
-/** Headers that take one of the subprotocols which a terminal's client offers. */
+/** Headers that take one of the subprotocols which a client offers. */
 export function takenProtocol(headers: Headers): Headers {
   const offered = protocolsOf(headers);
   // A browser gives up unless one of its offers is taken; the token is said back only to who offers nothing else.

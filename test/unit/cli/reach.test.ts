@@ -50,6 +50,7 @@ const LINES: readonly string[][] = [
   "terminal close r w t",
   "terminal token r w t",
   "screen r w --output PNG --width 640",
+  "screen r w --ticket --drive",
   "computer r w left_click --coordinate 1,2 --start 3,4 --text t --key k --direction up --amount 1 --duration 1s --region 1,2,3,4 --width 640 --output PNG",
   "ssh-access create r w --expires-in 1m",
   "ssh-access list r w",
@@ -131,6 +132,7 @@ const NO_COMMAND: Partial<Record<Name, string>> = {
   openapi_get: "it is a document for programs, and /docs shows it to people",
   terminal_create: "`roomd shell` opens it, which needs a terminal: test/vm/shell.test.ts",
   terminal_attach: "`roomd shell` attaches by WebSocket: test/vm/shell.test.ts",
+  screen_view: "a viewer connects by WebSocket: `roomd screen --ticket` makes its ticket",
   terminal_watch: "`roomd terminal watch` shows a terminal until its end: test/unit/cli/terminal-watch.test.ts",
   execution_stdin: "`roomd exec` passes on what is piped in: test/unit/cli/exec.test.ts",
 };

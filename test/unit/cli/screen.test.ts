@@ -36,6 +36,14 @@ test("does what is asked at the screen, with a picture only where one is wanted"
   expect(JSON.parse((await run([...click, "--json"], service)).stdout).screenshot_b64).toBe("iVBORwD/");
 });
 
+test("makes a ticket, and says on which page it is used", async () => {
+  const ticket = { ws_path: "/v1/rooms/r/sandboxes/w/screen/ws?ticket=stk_1", ticket: "stk_1", drives: true };
+  await using service = await standIn(() => Response.json(ticket, { status: 201 }));
+  const ran = await run(["screen", "r", "w", "--ticket", "--drive", "--json"], service);
+  expect(service.seen[0]).toMatchObject({ path: "/v1/rooms/r/sandboxes/w/screen/ticket", body: { drive: true } });
+  expect(JSON.parse(ran.stdout)).toMatchObject({ ticket: "stk_1", page: `${service.url}/rooms/r/agents/w/screen` });
+});
+
 test("tells of an action whose picture could not be taken", async () => {
   await using service = await standIn(() => Response.json({ ...USED, screenshot_b64: null }));
   const ran = await run(["computer", "r", "w", "left_click", "--output", "/nowhere/x.png"], service);
@@ -49,6 +57,8 @@ test.each([
   ["a place of words", ["computer", "r", "w", "mouse_move", "--coordinate", "a,b"]],
   ["a picture for nobody", ["computer", "r", "w", "screenshot"]],
   ["a picture as JSON", ["screen", "r", "w", "--json"]],
+  ["to drive without a ticket", ["screen", "r", "w", "--drive"]],
+  ["a ticket that is a picture", ["screen", "r", "w", "--ticket", "--output", "x.png"]],
   ["a file that cannot be", ["screen", "r", "w", "--output", "/nowhere/x.png"]],
 ])("%s is refused", async (_, args) => {
   await using service = await standIn(() => new Response(PNG));

@@ -314,7 +314,15 @@ const ONCE: Record<string, readonly string[]> = {
   "what it begins is named": ["sandbox_exec", "execution_start", "terminal_create"],
   "it is refused the second time": ["execution_stdin", "execution_signal", "device_decide"],
   "twice is as good as once": [
-    ...["sandbox_standby", "sandbox_resume", "sandbox_expose_port", "terminal_token", "fs_mkdir", "message_ack"],
+    ...[
+      "sandbox_standby",
+      "sandbox_resume",
+      "sandbox_expose_port",
+      "terminal_token",
+      "screen_ticket",
+      "fs_mkdir",
+      "message_ack",
+    ],
     ...["passkey_options", "identity_begin", "billing_checkout", "billing_portal"],
   ],
 };

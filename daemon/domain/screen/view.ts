@@ -1,0 +1,78 @@
+/** Owns the calls that show a screen live: a ticket for it, and the WebSocket of a viewer. */
+import { screenTicket, screenView } from "../../../shared/api/screen.ts";
+import { requireWebSocket } from "../../core/conversation.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Tickets } from "../../core/tickets.ts";
+import { connectToScreen, type GuestPort } from "../../host/guest-link/connect.ts";
+import type { ScreenDeps, ScreenTarget } from "./deps.ts";
+import { screenError } from "./errors.ts";
+import { Viewer } from "./viewer.ts";
+import type { Viewers } from "./viewers.ts";
+
+/** What a screen's ticket opens. */
+export interface ScreenGoal {
+  sandbox_id: string;
+  drives: boolean;
+}
+
+export function makeTicket(deps: ScreenDeps, tickets: Tickets<ScreenGoal>): Bound {
+  return bind(screenTicket, {
+    find: (call, params) => deps.sandboxes.find(call, params),
+    run: async (call, { drive = false }, target) => {
+      call.audit.details = { drives: drive };
+      const { room, row } = target;
+      // Where there is no screen there is no ticket for it.
+      (await connect(deps, call, target)).close();
+      const place = ["rooms", room.room_id, "sandboxes", row.agent_id, "screen", "ws"];
+      const { token, expires_at } = tickets.make(call.caller, { sandbox_id: row.sandbox_id, drives: drive });
+      const ws_path = `/v1/${place.map(encodeURIComponent).join("/")}?ticket=${token}`;
+      return { outcome: "created", body: { ws_path, ticket: token, drives: drive, expires_at } };
+    },
+  });
+}
+
+export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers: Viewers): Bound {
+  return bind(screenView, {
+    admit: (token, params) => {
+      const kept = tickets.open(token, params, deps);
+      if (!kept) {
+        throw new ServiceError("invalid_api_key", {
+          detail: "The ticket is not valid for this screen, or has expired.",
+          hint: "Make another one with `roomd screen ROOM AGENT --ticket`.",
+        });
+      }
+      return kept.caller;
+    },
+    find: (call, params) => deps.sandboxes.find(call, params),
+    run: async (call, { ticket }, target, transfer) => {
+      requireWebSocket(transfer);
+      const kept = ticket === undefined ? null : tickets.find(ticket);
+      // Only who was let in by the ticket: a key that is sent with it is a key's.
+      const drives = kept?.caller === call.caller && kept.goal.drives;
+      call.audit.details = { drives };
+      const leave = viewers.enter(target);
+      try {
+        const viewer = new Viewer(await connect(deps, call, { ...target, isLookedAt: !drives }), drives);
+        viewers.keep(call, target.row.sandbox_id, viewer, { drives, leave });
+        return { outcome: "attached", conversation: viewer };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  });
+}
+
+/** A connection to the screen of one's own. Throws as screenError maps it. */
+async function connect({ sandboxes }: ScreenDeps, { signal }: KeyCall, target: ScreenTarget): Promise<GuestPort> {
+  return await sandboxes.withLink(target, async (link) => {
+    try {
+      const port = await connectToScreen(link);
+      port.ended.catch(() => {});
+      return port;
+    } catch (error) {
+      throw screenError(error, target.row.agent_id, signal);
+    }
+  });
+}

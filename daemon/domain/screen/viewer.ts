@@ -1,0 +1,102 @@
+/**
+ * Owns one viewer at a screen, from its first frame to the close: bytes of the guest's own server one way, what a viewer may say the
+ * other.
+ *
+ *   open ──▶ bytes both ways ──▶ end(why): close with its code; the screen goes on
+ */
+import { MAX_SCREEN_FRAME_BYTES, SCREEN_CLOSE, type ScreenClose } from "../../../shared/api/screen.ts";
+import { Backlog } from "../../core/backlog.ts";
+import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { GuestPort } from "../../host/guest-link/connect.ts";
+import { ClientFilter } from "./rfb/client-filter.ts";
+import { RfbError } from "./rfb/limits.ts";
+
+/** Not yet taken by the guest: a clipboard, and what is clicked in minutes. */
+const MOST_WAITING_BYTES = 2 * MAX_SCREEN_FRAME_BYTES;
+
+export interface ViewEnd {
+  /** `left`, or why it was closed. */
+  reason: "left" | ScreenClose;
+  bytes_out: number;
+  bytes_in: number;
+}
+
+export class Viewer implements Conversation {
+  readonly mostBytes = MAX_SCREEN_FRAME_BYTES;
+  readonly #port: GuestPort;
+  readonly #filter: ClientFilter;
+  readonly #backlog: Backlog;
+  readonly #over = Promise.withResolvers<ViewEnd>();
+  #client: Talker | null = null;
+  #isOver = false;
+  #out = 0;
+  #in = 0;
+
+  constructor(port: GuestPort, drives: boolean) {
+    this.#port = port;
+    this.#filter = new ClientFilter(drives);
+    this.#backlog = new Backlog(port.write);
+  }
+
+  /** Resolves once it is over. */
+  get over(): Promise<ViewEnd> {
+    return this.#over.promise;
+  }
+
+  start(client: Talker): void {
+    this.#client = client;
+    void this.#show(client);
+  }
+
+  hear(): void {
+    this.end("bad_message", "RFB comes in binary frames");
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#in += bytes.byteLength;
+    try {
+      const passed = this.#filter.take(bytes);
+      if (this.#backlog.size + passed.byteLength > MOST_WAITING_BYTES) {
+        this.end("input_overflow", "the guest reads too slowly");
+      } else {
+        this.#backlog.add(passed);
+      }
+    } catch (error) {
+      if (!(error instanceof RfbError)) throw error;
+      this.end("bad_message", error.message);
+    }
+  }
+
+  left(): void {
+    this.#settle("left");
+  }
+
+  /** Sends the viewer away, at once. */
+  end(why: ScreenClose, message: string): void {
+    if (!this.#settle(why)) return;
+    this.#client?.close(SCREEN_CLOSE[why], `${why}: ${message}`);
+  }
+
+  async #show(client: Talker): Promise<void> {
+    try {
+      for await (const bytes of this.#port.output) {
+        if (this.#isOver) return;
+        this.#out += bytes.byteLength;
+        await client.send(bytes);
+      }
+      this.end("guest_unreachable", "the screen's server has ended the connection");
+    } catch {
+      this.end("guest_unreachable", "the guest's connection was lost");
+    }
+  }
+
+  /** Whether it was not over before. */
+  #settle(reason: ViewEnd["reason"]): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#port.close();
+    this.#over.resolve({ reason, bytes_out: this.#out, bytes_in: this.#in });
+    return true;
+  }
+}

@@ -1,0 +1,88 @@
+/** Owns all viewers at screens: how many there may be, who has to go when a key, a session or a sandbox does, and the record of who drove. */
+import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
+import { now } from "../../core/clock.ts";
+import { actorOf, type KeyCall } from "../../core/operation.ts";
+import { Places } from "../../core/places.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { ScreenDeps, ScreenTarget } from "./deps.ts";
+import type { ViewEnd, Viewer } from "./viewer.ts";
+
+export class Viewers {
+  readonly #deps: ScreenDeps;
+  readonly #all = new Set<Viewer>();
+  readonly #ofScreens = places(MAX_VIEWERS, "this screen");
+  readonly #ofOrgs = places(MAX_VIEWERS_OF_ORG, "screens of this organization");
+
+  constructor(deps: ScreenDeps) {
+    this.#deps = deps;
+  }
+
+  /** A place for one more; what is returned gives it back, once. Throws insufficient_capacity. */
+  enter({ row: { sandbox_id, org_id } }: ScreenTarget): () => void {
+    const leaveOrg = this.#ofOrgs.take(org_id);
+    try {
+      const leaveScreen = this.#ofScreens.take(sandbox_id);
+      return () => {
+        leaveScreen();
+        leaveOrg();
+      };
+    } catch (error) {
+      leaveOrg();
+      throw error;
+    }
+  }
+
+  /** Watches over a viewer until it is over, and calls `leave` then. Only one that drives keeps the sandbox from being idle. */
+  keep(call: KeyCall, sandboxId: string, viewer: Viewer, { drives, leave }: { drives: boolean; leave(): void }): void {
+    const { sandboxes, hold, log } = this.#deps;
+    const over = new AbortController();
+    this.#all.add(viewer);
+    const what = call.caller.session ? "session" : "key";
+    const letGo = hold(call.caller, () => viewer.end("unauthorized", `the ${what} is no longer good`));
+    void sandboxes
+      .stopped(sandboxId, over.signal)
+      .then((state) => viewer.end("sandbox_stopped", `the sandbox is ${state}`));
+    const startedAt = performance.now();
+    const until = () => viewer.over;
+    const done = (drives ? sandboxes.use(sandboxId, until) : until()).then(async (end) => {
+      over.abort();
+      letGo();
+      leave();
+      this.#all.delete(viewer);
+      if (drives) await this.#record(call, end, performance.now() - startedAt);
+    });
+    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+
+  stop(): void {
+    for (const viewer of [...this.#all]) viewer.end("going_away", "the service is stopping");
+  }
+
+  /** What was typed and shown is nobody's business; how much it was is. */
+  async #record(call: KeyCall, end: ViewEnd, durationMs: number): Promise<void> {
+    const { caller, audit, source, request_id, ip } = call;
+    await this.#deps.database.commit((queries) =>
+      appendAudit(queries, {
+        event: "screen.driven",
+        outcome: "success",
+        at: now(),
+        org_id: caller.org_id,
+        actor: actorOf(caller),
+        source,
+        request_id,
+        ip,
+        duration_ms: Math.round(durationMs),
+        ...audit,
+        details: { ...end },
+      }),
+    );
+  }
+}
+
+function places(most: number, what: string): Places {
+  return new Places(
+    most,
+    () => new ServiceError("insufficient_capacity", { detail: `${most} viewers look at ${what} already.` }),
+  );
+}

@@ -1,0 +1,75 @@
+/** What a viewer may say to a screen's server, however its bytes are cut. */
+import { describe, expect, test } from "vitest";
+import { ClientFilter } from "../../../../daemon/domain/screen/rfb/client-filter.ts";
+import {
+  keyEvent,
+  pointerEvent,
+  setEncodings,
+  setPixelFormat,
+  updateRequest,
+} from "../../../../daemon/domain/screen/rfb/messages.ts";
+import { packed } from "../../../harness/rfb-server.ts";
+
+const AREA = { x: 0, y: 0, width: 64, height: 40 };
+const HELLO = packed("RFB 003.008\n", ["u8", 1], ["u8", 0]);
+/** A viewer that would send others away says so in its last byte: nobody is. */
+const HELLO_PASSED = packed("RFB 003.008\n", ["u8", 1], ["u8", 1]);
+const clipboard = (length: number, text: string) => packed(["u8", 6], new Uint8Array(3), ["s32", length], text);
+const LOOKS = {
+  "a pixel format": setPixelFormat(),
+  encodings: setEncodings([0, -223, 7]),
+  "no encodings": setEncodings([]),
+  "a request": updateRequest(true, AREA),
+  "updates without asking": packed(["u8", 150], new Uint8Array(9)),
+  "a fence": packed(["u8", 248], new Uint8Array(3), ["u32", 1], ["u8", 4], "abcd"),
+};
+const DRIVES = {
+  "a key": keyEvent(0x61, true),
+  "the pointer": pointerEvent(3, 4, 1),
+  "a clipboard": clipboard(5, "words"),
+  "an extended clipboard": clipboard(-4, "\x10\x00\x00\x01"),
+  "a size": packed(["u8", 251], ["u8", 0], ["u16", 800], ["u16", 600], ["u8", 1], ["u8", 0], new Uint8Array(16)),
+  "a scan code": packed(["u8", 255], ["u8", 0], ["u16", 1], ["u32", 0x61], ["u32", 30]),
+};
+const SHUTDOWN = packed(["u8", 250], ["u8", 0], ["u8", 1], ["u8", 2]);
+
+function passedBy(drives: boolean, bytes: Uint8Array, piece = bytes.byteLength): Buffer {
+  const filter = new ClientFilter(drives);
+  const passed: Uint8Array[] = [];
+  for (let at = 0; at < bytes.byteLength; at += piece) passed.push(filter.take(bytes.subarray(at, at + piece)));
+  return Buffer.concat(passed);
+}
+
+const ALL = [...Object.values(LOOKS), SHUTDOWN, ...Object.values(DRIVES), ...Object.values(LOOKS)];
+
+describe.each([1, 2, 3, 7, 64, 1000])("in pieces of %i bytes", (piece) => {
+  test("who looks asks for pictures, and what would change anything is dropped", () => {
+    const looks = Buffer.concat([HELLO_PASSED, ...Object.values(LOOKS), ...Object.values(LOOKS)]);
+    expect(passedBy(false, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(looks);
+  });
+
+  test("who drives is heard, but ends no machine", () => {
+    const drives = Buffer.concat([HELLO_PASSED, ...ALL.filter((each) => each !== SHUTDOWN)]);
+    expect(passedBy(true, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(drives);
+  });
+});
+
+test.each(Object.entries(DRIVES))("%s does not get through from who looks, alone or in pieces", (_, message) => {
+  expect(passedBy(false, Buffer.concat([HELLO, message]))).toEqual(HELLO_PASSED);
+  expect(passedBy(false, Buffer.concat([HELLO, message]), 1)).toEqual(HELLO_PASSED);
+  expect(passedBy(true, Buffer.concat([HELLO, message]))).toEqual(Buffer.concat([HELLO_PASSED, message]));
+});
+
+test.each<[string, Uint8Array]>([
+  ["another version", packed("RFB 003.003\n")],
+  ["no RFB at all", packed("GET / HTTP/1.1\r\n")],
+  ["a password", packed("RFB 003.008\n", ["u8", 2])],
+  ["a message that is none", packed(HELLO, ["u8", 99])],
+  ["a message of another extension", packed(HELLO, ["u8", 255], ["u8", 1])],
+  ["too many encodings", packed(HELLO, ["u8", 2], ["u8", 0], ["u16", 2000])],
+  ["too large a clipboard", packed(HELLO, clipboard(1024 * 1024 + 1, ""))],
+  ["too large an extended clipboard", packed(HELLO, clipboard(-2147483648, ""))],
+  ["too large a fence", packed(HELLO, ["u8", 248], new Uint8Array(7), ["u8", 65])],
+])("%s is refused, by who looks and by who drives", (_, bytes) => {
+  for (const drives of [false, true]) expect(() => passedBy(drives, bytes)).toThrow(/a viewer/);
+});

@@ -1,0 +1,102 @@
+/** Who sees a screen live: how many, who is heard, and who has to go. */
+import { afterEach, expect, test } from "vitest";
+import { listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { RfbClient } from "../../../../daemon/domain/screen/rfb/client.ts";
+import { MAX_VIEWERS, SCREEN_CLOSE } from "../../../../shared/api/screen.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { until } from "../../../harness/guests.ts";
+import { RfbServer } from "../../../harness/rfb-server.ts";
+import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
+
+const guests: ScreenGuest[] = [];
+afterEach(() => {
+  for (const guest of guests.splice(0)) guest.screens.stop();
+});
+
+/** Each connection has a server of its own, as one that is shared looks to its clients. */
+function someGuest() {
+  const servers: RfbServer[] = [];
+  const guest = new ScreenGuest((stream) => {
+    const server = new RfbServer();
+    servers.push(server);
+    return serve(server)(stream);
+  });
+  guests.push(guest);
+  return { guest, servers };
+}
+
+test("who looks sees the screen and is not heard; by a ticket that drives one is", async () => {
+  const { guest, servers } = someGuest();
+  const [watcher, guestWithTicket, driver] = await Promise.all(
+    [await guest.view(), await guest.view(await guest.ticket(false)), await guest.view(await guest.ticket(true))].map(
+      ({ wire }) => RfbClient.open(wire),
+    ),
+  );
+  if (!watcher || !guestWithTicket || !driver) throw new Error("somebody is missing");
+  for (const client of [watcher, guestWithTicket, driver]) {
+    client.key(0x61, true);
+    client.point(3, 4, 1);
+    await client.current();
+    expect([client.frame.width, client.frame.height, client.frame.pixels[0]]).toEqual([64, 40, 10]);
+  }
+  // Two more were connections of the tickets' own, to see whether there is a screen.
+  const heard = servers.filter(({ asked }) => asked > 0).map(({ keys, pointers }) => [keys.length, pointers.length]);
+  expect(heard).toEqual([
+    [0, 0],
+    [0, 0],
+    [1, 1],
+  ]);
+  expect(guest.inUse).toBe(1);
+});
+
+test("what was driven is on record once it is over, and looking is not", async () => {
+  const { guest } = someGuest();
+  for (const drive of [false, true]) {
+    const seat = await guest.view(await guest.ticket(drive));
+    const client = await RfbClient.open(seat.wire);
+    await client.current();
+    seat.leave();
+  }
+  const recorded = () => listAudit(guest.database.queries, { org_id: "org_1" as OrgId, order: "asc", limit: 10 });
+  await until("it is recorded", async () => recorded().length > 0);
+  expect(recorded()).toMatchObject([{ event: "screen.driven", details: expect.stringContaining('"reason":"left"') }]);
+  expect(guest.inUse).toBe(0);
+});
+
+test.each<[keyof typeof SCREEN_CLOSE, (guest: ScreenGuest, servers: RfbServer[]) => void]>([
+  ["unauthorized", (guest) => guest.revoke()],
+  ["sandbox_stopped", (guest) => guest.become("paused")],
+  ["going_away", (guest) => guest.screens.stop()],
+  ["guest_unreachable", (_, servers) => servers.at(-1)?.wire.close()],
+])("a viewer is sent away with %s", async (why, end) => {
+  const { guest, servers } = someGuest();
+  const seat = await guest.view();
+  const client = await RfbClient.open(seat.wire);
+  await client.current();
+  end(guest, servers);
+  const [code, reason] = await seat.closed;
+  expect([code, reason.split(":")[0]]).toEqual([SCREEN_CLOSE[why], why]);
+});
+
+test("who says what no viewer may is sent away", async () => {
+  const { guest } = someGuest();
+  const seat = await guest.view();
+  seat.say("{}");
+  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, "bad_message: RFB comes in binary frames"]);
+  const other = await guest.view();
+  await other.wire.write(Buffer.from("GET / HTTP/1.1\r\n"));
+  expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);
+});
+
+test("a ticket is good while its key is, and no more see a screen than there are places", async () => {
+  const { guest } = someGuest();
+  const ticket = await guest.ticket(true);
+  await expect(guest.view("stk_another")).rejects.toMatchObject({ code: "invalid_api_key" });
+  const seats = [];
+  for (let count = 0; count < MAX_VIEWERS; count++) seats.push(await guest.view());
+  await expect(guest.view()).rejects.toMatchObject({ code: "insufficient_capacity" });
+  seats[0]?.leave();
+  await until("a place is free", async () => (await guest.view().catch(() => null)) !== null);
+  guest.revoke();
+  await expect(guest.view(ticket)).rejects.toMatchObject({ code: "invalid_api_key" });
+});
