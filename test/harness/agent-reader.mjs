@@ -152,7 +152,7 @@ await drawn("here", sleeper);
 await sleeper.context().setOffline(true);
 const ticket = await happens("make a ticket");
 await page.getByText("Type here").click();
-await page.getByLabel("Its token").fill(ticket);
+await page.getByLabel("The ticket").fill(ticket);
 await page.getByRole("button", { name: "Type", exact: true }).click();
 const head = (on) => on.locator(".output-head");
 await head(page).getByText("you type").waitFor(SLOW);
@@ -190,7 +190,7 @@ seen.revoked = {
   sent: seen.sent.length - sentBefore,
   drawn: await page.locator(".xterm-rows").textContent(),
   says_why: await inMain("The key that made the ticket was revoked").count(),
-  has_ticket: (await page.getByLabel("Its token").inputValue()) === ticket,
+  has_ticket: (await page.getByLabel("The ticket").inputValue()) === ticket,
   is_there: page.url() === where,
   dialogs: await page.locator("dialog[open]").count(),
 };

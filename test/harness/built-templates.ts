@@ -1,5 +1,5 @@
 /** Owns templates that tests build beside the shared one: of a recipe in a daemon's own directory, or one that comes with roomd, kept. */
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BINARY, SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
 
@@ -50,9 +50,18 @@ export async function shippedTemplate(daemon: TestDaemon, name: string): Promise
   symlinkSync(join(KEPT_DATA, "templates", name), join(daemon.dataDir, "templates", name));
 }
 
-/** Agent and recipes are in the binaries. */
+/** What a template is made of and by, as packaging/check has it for `default`. */
+const MADE_OF = ["packaging/guest-image", "packaging/debian-mirror", "daemon/domain/templates", "daemon/host/machine"];
+
 async function keyOf(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
-  for (const file of [BINARY, `${BINARY}-agent`]) hash.update(await Bun.file(file).bytes());
+  const files = MADE_OF.flatMap((path) => filesBelow(join(import.meta.dirname, "../..", path)));
+  for (const file of [`${BINARY}-agent`, ...files]) hash.update(await Bun.file(file).bytes());
   return hash.digest("hex");
+}
+
+function filesBelow(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : [])).sort();
 }

@@ -152,7 +152,7 @@ await text("watched as it comes").waitFor(SLOW);
 seen.terminal.again = await page.locator(".xterm-rows").textContent();
 const ticket = await happens("make a ticket");
 await page.getByText("Type here").click();
-await page.getByLabel("Its token").fill(ticket);
+await page.getByLabel("The ticket").fill(ticket);
 await page.getByRole("button", { name: "Type", exact: true }).click();
 await page.locator(".output-head").getByText("you type").waitFor(SLOW);
 await page.keyboard.type("echo typed-$((6 * 7))\n");

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RfbClient } from "../../daemon/domain/screen/rfb/client.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
+import { colourAt } from "../harness/png.ts";
 import { ScreenGuest } from "../harness/screen-guest.ts";
 
 const missing = ["Xvnc", "xev", "xsetroot", "xrandr"].filter((program) => spawnSync("which", [program]).status !== 0);
@@ -37,18 +37,6 @@ async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + HEARD_MS;
   while (!isSo() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(isSo(), heard.slice(-2000)).toBe(true);
-}
-
-/** The colours of some pixels of a PNG of ours, whose rows are differences. */
-function colourAt(png: Uint8Array, x: number, y: number): number[] {
-  const bytes = Buffer.from(png);
-  const width = bytes.readUInt32BE(16);
-  const rows = inflateSync(bytes.subarray(41, 41 + bytes.readUInt32BE(33)));
-  const sum = [0, 0, 0];
-  for (let row = 0; row <= y; row++) {
-    for (const of of [0, 1, 2]) sum[of] = ((sum[of] ?? 0) + (rows[row * (width * 3 + 1) + 1 + x * 3 + of] ?? 0)) & 255;
-  }
-  return sum;
 }
 
 describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => {
@@ -94,6 +82,14 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     await until(() => heard.includes("ButtonRelease"));
     expect(heard).toMatch(/ButtonPress[^\n]*\n[^\n]*root:\(301,201\)/);
     expect(await guest.use({ action: "cursor_position", width: 640 })).toMatchObject({ cursor: [150, 100] });
+  });
+
+  test("holds keys while it clicks", async () => {
+    heard = "";
+    await guest.use({ action: "left_click", coordinate: [300, 200], key: "ctrl", screenshot: false });
+    await until(() => heard.includes("ButtonRelease"));
+    expect(heard).toMatch(/ButtonPress[^\n]*\n[^\n]*\n[^\n]*state 0x4,/);
+    expect(heard).toMatch(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*state 0x104,/);
   });
 
   test("shows the pointer, once a program gave it a shape", async () => {

@@ -3,11 +3,7 @@
  * agents that wait for each other, a name that is refused, and a terminal whose program wishes for more than to be looked at. And all
  * pages of an agent are looked at and tried, whose guest says nothing but what is hostile.
  */
-import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
+import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { PROMPTS } from "../../shared/prompts/catalogue.ts";
 import { fill } from "../../shared/prompts/prompt.ts";
@@ -16,11 +12,9 @@ import { blocksOf, PAGES } from "../harness/documents.ts";
 import { freePort } from "../harness/free-port.ts";
 import { testAlone, until } from "../harness/guests.ts";
 import { HOSTILE, HOSTILE_SANDBOX, hostileCalls, hostileCommands, longCalls } from "../harness/hostile-room.ts";
-import { realNode } from "../harness/real-terminal.ts";
+import { CHROMIUM, type Does, hasBrowser, seenBy } from "../harness/seen-by.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";
-import { Visitor } from "../harness/visitor.ts";
 
-const CHROMIUM = "/usr/bin/chromium";
 const REFUSED = "left.example";
 const DEADLINE_MS = 600_000;
 /** Of a guest that others leave an eighth of a core. */
@@ -42,44 +36,14 @@ const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) 
 
 test("there is an example, and a browser to follow it in", () => {
   expect(example).toContain("room barrier merged");
-  if (!existsSync(CHROMIUM)) console.log(`the example in the hub: left out, because there is no ${CHROMIUM}`);
+  if (!hasBrowser) console.log(`the example in the hub: left out, because there is no ${CHROMIUM}`);
 });
 
-if (existsSync(CHROMIUM)) {
+if (hasBrowser) {
   // It is restarted at the same address.
   const env = { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` };
   testAlone("three agents are followed from the first message to the merge", { env }, follow, DEADLINE_MS);
   testAlone("every page of an agent is looked at and tried, whatever its guest says", {}, visit, DEADLINE_MS);
-}
-
-type Does = Record<string, () => Promise<unknown>>;
-
-/** Has a reader look; `does` is what it asks for, and what that gives back it is told. Returns what it has seen. */
-async function seenBy(reader: string, daemon: TestDaemon, told: object, does: Does): Promise<Json> {
-  const owner = await Visitor.owner(daemon);
-  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
-  mkdirSync(pictures, { recursive: true });
-  const path = join(import.meta.dirname, "../harness", reader);
-  const about = JSON.stringify({ cookies: [...owner.cookies], ...told });
-  const argv = [realNode(), path, CHROMIUM, daemon.url, pictures, about];
-  const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
-  const errors = child.stderr.text();
-  const printed: string[] = [];
-  try {
-    for await (const line of createInterface({ input: Readable.fromWeb(child.stdout as never) })) {
-      printed.push(line);
-      if (!does[line]) continue;
-      const told = await does[line]();
-      child.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
-      child.stdin.flush();
-    }
-  } catch (error) {
-    child.kill();
-    throw error;
-  }
-  expect([await child.exited, await errors]).toEqual([0, ""]);
-  console.log(`pictures of ${reader}: ${pictures}`);
-  return JSON.parse(printed.at(-1) ?? "");
 }
 
 async function follow(daemon: TestDaemon): Promise<void> {

@@ -25,7 +25,7 @@ const recordOf = (event: string, details: object = {}, more: Partial<Recorded> =
 });
 
 /** Nouns of what happens in rooms. */
-const IN_ROOMS = /^(room|sandbox|exec|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
+const IN_ROOMS = /^(room|sandbox|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
 
 /** Of operations, and of what no call asks for. */
 const KNOWN = new Set([

@@ -13,11 +13,6 @@ import { pathOf } from "../../data/api.ts";
 
 const PROTOCOL = "roomd.terminal" satisfies typeof TERMINAL_PROTOCOL;
 const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
-/** What a subprotocol may be made of, and so a ticket. */
-const TICKET = /^[\w-]{8,256}$/;
-
-export const isTicket = (text: string) => TICKET.test(text);
-
 type Code = (typeof TERMINAL_CLOSE)[TerminalClose];
 const WHY: Record<Code, string> = {
   1001: "The service is stopping: it is watched again as soon as it is back.",

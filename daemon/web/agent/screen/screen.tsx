@@ -1,26 +1,25 @@
-/** Owns the page of a sandbox's screen: a picture of it that is taken again while one looks, and what makes a sandbox that has one. */
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { ask } from "../data/api.ts";
-import { useEvery } from "../data/every.ts";
-import { useLoaded } from "../data/resource.ts";
-import { Empty, Line, Prompt, Shown } from "../parts/parts.tsx";
-import { Clock, Foreign } from "../parts/text.tsx";
-import { isThere, sandboxPath, type TabProps } from "./tab.ts";
+/** Owns the page of a sandbox's screen: live where it can be, else a picture that is taken again, and what makes a sandbox that has one. */
+import { Empty, Line, Prompt } from "../../parts/parts.tsx";
+import { Foreign } from "../../parts/text.tsx";
+import { isThere, sandboxPath, type TabProps } from "../tab.ts";
+import { Live } from "./live.tsx";
 
 /** The template that has a screen. */
 const TEMPLATE = "desktop";
 /** Those that have none, as they come; of others only the service can tell. */
 const WITHOUT = ["default", "docker", "browser"];
-/** What a screen shows is no event. */
-const EVERY_MS = 5000;
 
 export default function Screen({ room: { room_id: room, state }, agentId: agent, sandbox }: TabProps) {
   if (state !== "active") return <Empty title="The room has ended, and its screens with it." />;
   if (isThere(sandbox) && !WITHOUT.includes(sandbox.template_id)) {
     return (
       <>
-        <Picture key={sandbox.sandbox_id} path={`${sandboxPath(sandbox)}/screen`} />
+        <Live
+          key={`${sandbox.sandbox_id} ${sandbox.state}`}
+          path={`${sandboxPath(sandbox)}/screen`}
+          room={room}
+          agent={agent}
+        />
         <h2>In a shell</h2>
         <Line words={["screen", room, agent, "--output", "screen.png"]} />
       </>
@@ -45,33 +44,6 @@ export default function Screen({ room: { room_id: room, state }, agentId: agent,
       <p>Or ask your agent:</p>
       <Prompt text={question(room, agent)} about="makes a sandbox" />
     </Empty>
-  );
-}
-
-function Picture({ path }: { path: string }) {
-  const found = useLoaded(`screen ${path}`, async (signal) => {
-    const response = await ask(path, { Accept: "image/png" }, signal);
-    return { blob: await response.blob(), at: new Date().toISOString() };
-  });
-  useEvery(true, EVERY_MS, found.again);
-  return <Shown of={found}>{({ blob, at }) => <Taken blob={blob} at={at} />}</Shown>;
-}
-
-function Taken({ blob, at }: { blob: Blob; at: string }) {
-  const url = useSignal("");
-  useEffect(() => {
-    const made = URL.createObjectURL(blob);
-    url.value = made;
-    return () => URL.revokeObjectURL(made);
-  }, [blob]);
-  return (
-    <figure class="screen">
-      {url.value ? <img src={url.value} alt="What the screen shows" decoding="async" /> : null}
-      <figcaption class="muted">
-        As of <Clock at={at} />. It is taken again every {EVERY_MS / 1000} seconds while you look; nothing that you
-        press reaches it.
-      </figcaption>
-    </figure>
   );
 }
 

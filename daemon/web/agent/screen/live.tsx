@@ -1,0 +1,141 @@
+/** Owns a screen as it is seen live, and driving it by a ticket. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Following } from "../../data/follow.ts";
+import { State, Trouble } from "../../parts/parts.tsx";
+import { visible } from "../../parts/text.tsx";
+import { say } from "../../shell/said.ts";
+import { ByTicket, useEscapes } from "../by-ticket.tsx";
+import { Picture } from "./picture.tsx";
+import { type Seat, type Seen, UNSEEN, view } from "./viewing.ts";
+
+const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
+  connecting: ["busy", "connecting"],
+  live: ["live", "seen live"],
+  reconnecting: ["wait", "reconnecting"],
+  hidden: ["quiet", "paused while hidden"],
+  over: ["quiet", "not seen live"],
+};
+
+export function Live({ path, room, agent }: { path: string; room: string; agent: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const seat = useRef<Seat | null>(null);
+  const seen = useSignal<Seen>(UNSEEN);
+  /** By which one drives; null while one only looks. */
+  const drivesBy = useSignal<string | null>(null);
+  const ticket = useSignal("");
+  const why = useSignal<string | null>(null);
+  const text = useSignal("");
+  useEffect(() => {
+    const { current } = box;
+    if (!current) return;
+    const left = new AbortController();
+    seen.value = UNSEEN;
+    const seated = (now: Seat | null) => {
+      seat.current = now;
+      if (now === null || drivesBy.value === null) return;
+      now.focus();
+      say("You drive the screen. Press Esc three times to leave.");
+    };
+    void view({ path, ticket: drivesBy.value }, current, { seen, seated }, left.signal).catch(() => {
+      if (!left.signal.aborted) seen.value = { ...UNSEEN, state: "over", over: NOT_LOADED };
+    });
+    return () => left.abort();
+  }, [path, drivesBy.value]);
+  const leave = () => {
+    drivesBy.value = null;
+    say("You no longer drive the screen.");
+    field.current?.focus();
+  };
+  const { state, drives, width, height, over } = seen.value;
+  useEscapes(drives, box, leave);
+  // What ended with the ticket is seen again without it.
+  useEffect(() => {
+    if (over === null || drivesBy.value === null) return;
+    why.value = typeof over === "string" ? over : over.detail;
+    seen.value = UNSEEN;
+    drivesBy.value = null;
+  }, [over]);
+  const [look, word] = WORDS[state];
+  /** There is no picture of it either. */
+  const isRefused = over !== null && typeof over !== "string";
+  return (
+    <>
+      <p class="output-head">
+        <State look={look}>{word}</State>
+        {drives ? <State look="busy">you drive</State> : null}
+        {width > 0 ? (
+          <span class="muted">
+            {width} × {height}
+          </span>
+        ) : null}
+      </p>
+      <section
+        class={state === "live" ? "screen-live" : "screen-live waits"}
+        data-keys={drives ? "" : undefined}
+        aria-label="What the screen shows"
+        ref={box}
+      />
+      {state === "live" || isRefused ? null : <Picture path={path} />}
+      {typeof over === "string" ? <p class="warning">{visible(over)}</p> : null}
+      {isRefused ? <Trouble problem={over} /> : null}
+      {drives ? (
+        <>
+          <p>
+            <button type="button" class="button" onClick={leave}>
+              Stop driving
+            </button>{" "}
+            <span class="muted">
+              or press <kbd>Esc</kbd> three times. Keys and pointer reach the screen; the keys of this page do not work
+              there.
+            </span>
+          </p>
+          <form
+            class="row"
+            onSubmit={(event) => {
+              event.preventDefault();
+              seat.current?.paste(text.value);
+              say("It is in the clipboard of the screen.");
+              seat.current?.focus();
+            }}
+          >
+            <div class="field">
+              <label for="clipboard">Text for its clipboard</label>
+              <input
+                id="clipboard"
+                type="text"
+                autocomplete="off"
+                value={text.value}
+                onInput={({ currentTarget }) => {
+                  text.value = currentTarget.value;
+                }}
+              />
+            </div>
+            <button type="submit" class="button">
+              Copy into it
+            </button>
+          </form>
+        </>
+      ) : (
+        <ByTicket
+          name="Drive it"
+          about="This page only looks. With a ticket of a key that may, keys, pointer and clipboard reach this screen, and no other:"
+          words={["screen", room, agent, "--ticket", "--drive"]}
+          prefix="stk_"
+          line="ticket"
+          {...{ ticket, why, field }}
+          begin={(given) => {
+            drivesBy.value = given;
+          }}
+        >
+          <button type="submit" class="button">
+            Drive
+          </button>
+        </ByTicket>
+      )}
+    </>
+  );
+}
+
+const NOT_LOADED = "The program that draws screens could not be loaded. Load the page anew.";

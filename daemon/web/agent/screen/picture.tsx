@@ -1,0 +1,37 @@
+/** Owns a picture of a screen that is taken again while one looks, for where it is not seen live. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ask } from "../../data/api.ts";
+import { useEvery } from "../../data/every.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Shown } from "../../parts/parts.tsx";
+import { Clock } from "../../parts/text.tsx";
+
+/** What a screen shows is no event. */
+const EVERY_MS = 5000;
+
+export function Picture({ path }: { path: string }) {
+  const found = useLoaded(`screen ${path}`, async (signal) => {
+    const response = await ask(path, { Accept: "image/png" }, signal);
+    return { blob: await response.blob(), at: new Date().toISOString() };
+  });
+  useEvery(true, EVERY_MS, found.again);
+  return <Shown of={found}>{({ blob, at }) => <Taken blob={blob} at={at} />}</Shown>;
+}
+
+function Taken({ blob, at }: { blob: Blob; at: string }) {
+  const url = useSignal("");
+  useEffect(() => {
+    const made = URL.createObjectURL(blob);
+    url.value = made;
+    return () => URL.revokeObjectURL(made);
+  }, [blob]);
+  return (
+    <figure class="screen">
+      {url.value ? <img src={url.value} alt="What the screen shows" decoding="async" /> : null}
+      <figcaption class="muted">
+        As of <Clock at={at} />. It is taken again every {EVERY_MS / 1000} seconds until the screen is seen live.
+      </figcaption>
+    </figure>
+  );
+}

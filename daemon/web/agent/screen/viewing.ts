@@ -1,0 +1,127 @@
+/**
+ * Owns seeing a screen live: the WebSocket to it, drawn by noVNC, opened again where it broke, and not while the tab is hidden.
+ *
+ *   connecting ──▶ live ──▶ reconnecting ──▶ live        any ──▶ hidden (the tab) ──▶ connecting
+ *                    └──▶ over
+ */
+import type { Signal } from "@preact/signals";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import type { SCREEN_CLOSE, ScreenClose } from "../../../../shared/api/screen.ts";
+import { ask, pathOf, Refused } from "../../data/api.ts";
+import { type Following, later, untilSeen } from "../../data/follow.ts";
+
+export interface Seen {
+  state: Following;
+  /** Whether what is pressed here reaches the screen. */
+  drives: boolean;
+  width: number;
+  height: number;
+  /** Why nothing more comes. */
+  over: Problem | string | null;
+}
+
+export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, over: null };
+
+/** What a person does at a screen, besides keys and pointer. */
+export interface Seat {
+  focus(): void;
+  /** Into the clipboard of the screen. */
+  paste(text: string): void;
+}
+
+const FIRST_RETRY_MS = 500;
+/** Where no connection comes about, pictures are taken meanwhile. */
+const LONGEST_RETRY_MS = 30_000;
+
+type Code = (typeof SCREEN_CLOSE)[ScreenClose];
+/** After these nobody connects again by itself. */
+const WHY: Partial<Record<Code, string>> = {
+  4000: "The service did not understand what was sent. Load the page anew.",
+  4003: "The sandbox is no longer running.",
+};
+
+/** Draws into `box` until `left`. With a ticket that drives, keys and pointer get through until it is no longer good. */
+export async function view(
+  { path, ticket }: { path: string; ticket: string | null },
+  box: HTMLElement,
+  { seen, seated }: { seen: Signal<Seen>; seated(seat: Seat | null): void },
+  left: AbortSignal,
+): Promise<void> {
+  const change = (some: Partial<Seen>) => {
+    if (!left.aborted) seen.value = { ...seen.value, ...some };
+  };
+  const { default: RFB } = await import("@novnc/novnc");
+  let retryMs = FIRST_RETRY_MS;
+  while (!left.aborted) {
+    if (document.hidden) {
+      change({ state: "hidden", drives: false });
+      await untilSeen(left);
+      continue;
+    }
+    change({ state: retryMs === FIRST_RETRY_MS ? "connecting" : "reconnecting", drives: false });
+    const gone = await once();
+    seated(null);
+    if (left.aborted || document.hidden) continue;
+    if (gone === null) {
+      // A browser is not told why a WebSocket was refused: a picture is.
+      const why = await whyNot(path, left);
+      if (ticket !== null && why === null) return change({ state: "over", over: NOT_LET });
+      if (why !== null && !why.retryable) return change({ state: "over", over: why });
+    } else if (WHY[gone] || (ticket !== null && gone === UNAUTHORIZED)) {
+      return change({ state: "over", over: WHY[gone] ?? "The key that made the ticket was revoked or has expired." });
+    }
+    await later(retryMs * (0.75 + Math.random() / 2), left);
+    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  /** Resolves once it is over, with the code that the service gave; null where it was never open. */
+  async function once(): Promise<Code | null> {
+    const asked = new URL(pathOf(`${path}/ws`, { ticket }), location.href);
+    asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(asked);
+    // Of its own: the one before may still be leaving.
+    const place = box.appendChild(document.createElement("div"));
+    const screen = new RFB(place, socket, { shared: true });
+    const stop = new AbortController();
+    const signal = AbortSignal.any([left, stop.signal]);
+    screen.viewOnly = ticket === null;
+    screen.scaleViewport = true;
+    screen.background = "transparent";
+    screen.qualityLevel = 8;
+    let isOpen = false;
+    screen.addEventListener("connect", () => {
+      isOpen = true;
+      retryMs = FIRST_RETRY_MS;
+      const { width = 0, height = 0 } = place.querySelector("canvas") ?? {};
+      if (width > 0 && height > 0) box.style.aspectRatio = `${width} / ${height}`;
+      change({ state: "live", drives: ticket !== null, width, height });
+      seated({ focus: () => screen.focus(), paste: (text) => screen.clipboardPasteFrom(text) });
+    });
+    const leave = () => screen.disconnect();
+    left.addEventListener("abort", leave, { signal });
+    document.addEventListener("visibilitychange", () => (document.hidden ? leave() : undefined), { signal });
+    let code = 0;
+    socket.addEventListener("close", (event) => {
+      code = event.code;
+    });
+    await new Promise((resolve) => screen.addEventListener("disconnect", resolve));
+    stop.abort();
+    place.remove();
+    return isOpen ? (code as Code) : null;
+  }
+}
+
+const UNAUTHORIZED = 4002 satisfies Code;
+const NOT_LET = "The service did not let this ticket in. It is of another screen, or has expired: make another one.";
+
+/** Why there is no picture of the screen either; null where there is one. */
+async function whyNot(path: string, left: AbortSignal): Promise<Problem | null> {
+  try {
+    await ask(path, { Accept: "image/png" }, left).then((response) => response.body?.cancel());
+    return null;
+  } catch (error) {
+    if (error instanceof Refused) return error.problem;
+    if (left.aborted) return null;
+    throw error;
+  }
+}
