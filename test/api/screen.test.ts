@@ -5,6 +5,7 @@ import { GUEST_SCOPES } from "../../daemon/edge/guest/allowed.ts";
 import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { People } from "../harness/people.ts";
+import type { Visitor } from "../harness/visitor.ts";
 import { bearer, makeKey } from "./calls.ts";
 import { withFailedSandbox } from "./failed-sandbox.ts";
 
@@ -12,9 +13,12 @@ const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 
 let daemon: TestDaemon;
 let rows: Database;
+/** A person who may only look. */
+let viewer: Visitor;
 
 beforeAll(async () => {
   ({ daemon, rows } = await withFailedSandbox("worker-1"));
+  viewer = await (await People.first(daemon)).member("viewer");
 });
 afterAll(async () => {
   rows?.close();
@@ -49,17 +53,39 @@ test("a picture needs the scope exec, as output does; a person who is signed in 
     codes.push((await daemon.api("GET", `${SANDBOX}/screen`, undefined, bearer(key))).body.code);
   }
   expect(codes).toEqual(["insufficient_scope", "insufficient_scope", "invalid_state"]);
-  const viewer = await (await People.first(daemon)).member("viewer");
   expect((await viewer.api("GET", `${SANDBOX}/screen`)).body.code).toBe("invalid_state");
   expect((await viewer.api("POST", `${SANDBOX}/computer`, { action: "screenshot" })).body.code).toBe(
     "hub_is_read_only",
   );
 });
 
+test("is seen live by a WebSocket of our own pages, by who may", async () => {
+  rows.run("UPDATE sandboxes SET state = 'paused'");
+  const upgrade = {
+    Upgrade: "websocket",
+    Connection: "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+  const ask = async (path: string, headers: Record<string, string>) => {
+    const { status, body } = await daemon.api("GET", `${SANDBOX}/screen/ws${path}`, undefined, headers);
+    return [status, body.code];
+  };
+  const key = bearer(daemon.apiKey);
+  expect(await ask("", key)).toEqual([422, "validation_failed"]);
+  expect(await ask("", { ...key, ...upgrade })).toEqual([409, "invalid_state"]);
+  expect(await ask("", { ...key, ...upgrade, Origin: "https://elsewhere.example" })).toEqual([403, "source_mismatch"]);
+  const stranger = await fetch(`${daemon.url}${SANDBOX}/screen/ws?ticket=stk_nobody_made`, { headers: upgrade });
+  expect([stranger.status, ((await stranger.json()) as Json).code]).toEqual([401, "invalid_api_key"]);
+  const seen = await viewer.api("GET", `${SANDBOX}/screen/ws`, undefined, upgrade);
+  expect([seen.status, seen.body.code]).toEqual([409, "invalid_state"]);
+});
+
 describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !== "running"))("%s", (state) => {
   test.each<[string, string, Json?]>([
     ["GET", "/screen"],
     ["POST", "/computer", { action: "screenshot" }],
+    ["POST", "/screen/ticket", { drive: true }],
   ])("refuses %s %s", async (method, path, body) => {
     rows.run("UPDATE sandboxes SET state = ?", [state]);
     expect(await daemon.problem(method, SANDBOX + path, body)).toMatchObject({

@@ -34,7 +34,8 @@ export async function openBrowser(executablePath, url, pictures) {
     });
     page.on("pageerror", (error) => noted.complaints.push(`${page.url()}: ${error.message}`));
     page.on("request", (request) => {
-      if (!request.url().startsWith(url) && !request.url().startsWith("data:")) noted.strangers.push(request.url());
+      const asked = request.url();
+      if (![url, `blob:${url}`, "data:"].some((own) => asked.startsWith(own))) noted.strangers.push(asked);
     });
     return page;
   }

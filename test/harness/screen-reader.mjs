@@ -51,7 +51,7 @@ await live();
 await page.getByLabel("The ticket").fill(ticket);
 await page.getByRole("button", { name: "Drive" }).click();
 await page.getByText("you drive", { exact: true }).waitFor(SLOW);
-await canvas.click();
+// The keyboard is the screen's from then on.
 await page.keyboard.type("p");
 await painted("p");
 seen.heard.push(await happens("heard"));

@@ -196,7 +196,10 @@ describe.skipIf(!LONG)("where there is time", () => {
         const seen = await seenBy("screen-reader.mjs", daemon, { room: "d", agent: "clerk" }, does);
         // Leaving takes three of Esc, which are typed. What was pressed while one only looked was heard by nobody.
         expect(seen.heard).toEqual(["p", "\x1b"]);
-        expect([seen.complaints, seen.violations, seen.strangers, seen.overflows]).toEqual([[], [], [], []]);
+        // That a ticket is none, and that a sandbox is paused, the browser says too.
+        const isTold = (text: string) => /screen\/ws|Failed when connecting|status of 409/.test(text);
+        const complaints = seen.complaints.filter((text: string) => !isTold(text));
+        expect([complaints, seen.violations, seen.strangers, seen.overflows]).toEqual([[], [], [], []]);
       },
       SLOW_MS,
     );
