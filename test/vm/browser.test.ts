@@ -3,10 +3,13 @@
  * on with the same random numbers. Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { LONG, withGuests } from "../harness/guests.ts";
+import { ExposedPort } from "../harness/exposed-port.ts";
+import { freePort } from "../harness/free-port.ts";
+import { LONG, until, withGuests } from "../harness/guests.ts";
+import { Outside } from "../harness/outside.ts";
 import { realNode } from "../harness/real-terminal.ts";
 
 const CALLER = join(import.meta.dirname, "../harness/browser-caller.mjs");
@@ -17,15 +20,31 @@ const AGENTS = ["one", "other"];
 
 if (!LONG) console.log("the browser: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
+let outside: Outside;
+/** At an address that sandboxes can have in their lists, as the operator lets them: others of the room are reached by their exposed ports. */
+const prepare = async (daemon: TestDaemon) => {
+  ownTemplates(daemon);
+  outside = await Outside.start([]);
+  daemon.env.ROOMD_HTTP_LISTEN = `${outside.hostV4}:${await freePort()}`;
+  daemon.env.ROOMD_HTTP_INSECURE = "true";
+  daemon.env.ROOMD_EGRESS_PRIVATE_RANGES = `${outside.hostV4}/32`;
+};
+
 describe.skipIf(!LONG)("where there is time", () => {
-  withGuests("browser", { prepare: async (daemon: TestDaemon) => void ownTemplates(daemon) }, (guests) => {
+  withGuests("browser", { prepare }, (guests) => {
+    afterAll(() => outside?.[Symbol.asyncDispose]());
+
     beforeAll(async () => {
       const { daemon } = guests;
       await shippedTemplate(daemon, "browser");
       await daemon.room("b");
       for (const agent of AGENTS) {
         const began = performance.now();
-        const made = await daemon.sandbox("b", agent, guests.cid(), { template_id: "browser", memory_mib: 1024 });
+        const made = await daemon.sandbox("b", agent, guests.cid(), {
+          template_id: "browser",
+          memory_mib: 1024,
+          egress_allowlist: [`${outside.hostV4}/32`],
+        });
         console.log(`${agent}: ${made.start_mode} in ${Math.round(performance.now() - began)} ms`, made.boot);
       }
     }, BUILD_MS);
@@ -42,10 +61,21 @@ describe.skipIf(!LONG)("where there is time", () => {
     });
 
     test("a program connects, draws a page and takes a picture, and none was there before", async () => {
+      const { daemon } = guests;
+      await daemon.sandbox("b", "server", guests.cid());
+      const serve =
+        "mkdir /srv/page; echo '<title>served</title>from the other sandbox' >/srv/page/index.html; setsid python3 -m http.server -d /srv/page 8000 >/dev/null 2>&1 </dev/null &";
+      await daemon.sh("b", "server", serve);
+      const port = await ExposedPort.expose(daemon, "b/sandboxes/server", { port: 8000 });
+      await until("the server answers", async () => (await port.fetch("/")).status === 200);
+      const page = `${port.url}/?port_token=${port.record.token}`;
       const seen: Json[] = [];
       for (const agent of AGENTS) {
-        const told = await guests.daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
-        const caller = Bun.spawn([realNode(), CALLER, JSON.stringify(told)], { stdout: "pipe", stderr: "pipe" });
+        const told = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
+        const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page })], {
+          stdout: "pipe",
+          stderr: "pipe",
+        });
         const [printed, errors, status] = await Promise.all([
           caller.stdout.text(),
           caller.stderr.text(),
@@ -55,7 +85,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         seen.push(JSON.parse(printed));
       }
       for (const each of seen) {
-        expect(each).toMatchObject({ pages: [], title: "made", text: "here" });
+        expect(each).toMatchObject({ pages: [], title: "made", text: "here", served: "from the other sandbox" });
         expect(each.picture_bytes).toBeGreaterThan(1000);
       }
       expect(seen[0].drawn).not.toBe(seen[1].drawn);
