@@ -20,10 +20,12 @@ import { type Bench, Report } from "./report.ts";
 import { benchRequests } from "./requests.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
+import { benchTemplates } from "./templates.ts";
 import { benchWatchers } from "./watchers.ts";
 
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
+  ["templates", { about: "a sandbox of each family of templates, against one of `default`", run: benchTemplates }],
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
   ["ssh", { about: "`true` by ssh and 64 MiB by scp either way, against a local sshd", run: benchSsh }],
@@ -64,7 +66,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
 
 const USAGE = [
   "usage: bun run bench NAME [--count N] [--json FILE]",
-  ...[...BENCHMARKS].map(([name, { about }]) => `  ${name.padEnd(8)}${about}`),
+  ...[...BENCHMARKS].map(([name, { about }]) => `  ${name.padEnd(11)}${about}`),
 ].join("\n");
 
 function refuse(reason: string): never {
