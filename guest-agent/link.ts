@@ -20,6 +20,7 @@ import { HostPorts } from "./host-ports.ts";
 import type { HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
+import { comeFirst } from "./precedence.ts";
 import type { Rehearsal } from "./rehearsal.ts";
 import type { Router } from "./router.ts";
 import type { Setup } from "./setup.ts";
@@ -129,6 +130,7 @@ async function dial(
 ): Promise<number> {
   let pauseMs: number = DIAL_REFUSED_MS.first;
   let patienceMs = CONNECT_DEADLINE_MS;
+  comeFirst(false);
   while (true) {
     try {
       return await connect(ports.port, patienceMs);

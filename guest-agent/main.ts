@@ -57,10 +57,10 @@ const egress = new Egress(reaper, line);
 const made = egress.make();
 const gateway = new Gateway(line);
 gateway.listen();
-const start = new Start(reaper);
+const takeCgroup = Cgroup.take;
+const start = new Start(reaper, { takeCgroup });
 const setup = new Setup(drive, egress, gateway, flags.includes(STEPS_FLAG) ? NOTHING_TO_START : start);
 const env = () => setup.env;
-const takeCgroup = Cgroup.take;
 const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });
 const terminals = new Terminals({ reaper, drive, env, takeCgroup });
 const router = makeRouter(executions, terminals, drive);
@@ -86,7 +86,8 @@ else await warm(WARM_UP_ROUNDS.alone, false);
 const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
 if (isTemplate) {
   await start.bringUp().then(
-    () => {
+    async () => {
+      await start.rest();
       if (start.isWanted) attempt("zeros", zeroFreeMemory);
       rehearsal.listen();
       syncRoot();

@@ -12,6 +12,7 @@ import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
 import * as libc from "./libc.ts";
+import { comeFirst } from "./precedence.ts";
 import { randomHex } from "./random.ts";
 import type { Start } from "./start.ts";
 
@@ -67,6 +68,7 @@ export class Setup {
     };
     try {
       const welcome = parseWelcome(message);
+      comeFirst(true);
       await stage("entropy", () => libc.addEntropy(Buffer.from(welcome.entropy_b64, "base64")));
       await stage("clock", () => libc.setClock(BigInt(welcome.clock_ns)));
       if (!this.#done) {

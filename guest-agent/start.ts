@@ -1,20 +1,23 @@
 /**
  * Owns what a recipe wants running in every sandbox: its script `start` runs once, or its image's entry point is begun, then its script `ready` is asked until it ends with 0.
  *
- * In a template that is before it is saved, so that clones find it running; in each of them its script `restored` runs before the first
- * command, lest all go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a
- * connection to the host yet, so there is no network to ask.
+ * In a template that is before it is saved, so that clones find it running; it is saved at rest, and goes on in each of them once that is
+ * set up: what it does when the clock jumps is in nobody's way before. Then its script `restored` runs before the first command, lest all
+ * go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a connection to the host
+ * yet, so there is no network to ask.
  */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ImageDefaults } from "../shared/agent-protocol/messages.ts";
 import { RUNTIME } from "../shared/agent-protocol/runtime.ts";
+import type { Cgroup } from "./exec/cgroup.ts";
 import { DEFAULT_PATH, environmentOf } from "./exec/environment.ts";
 import { findProgram } from "./exec/program.ts";
 import { usualPlace } from "./exec/start-place.ts";
 import { commandAs, ROOT, userFor } from "./exec/user.ts";
 import { IMAGE } from "./image-defaults.ts";
+import { asOthers } from "./precedence.ts";
 import type { Reaper } from "./reap.ts";
 import { SCRIPT_SHELL } from "./runtime.ts";
 
@@ -50,18 +53,33 @@ function killGroup(leader: number): void {
   }
 }
 
+interface StartDeps {
+  /** Where its scripts are. */
+  place: string;
+  log: string;
+  image: Pick<ImageDefaults, "start">;
+  takeCgroup(): Cgroup | null;
+}
+
 export class Start {
   readonly #reaper: Pick<Reaper, "spare">;
   readonly #place: string;
   readonly #log: string;
   readonly #image: Pick<ImageDefaults, "start">;
+  readonly #takeCgroup: StartDeps["takeCgroup"];
+  /** In which all of it is; null where nothing was begun, and without cgroups. */
+  #cgroup: Cgroup | null = null;
   #up: Promise<void> | null = null;
 
-  constructor(reaper: Pick<Reaper, "spare">, place = RUNTIME, log = LOG, image: Pick<ImageDefaults, "start"> = IMAGE) {
+  constructor(
+    reaper: Pick<Reaper, "spare">,
+    { place = RUNTIME, log = LOG, image = IMAGE, takeCgroup = () => null }: Partial<StartDeps> = {},
+  ) {
     this.#reaper = reaper;
     this.#place = place;
     this.#log = log;
     this.#image = image;
+    this.#takeCgroup = takeCgroup;
   }
 
   /** Whether the recipe wants anything. */
@@ -75,15 +93,22 @@ export class Start {
     return this.#up;
   }
 
+  /** Nothing of it runs from then on, until it goes on. */
+  async rest(): Promise<void> {
+    await this.#cgroup?.freeze();
+  }
+
   /** Resolves once a sandbox has what its recipe wants running: it is begun, or told that it goes on in another machine than it was saved in. */
   async goOn(): Promise<void> {
     if (this.#up === null) return await this.bringUp();
     await this.#up;
+    this.#cgroup?.thaw();
     if (existsSync(this.#script("restored"))) await this.#require("restored", performance.now() + RESTORED_MS);
   }
 
   async #tryToBringUp(): Promise<void> {
     mkdirSync(dirname(this.#log), { recursive: true });
+    this.#cgroup ??= this.#takeCgroup();
     try {
       await this.#bringUp();
     } catch (error) {
@@ -112,9 +137,11 @@ export class Start {
     if ("reason" in program) throw this.#failed(`the image's ${argv[0]}: ${program.reason}`);
     const out = openSync(this.#log, "a", 0o640);
     try {
-      const child = Bun.spawn(commandAs(user, [program.path, ...argv.slice(1)]), {
-        ...{ cwd, env, detached: true, stdio: ["ignore", out, out] },
-      });
+      const child = this.#begin(() =>
+        Bun.spawn(commandAs(user, [program.path, ...argv.slice(1)]), {
+          ...{ cwd, env, detached: true, stdio: ["ignore", out, out] },
+        }),
+      );
       this.#reaper.spare(child);
       const ended = await Promise.race([child.exited, sleep(STAYS_MS, null)]);
       if (ended !== null && ended !== 0) throw this.#failed(`the image's ${argv[0]} ended with ${ended}`);
@@ -137,12 +164,15 @@ export class Start {
   async #exitCode(script: string, deadline: number): Promise<number | null> {
     const out = openSync(this.#log, "a", 0o640);
     try {
-      const child = Bun.spawn([...SCRIPT_SHELL, this.#script(script)], {
-        cwd: "/",
-        env: environmentOf(ROOT),
-        detached: true,
-        stdio: ["ignore", out, out],
-      });
+      const begin = () =>
+        Bun.spawn([...SCRIPT_SHELL, this.#script(script)], {
+          cwd: "/",
+          env: environmentOf(ROOT),
+          detached: true,
+          stdio: ["ignore", out, out],
+        });
+      // A create waits for `restored`: it comes before what has just gone on.
+      const child = script === "restored" ? begin() : this.#begin(begin);
       this.#reaper.spare(child);
       const late = new AbortController();
       const inTime = await Promise.race([
@@ -155,6 +185,10 @@ export class Start {
     } finally {
       closeSync(out);
     }
+  }
+
+  #begin<T>(spawn: () => T): T {
+    return asOthers(() => (this.#cgroup ? this.#cgroup.begin(spawn) : spawn()));
   }
 
   #failed(why: string): StartFailed {

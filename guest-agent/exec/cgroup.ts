@@ -4,6 +4,7 @@
  */
 import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const ROOT = "/sys/fs/cgroup";
 const OURS = "roomd";
@@ -16,6 +17,9 @@ const MAX_FREE = 16;
 /** Those whose processes outlived their execution. */
 const left = new Set<Cgroup>();
 let made = 0;
+/** Who sleeps in the kernel is frozen when that wakes. */
+const FREEZE_MS = 5_000;
+const FREEZE_POLL_MS = 10;
 let homeProcs: number | null = null;
 
 /** Where this process belongs. */
@@ -87,10 +91,35 @@ export class Cgroup {
 
   get isEmpty(): boolean {
     try {
-      return readFileSync(join(this.#directory, "cgroup.events"), "utf8").includes("populated 0");
+      return this.#says("populated 0");
     } catch {
       return true;
     }
+  }
+
+  /** Resolves once none of it runs any more, or after a while. */
+  async freeze(): Promise<void> {
+    try {
+      writeFileSync(join(this.#directory, "cgroup.freeze"), "1");
+      for (let left = FREEZE_MS; left > 0 && !this.#says("frozen 1"); left -= FREEZE_POLL_MS)
+        await sleep(FREEZE_POLL_MS);
+    } catch {
+      // Then all of it goes on.
+    }
+  }
+
+  /** All of it goes on. */
+  thaw(): void {
+    try {
+      writeFileSync(join(this.#directory, "cgroup.freeze"), "0");
+    } catch {
+      // Root may have removed it.
+    }
+  }
+
+  /** Throws where there is no such group any more. */
+  #says(event: string): boolean {
+    return readFileSync(join(this.#directory, "cgroup.events"), "utf8").includes(event);
   }
 
   /** Gives it back, soon or once what is left in it has ended: who waits for the command's end comes first. */

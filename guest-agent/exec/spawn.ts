@@ -1,5 +1,6 @@
 /** Owns the start of a command: its program, its pipes, its session of its own. */
 import * as libc from "../libc.ts";
+import { asOthers } from "../precedence.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { DEFAULT_PATH } from "./environment.ts";
 import { findProgram, type Refusal, refusalOf } from "./program.ts";
@@ -46,7 +47,7 @@ export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Com
         detached: true,
         stdio: [input?.read ?? "ignore", output.write, errors.write],
       });
-    const child = cgroup ? cgroup.begin(begin) : begin();
+    const child = asOthers(() => (cgroup ? cgroup.begin(begin) : begin()));
     return { child, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
   } catch (error) {
     closeAll(input?.write, output.read, errors.read);

@@ -10,6 +10,7 @@ import { DEFAULT_PATH } from "../exec/environment.ts";
 import { findProgram, type Refusal, refusalOf } from "../exec/program.ts";
 import { commandAs, type User } from "../exec/user.ts";
 import * as libc from "../libc.ts";
+import { asOthers } from "../precedence.ts";
 import { runtimeProgram } from "../runtime.ts";
 
 /** devpts gives terminals to the group of that number, tty. */
@@ -46,7 +47,7 @@ export function spawnInTerminal({ argv, user, cwd, env, rows, cols, cgroup }: Te
         env,
         stdio: [slave, slave, slave],
       });
-    const child = cgroup ? cgroup.begin(begin) : begin();
+    const child = asOthers(() => (cgroup ? cgroup.begin(begin) : begin()));
     return { child, ...terminal };
   } catch (error) {
     libc.close(master);

@@ -20,7 +20,7 @@ function make(scripts: { start?: string; ready?: string; restored?: string; seco
   if (ready !== undefined) writeFileSync(join(place, "ready"), ready);
   if (restored !== undefined) writeFileSync(join(place, "restored"), restored);
   writeFileSync(join(place, "ready-timeout"), `${seconds}\n`);
-  return new Start(reaper, place, join(place, "log"));
+  return new Start(reaper, { place, log: join(place, "log") });
 }
 
 const failureOf = async (start: Start): Promise<StartFailed> => {
@@ -107,7 +107,7 @@ test("what was up when it was saved is told that it goes on elsewhere, and what 
 
 const makeImage = (start: string[], ready?: string): Start => {
   make(ready === undefined ? {} : { ready });
-  return new Start(reaper, place, join(place, "log"), { start });
+  return new Start(reaper, { place, log: join(place, "log"), image: { start } });
 };
 
 test("an image's entry point goes on running, and is up once ready says so", async () => {
