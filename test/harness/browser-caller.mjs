@@ -5,6 +5,7 @@
 import { chromium } from "playwright-core";
 
 const { cdp_url, headers, page: served } = JSON.parse(process.argv[2]);
+const begun = performance.now();
 const browser = await chromium.connectOverCDP(cdp_url, { headers });
 const [context] = browser.contexts();
 const pages = context.pages().map((page) => page.url());
@@ -17,4 +18,5 @@ await page.goto(served);
 seen.served = (await page.evaluate(() => document.body.textContent)).trim();
 seen.picture_bytes = (await page.screenshot()).byteLength;
 await browser.close();
+seen.took_ms = Math.round(performance.now() - begun);
 console.log(JSON.stringify(seen));

@@ -14,6 +14,8 @@ import { realNode } from "../harness/real-terminal.ts";
 
 const CALLER = join(import.meta.dirname, "../harness/browser-caller.mjs");
 const BUILD_MS = 1_200_000;
+/** Emulated, a page takes tens of seconds. */
+const USE_MS = 400_000;
 /** Since when each process of Chromium's runs, in seconds, and what it is for. */
 const AGES = "ps -eo etimes=,args= | grep '[/]chromium --'";
 const AGENTS = ["one", "other"];
@@ -60,35 +62,40 @@ describe.skipIf(!LONG)("where there is time", () => {
       }
     });
 
-    test("a program connects, draws a page and takes a picture, and none was there before", async () => {
-      const { daemon } = guests;
-      await daemon.sandbox("b", "server", guests.cid());
-      const serve =
-        "mkdir /srv/page; echo '<title>served</title>from the other sandbox' >/srv/page/index.html; setsid python3 -m http.server -d /srv/page 8000 >/dev/null 2>&1 </dev/null &";
-      await daemon.sh("b", "server", serve);
-      const port = await ExposedPort.expose(daemon, "b/sandboxes/server", { port: 8000 });
-      await until("the server answers", async () => (await port.fetch("/")).status === 200);
-      const page = `${port.url}/?port_token=${port.record.token}`;
-      const seen: Json[] = [];
-      for (const agent of AGENTS) {
-        const told = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
-        const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page })], {
-          stdout: "pipe",
-          stderr: "pipe",
-        });
-        const [printed, errors, status] = await Promise.all([
-          caller.stdout.text(),
-          caller.stderr.text(),
-          caller.exited,
-        ]);
-        expect([status, errors]).toEqual([0, ""]);
-        seen.push(JSON.parse(printed));
-      }
-      for (const each of seen) {
-        expect(each).toMatchObject({ pages: [], title: "made", text: "here", served: "from the other sandbox" });
-        expect(each.picture_bytes).toBeGreaterThan(1000);
-      }
-      expect(seen[0].drawn).not.toBe(seen[1].drawn);
-    });
+    test(
+      "a program connects, draws a page and takes a picture, and none was there before",
+      async () => {
+        const { daemon } = guests;
+        await daemon.sandbox("b", "server", guests.cid());
+        const serve =
+          "mkdir /srv/page; echo '<title>served</title>from the other sandbox' >/srv/page/index.html; setsid python3 -m http.server -d /srv/page 8000 >/dev/null 2>&1 </dev/null &";
+        await daemon.sh("b", "server", serve);
+        const port = await ExposedPort.expose(daemon, "b/sandboxes/server", { port: 8000 });
+        await until("the server answers", async () => (await port.fetch("/")).status === 200);
+        const page = `${port.url}/?port_token=${port.record.token}`;
+        const seen: Json[] = [];
+        for (const agent of AGENTS) {
+          const told = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
+          const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page })], {
+            stdout: "pipe",
+            stderr: "pipe",
+          });
+          const [printed, errors, status] = await Promise.all([
+            caller.stdout.text(),
+            caller.stderr.text(),
+            caller.exited,
+          ]);
+          expect([status, errors]).toEqual([0, ""]);
+          console.log(`${agent}: ${printed}`);
+          seen.push(JSON.parse(printed));
+        }
+        for (const each of seen) {
+          expect(each).toMatchObject({ pages: [], title: "made", text: "here", served: "from the other sandbox" });
+          expect(each.picture_bytes).toBeGreaterThan(1000);
+        }
+        expect(seen[0].drawn).not.toBe(seen[1].drawn);
+      },
+      USE_MS,
+    );
   });
 });
