@@ -35,8 +35,8 @@ export function screenCommand(): Command {
     summary: "take a picture of a sandbox's screen, as PNG, or a ticket to see it live",
     notes: [
       "The sandbox needs a template with a screen, such as desktop.",
-      "With --ticket it prints what a viewer needs to see the screen live, for 10 minutes: the hub's page, or any other that speaks RFB by",
-      "WebSocket. With --drive its keys, pointer and clipboard reach the screen.",
+      "With --ticket it prints what a viewer that speaks RFB by WebSocket needs to see the screen live; it opens for 10 minutes. With",
+      "--drive keys, pointer and clipboard reach the screen: then the hub's page takes it too.",
     ],
     examples: [
       "roomd screen build-42 worker-1 --output screen.png",
@@ -66,7 +66,7 @@ async function showTicket(room_id: string, sandbox: string, options: ScreenOptio
   const { value } = await call(screenTicket, { room_id, sandbox, drive: options.drive });
   const { url } = await findConnection();
   const place = ["rooms", room_id, "agents", sandbox, "screen"].map(encodeURIComponent).join("/");
-  await showValue({ ...value, page: `${url}/${place}` }, options, fieldLines);
+  await showValue(value.drives ? { ...value, page: `${url}/${place}` } : value, options, fieldLines);
 }
 
 interface ComputerOptions extends JsonOption {

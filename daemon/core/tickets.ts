@@ -31,21 +31,15 @@ export interface TicketDeps {
 }
 
 export class Tickets<G extends Goal> {
-  readonly #prefix: string;
   /** By their hashes, in the order in which they were made. */
   readonly #kept = new Map<string, Kept<G>>();
   /** The hashes of each key's, in the same order. */
   readonly #ofKeys = new Map<KeyId, Set<string>>();
 
-  /** `prefix`: how they begin, by which people tell them from others. */
-  constructor(prefix: string) {
-    this.#prefix = prefix;
-  }
-
-  /** Characters of a ticket may stand in a WebSocket's subprotocol, and in a URL. */
-  make(caller: Caller, goal: G): { token: string; expires_at: string } {
+  /** `prefix`: how it begins, by which people tell it from others. All its characters may stand in a WebSocket's subprotocol, and in a URL. */
+  make(prefix: string, caller: Caller, goal: G): { token: string; expires_at: string } {
     this.#sweep();
-    const token = this.#prefix + randomBytes(SECRET_BYTES).toString("base64url");
+    const token = prefix + randomBytes(SECRET_BYTES).toString("base64url");
     const until = Date.now() + LIFE_MS;
     const hash = hashOf(token);
     const own = this.#ofKeys.get(caller.key_id) ?? new Set();

@@ -63,7 +63,7 @@ export const REQUEST_HEADERS = {
   },
   websocket_protocol: {
     name: "Sec-WebSocket-Protocol",
-    description: "The terminal's protocol and its token, instead of an API key.",
+    description: "The protocol, and the token of a terminal or the ticket of a screen instead of an API key.",
     schema: TEXT,
     example: "roomd.terminal, roomd.token.TOKEN",
   },

@@ -152,7 +152,7 @@ export const computer = operation({
 export const MAX_VIEWERS = 16;
 export const MAX_VIEWERS_OF_ORG = 100;
 /** Most bytes of one frame from a client. */
-export const MAX_SCREEN_FRAME_BYTES = 1024 * 1024;
+export const MAX_SCREEN_FRAME_BYTES = 64 * 1024;
 
 /** Why a screen's WebSocket was closed by us. */
 export const SCREEN_CLOSE = {
@@ -166,7 +166,7 @@ export const SCREEN_CLOSE = {
   sandbox_stopped: 4003,
   /** The connection to the guest's screen was lost; connect again. */
   guest_unreachable: 4004,
-  /** More was sent than the guest took. */
+  /** More was sent than the guest took, or more messages than any viewer sends. */
   input_overflow: 4005,
 } as const;
 export type ScreenClose = keyof typeof SCREEN_CLOSE;
@@ -195,7 +195,7 @@ export const screenTicket = operation({
     ws_path: Type.String({ description: "URL to connect to, with the ticket in its query." }),
     ticket: Type.String({
       description:
-        "Opens this screen and nothing else until expires_at, as often as needed, as long as the key that made it is good.",
+        "Opens this screen and nothing else until expires_at, as often as needed. What it has opened goes on after that, as long as the key that made it is good.",
     }),
     drives: Type.Boolean(),
     expires_at: timestamp,
@@ -215,7 +215,7 @@ export const screenView = operation({
   path: SCREEN_WS,
   summary: "See a sandbox's screen live, by WebSocket",
   description: [
-    "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",
+    "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, in the query or as the subprotocol `roomd.token.TICKET` beside `binary`, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",
     `Up to ${MAX_VIEWERS} may see a screen, and ${MAX_VIEWERS_OF_ORG} all screens of an organization. A sandbox that is only looked at is idle. The connection is pinged and ends when no pong comes for a minute.`,
     `Close codes: ${Object.entries(SCREEN_CLOSE)
       .map(([name, code]) => `${code} ${name}`)
@@ -224,6 +224,7 @@ export const screenView = operation({
   access: "exec",
   watched: true,
   params: sandboxPath,
+  headers: ["websocket_protocol"],
   query: fields({
     ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "As screen_ticket makes it." })),
   }),

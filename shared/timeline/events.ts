@@ -80,6 +80,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     type: "terminal",
     say: ({ drives }) => (drives === true ? "made a ticket to drive the screen" : "made a ticket to see the screen"),
   },
+  "screen.drive_begun": { type: "terminal", say: () => "began to drive the screen" },
   "screen.driven": { type: "terminal", span: true, say: () => "drove the screen" },
   "ssh.access_created": { type: "terminal", say: () => "gave access by SSH" },
   "ssh.access_deleted": { type: "terminal", say: () => "withdrew access by SSH" },

@@ -75,7 +75,7 @@ test("is seen live by a WebSocket of our own pages, by who may", async () => {
   expect(await ask("", key)).toEqual([422, "validation_failed"]);
   expect(await ask("", { ...key, ...upgrade })).toEqual([409, "invalid_state"]);
   expect(await ask("", { ...key, ...upgrade, Origin: "https://elsewhere.example" })).toEqual([403, "source_mismatch"]);
-  const stranger = await fetch(`${daemon.url}${SANDBOX}/screen/ws?ticket=stk_nobody_made`, { headers: upgrade });
+  const stranger = await fetch(`${daemon.url}${SANDBOX}/screen/ws?ticket=sdt_nobody_made`, { headers: upgrade });
   expect([stranger.status, ((await stranger.json()) as Json).code]).toEqual([401, "invalid_api_key"]);
   const seen = await viewer.api("GET", `${SANDBOX}/screen/ws`, undefined, upgrade);
   expect([seen.status, seen.body.code]).toEqual([409, "invalid_state"]);

@@ -44,9 +44,9 @@ await page.keyboard.type("j");
 
 const ticket = await happens("ticket");
 await page.getByText("Drive it").click();
-await page.getByLabel("The ticket").fill("stk_nothing_that_opens");
+await page.getByLabel("The ticket").fill("sdt_nothing_that_opens");
 await page.getByRole("button", { name: "Drive" }).click();
-await page.getByText("did not let this ticket in").waitFor(SLOW);
+await page.getByText("did not let this ticket in").first().waitFor(SLOW);
 await live();
 await page.getByLabel("The ticket").fill(ticket);
 await page.getByRole("button", { name: "Drive" }).click();

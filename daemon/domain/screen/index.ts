@@ -16,7 +16,7 @@ export interface Screens {
 
 export function makeScreens(deps: ScreenDeps): Screens {
   const connections = new Connections(deps);
-  const tickets = new Tickets<ScreenGoal>("stk_");
+  const tickets = new Tickets<ScreenGoal>();
   const viewers = new Viewers(deps);
   return {
     operations: [

@@ -1,7 +1,7 @@
 /** Owns the calls that show a screen live: a ticket for it, and the WebSocket of a viewer. */
 import { screenTicket, screenView } from "../../../shared/api/screen.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tickets } from "../../core/tickets.ts";
 import { connectToScreen, type GuestPort } from "../../host/guest-link/connect.ts";
@@ -9,6 +9,9 @@ import type { ScreenDeps, ScreenTarget } from "./deps.ts";
 import { screenError } from "./errors.ts";
 import { Viewer } from "./viewer.ts";
 import type { Viewers } from "./viewers.ts";
+
+/** How they begin: people tell by it which they have. */
+const PREFIX = { drives: "sdt_", looks: "svt_" } as const;
 
 /** What a screen's ticket opens. */
 export interface ScreenGoal {
@@ -25,7 +28,10 @@ export function makeTicket(deps: ScreenDeps, tickets: Tickets<ScreenGoal>): Boun
       // Where there is no screen there is no ticket for it.
       (await connect(deps, call, target)).close();
       const place = ["rooms", room.room_id, "sandboxes", row.agent_id, "screen", "ws"];
-      const { token, expires_at } = tickets.make(call.caller, { sandbox_id: row.sandbox_id, drives: drive });
+      const { token, expires_at } = tickets.make(drive ? PREFIX.drives : PREFIX.looks, call.caller, {
+        sandbox_id: row.sandbox_id,
+        drives: drive,
+      });
       const ws_path = `/v1/${place.map(encodeURIComponent).join("/")}?ticket=${token}`;
       return { outcome: "created", body: { ws_path, ticket: token, drives: drive, expires_at } };
     },
@@ -33,6 +39,8 @@ export function makeTicket(deps: ScreenDeps, tickets: Tickets<ScreenGoal>): Boun
 }
 
 export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers: Viewers): Bound {
+  /** Who was let in by a ticket, for that one call. */
+  const goals = new WeakMap<Caller, ScreenGoal>();
   return bind(screenView, {
     admit: (token, params) => {
       const kept = tickets.open(token, params, deps);
@@ -42,19 +50,26 @@ export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers
           hint: "Make another one with `roomd screen ROOM AGENT --ticket`.",
         });
       }
-      return kept.caller;
+      const caller = { ...kept.caller };
+      goals.set(caller, kept.goal);
+      return caller;
     },
     find: (call, params) => deps.sandboxes.find(call, params),
-    run: async (call, { ticket }, target, transfer) => {
+    run: async (call, _input, target, transfer) => {
       requireWebSocket(transfer);
-      const kept = ticket === undefined ? null : tickets.find(ticket);
-      // Only who was let in by the ticket: a key that is sent with it is a key's.
-      const drives = kept?.caller === call.caller && kept.goal.drives;
+      // A key that is sent with a ticket is what lets in.
+      const drives = goals.get(call.caller)?.drives ?? false;
       call.audit.details = { drives };
       const leave = viewers.enter(target);
       try {
         const viewer = new Viewer(await connect(deps, call, { ...target, isLookedAt: !drives }), drives);
+        // Watched over from now on, whatever becomes of its record.
         viewers.keep(call, target.row.sandbox_id, viewer, { drives, leave });
+        if (drives)
+          await viewers.recordBegun(call).catch((error: unknown) => {
+            viewer.left();
+            throw error;
+          });
         return { outcome: "attached", conversation: viewer };
       } catch (error) {
         leave();

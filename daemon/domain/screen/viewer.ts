@@ -8,11 +8,15 @@ import { MAX_SCREEN_FRAME_BYTES, SCREEN_CLOSE, type ScreenClose } from "../../..
 import { Backlog } from "../../core/backlog.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
+import { Allowance } from "../../host/guest-link/pace.ts";
 import { ClientFilter } from "./rfb/client-filter.ts";
-import { RfbError } from "./rfb/limits.ts";
+import { MOST_CUT_TEXT_BYTES, RfbError } from "./rfb/limits.ts";
 
 /** Not yet taken by the guest: a clipboard, and what is clicked in minutes. */
-const MOST_WAITING_BYTES = 2 * MAX_SCREEN_FRAME_BYTES;
+const MOST_WAITING_BYTES = 2 * MOST_CUT_TEXT_BYTES;
+/** A mouse that is moved and pictures that are asked for come to some hundred a second. */
+const MESSAGES_PER_SECOND = 2048;
+const MESSAGES_AT_ONCE = 8192;
 
 export interface ViewEnd {
   /** `left`, or why it was closed. */
@@ -27,8 +31,11 @@ export class Viewer implements Conversation {
   readonly #filter: ClientFilter;
   readonly #backlog: Backlog;
   readonly #over = Promise.withResolvers<ViewEnd>();
+  readonly #allowance = new Allowance(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE);
   #client: Talker | null = null;
   #isOver = false;
+  /** With what it is closed. */
+  #close: [code: number, reason: string] | null = null;
   #out = 0;
   #in = 0;
 
@@ -45,7 +52,9 @@ export class Viewer implements Conversation {
 
   start(client: Talker): void {
     this.#client = client;
-    void this.#show(client);
+    // It may have ended while it was being opened.
+    if (this.#close) client.close(...this.#close);
+    else void this.#show(client);
   }
 
   hear(): void {
@@ -56,8 +65,12 @@ export class Viewer implements Conversation {
     if (this.#isOver) return;
     this.#in += bytes.byteLength;
     try {
+      const before = this.#filter.messages;
       const passed = this.#filter.take(bytes);
-      if (this.#backlog.size + passed.byteLength > MOST_WAITING_BYTES) {
+      this.#allowance.spend(this.#filter.messages - before);
+      if (this.#allowance.debtMs() > 0) {
+        this.end("input_overflow", "so many messages no viewer sends");
+      } else if (this.#backlog.size + passed.byteLength > MOST_WAITING_BYTES) {
         this.end("input_overflow", "the guest reads too slowly");
       } else {
         this.#backlog.add(passed);
@@ -75,7 +88,8 @@ export class Viewer implements Conversation {
   /** Sends the viewer away, at once. */
   end(why: ScreenClose, message: string): void {
     if (!this.#settle(why)) return;
-    this.#client?.close(SCREEN_CLOSE[why], `${why}: ${message}`);
+    this.#close = [SCREEN_CLOSE[why], `${why}: ${message}`];
+    this.#client?.close(...this.#close);
   }
 
   async #show(client: Talker): Promise<void> {

@@ -6,7 +6,7 @@ import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";
-import type { ViewEnd, Viewer } from "./viewer.ts";
+import type { Viewer } from "./viewer.ts";
 
 export class Viewers {
   readonly #deps: ScreenDeps;
@@ -50,7 +50,7 @@ export class Viewers {
       letGo();
       leave();
       this.#all.delete(viewer);
-      if (drives) await this.#record(call, end, performance.now() - startedAt);
+      if (drives) await this.#record(call, "screen.driven", { ...end }, performance.now() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
@@ -59,12 +59,22 @@ export class Viewers {
     for (const viewer of [...this.#all]) viewer.end("going_away", "the service is stopping");
   }
 
+  /** Before anything is driven: who did is known also where nothing could be recorded any more. */
+  async recordBegun(call: KeyCall): Promise<void> {
+    await this.#record(call, "screen.drive_begun", {}, 0);
+  }
+
   /** What was typed and shown is nobody's business; how much it was is. */
-  async #record(call: KeyCall, end: ViewEnd, durationMs: number): Promise<void> {
+  async #record(
+    call: KeyCall,
+    event: "screen.drive_begun" | "screen.driven",
+    details: object,
+    durationMs: number,
+  ): Promise<void> {
     const { caller, audit, source, request_id, ip } = call;
     await this.#deps.database.commit((queries) =>
       appendAudit(queries, {
-        event: "screen.driven",
+        event,
         outcome: "success",
         at: now(),
         org_id: caller.org_id,
@@ -74,7 +84,7 @@ export class Viewers {
         ip,
         duration_ms: Math.round(durationMs),
         ...audit,
-        details: { ...end },
+        details: { ...details },
       }),
     );
   }

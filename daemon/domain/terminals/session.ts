@@ -32,6 +32,8 @@ export class Session implements Conversation {
   readonly #typed: Backlog;
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
+  /** With what it was closed by us. */
+  #close: [code: number, reason: string] | null = null;
   #reason: string | null = null;
   /** While the client has asked us to wait. */
   #flowing: PromiseWithResolvers<void> | null = null;
@@ -53,6 +55,11 @@ export class Session implements Conversation {
 
   start(client: Talker): void {
     this.#client = client;
+    // It may have ended while it was being opened.
+    if (this.#close) {
+      client.close(...this.#close);
+      return;
+    }
     const { offset, rows, cols } = this.#terminal;
     client.say(JSON.stringify({ type: "attached", offset, rows, cols, gap: this.#gap }));
     void this.#show(client);
@@ -62,7 +69,8 @@ export class Session implements Conversation {
   end(why: TerminalClose, message: string): void {
     if (this.#reason !== null) return;
     this.#settle(why, null);
-    this.#client?.close(TERMINAL_CLOSE[why], `${why}: ${message}`);
+    this.#close = [TERMINAL_CLOSE[why], `${why}: ${message}`];
+    this.#client?.close(...this.#close);
   }
 
   hear(text: string): void {

@@ -15,6 +15,6 @@ export function ticketOf(
   return {
     terminal_id: terminalId,
     ws_path: `/v1/${place.map(encodeURIComponent).join("/")}`,
-    ...tickets.make(call.caller, { sandbox_id: row.sandbox_id, terminal_id: terminalId }),
+    ...tickets.make("ttk_", call.caller, { sandbox_id: row.sandbox_id, terminal_id: terminalId }),
   };
 }

@@ -2,7 +2,7 @@
  * Owns WebSockets at the HTTP door: who may open one, and how a conversation's two sides meet.
  *
  * The handshake is an operation like any other. A token may come as a subprotocol, because browsers can send no header
- * and a query ends up in logs. A screen's ticket comes in the query, as viewers of RFB expect. A foreign page is refused by its Origin.
+ * and a query ends up in logs. A screen's ticket may come in the query, where a viewer can say it nowhere else. A foreign page is refused by its Origin.
  */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import type { Operation } from "../../../shared/api/contract.ts";
@@ -50,7 +50,8 @@ export function foreignOrigin(): ServiceError {
 
 /** The token among the subprotocols, or the ticket in the query of an operation that takes one there; else null. */
 export function tokenOf(headers: Headers, { query }: Pick<Operation, "query">, { searchParams }: URL): string | null {
-  if ("ticket" in query.properties) return searchParams.get("ticket");
+  const ticket = "ticket" in query.properties ? searchParams.get("ticket") : null;
+  if (ticket !== null) return ticket;
   const offer = protocolsOf(headers).find((each) => each.startsWith(TOKEN_PROTOCOL_PREFIX));
   return offer?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? null;
 }

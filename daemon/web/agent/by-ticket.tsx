@@ -31,7 +31,8 @@ export interface TicketForm {
 }
 
 export function ByTicket({ name, about, words, prefix, line, ticket, why, field, begin, children }: TicketForm) {
-  const isOpen = useSignal(false);
+  // Why one was put out is to be seen.
+  const isOpen = useSignal(why.value !== null);
   return (
     <details
       class="by-ticket"

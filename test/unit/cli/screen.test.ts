@@ -37,11 +37,11 @@ test("does what is asked at the screen, with a picture only where one is wanted"
 });
 
 test("makes a ticket, and says on which page it is used", async () => {
-  const ticket = { ws_path: "/v1/rooms/r/sandboxes/w/screen/ws?ticket=stk_1", ticket: "stk_1", drives: true };
+  const ticket = { ws_path: "/v1/rooms/r/sandboxes/w/screen/ws?ticket=sdt_1", ticket: "sdt_1", drives: true };
   await using service = await standIn(() => Response.json(ticket, { status: 201 }));
   const ran = await run(["screen", "r", "w", "--ticket", "--drive", "--json"], service);
   expect(service.seen[0]).toMatchObject({ path: "/v1/rooms/r/sandboxes/w/screen/ticket", body: { drive: true } });
-  expect(JSON.parse(ran.stdout)).toMatchObject({ ticket: "stk_1", page: `${service.url}/rooms/r/agents/w/screen` });
+  expect(JSON.parse(ran.stdout)).toMatchObject({ ticket: "sdt_1", page: `${service.url}/rooms/r/agents/w/screen` });
 });
 
 test("tells of an action whose picture could not be taken", async () => {

@@ -15,11 +15,11 @@ afterEach(() => {
 });
 
 test("a key's tickets push out its own oldest, and no other key's", () => {
-  const tickets = new Tickets<TerminalGoal>("ttk_");
-  const others = tickets.make(callerOf("kid_other"), GOAL).token;
+  const tickets = new Tickets<TerminalGoal>();
+  const others = tickets.make("ttk_", callerOf("kid_other"), GOAL).token;
   const [oldest = "", second = ""] = Array.from(
     { length: MOST_OF_A_KEY + 1 },
-    () => tickets.make(callerOf("kid_1"), GOAL).token,
+    () => tickets.make("ttk_", callerOf("kid_1"), GOAL).token,
   );
   expect(tickets.find(oldest)).toBeNull();
   expect(tickets.find(second)).toMatchObject({ goal: GOAL });
@@ -28,17 +28,17 @@ test("a key's tickets push out its own oldest, and no other key's", () => {
 
 test("a ticket ends with its time, and makes room", () => {
   vi.useFakeTimers();
-  const tickets = new Tickets<TerminalGoal>("ttk_");
-  const first = tickets.make(callerOf("kid_1"), GOAL).token;
+  const tickets = new Tickets<TerminalGoal>();
+  const first = tickets.make("ttk_", callerOf("kid_1"), GOAL).token;
   vi.advanceTimersByTime(10 * 60_000);
   expect(tickets.find(first)).toBeNull();
-  const made = Array.from({ length: MOST_OF_A_KEY }, () => tickets.make(callerOf("kid_1"), GOAL).token);
+  const made = Array.from({ length: MOST_OF_A_KEY }, () => tickets.make("ttk_", callerOf("kid_1"), GOAL).token);
   expect(made.every((token) => tickets.find(token) !== null)).toBe(true);
 });
 
 test("a ticket opens its terminal in its own sandbox, and in none that has the name after it", () => {
-  const tickets = new Tickets<TerminalGoal>("ttk_");
-  const { token } = tickets.make(callerOf("kid_1"), GOAL);
+  const tickets = new Tickets<TerminalGoal>();
+  const { token } = tickets.make("ttk_", callerOf("kid_1"), GOAL);
   let held: string | null = "sbx_1";
   const find: SandboxAccess["find"] = () => {
     if (held === null) throw new ServiceError("sandbox_not_found");

@@ -77,6 +77,7 @@ describe("an item", () => {
     ["exec.terminal_token_made", {}, { title: "made a ticket for a terminal" }],
     ["screen.ticket_made", { drives: true }, { title: "made a ticket to drive the screen" }],
     ["screen.ticket_made", { drives: false }, { title: "made a ticket to see the screen" }],
+    ["screen.drive_begun", {}, { title: "began to drive the screen" }],
     ["screen.driven", { reason: "left" }, { title: "drove the screen", kind: "span" }],
     ["screen.used", { action: "left_click" }, { title: "at the screen: left click", type: "terminal" }],
     ["ssh.access_created", {}, { title: "gave access by SSH", type: "terminal" }],

@@ -2,9 +2,9 @@
  * Owns what a viewer may say to a screen's server: RFB 3.8 without a password, the messages of RFC 6143 (section 7.5), and those
  * extensions that viewers use. Who only looks asks for pictures; what would change anything is dropped.
  *
- *   version ──▶ security ──▶ shared or not ──▶ messages
+ *   version ──▶ security ──▶ shared or not ──▶ messages: head ──▶ the rest of it ──▶ head …
  *
- * Bytes are passed on in whole messages, however they came.
+ * It holds a message's first bytes alone, and passes on or drops what follows as it comes, so that each byte is looked at once.
  */
 import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
 import { SECURITY_NONE, VERSION_LINE } from "./messages.ts";
@@ -12,98 +12,120 @@ import { SECURITY_NONE, VERSION_LINE } from "./messages.ts";
 /** Encodings that a viewer may name: noVNC names some twenty. */
 const MOST_ENCODINGS = 1024;
 const MOST_FENCE_BYTES = 64;
+/** Of the longest head, and of what comes before messages. */
+const MOST_HELD_BYTES = 16;
 
 interface Message {
   /** Bytes after which its length is known. */
   head: number;
   /** Throws RfbError for what is longer than any may be. */
   length(head: Buffer): number;
-  /** Whether it only asks for pictures. */
-  looks: boolean;
+  /** Who gets it through; what nobody does is dropped. */
+  passes: "all" | "drivers" | "nobody";
 }
 
-const fixed = (bytes: number, looks: boolean): Message => ({ head: 1, length: () => bytes, looks });
+const fixed = (bytes: number, passes: Message["passes"]): Message => ({ head: 1, length: () => bytes, passes });
 
 const MESSAGES: Readonly<Record<number, Message>> = {
   /** Pixel format. */
-  0: fixed(20, true),
+  0: fixed(20, "all"),
   /** Encodings. */
-  2: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), looks: true },
+  2: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
   /** Asks for an update. */
-  3: fixed(10, true),
-  /** Key, pointer. */
-  4: fixed(8, false),
-  5: fixed(6, false),
+  3: fixed(10, "all"),
+  /** Key. */
+  4: fixed(8, "drivers"),
+  /** Pointer; with more than seven buttons it has one byte more. */
+  5: { head: 2, length: (head) => (head.readUInt8(1) & 0x80 ? 7 : 6), passes: "drivers" },
   /** Clipboard; of the extended kind its length is negative. */
-  6: { head: 8, length: (head) => 8 + atMost(MOST_CUT_TEXT_BYTES, Math.abs(head.readInt32BE(4))), looks: false },
+  6: { head: 8, length: (head) => 8 + atMost(MOST_CUT_TEXT_BYTES, Math.abs(head.readInt32BE(4))), passes: "drivers" },
   /** Updates without asking. */
-  150: fixed(10, true),
+  150: fixed(10, "all"),
   /** Fence, by which viewer and server measure the way between them. */
-  248: { head: 9, length: (head) => 9 + atMost(MOST_FENCE_BYTES, head.readUInt8(8)), looks: true },
-  /** Shutdown and reboot of the machine. */
-  250: fixed(4, false),
+  248: { head: 9, length: (head) => 9 + atMost(MOST_FENCE_BYTES, head.readUInt8(8)), passes: "all" },
+  /** Shutdown and reboot of the machine: who drives the screen does not end the sandbox. */
+  250: fixed(4, "nobody"),
   /** Another size of the screen, of some monitors. */
-  251: { head: 8, length: (head) => 8 + 16 * head.readUInt8(6), looks: false },
+  251: { head: 8, length: (head) => 8 + 16 * head.readUInt8(6), passes: "drivers" },
   /** A key with its scan code, as QEMU's servers take it. */
-  255: { head: 2, length: (head) => (head.readUInt8(1) === 0 ? 12 : never(`255.${head.readUInt8(1)}`)), looks: false },
+  255: {
+    head: 2,
+    length: (head) => (head.readUInt8(1) === 0 ? 12 : never(`255.${head.readUInt8(1)}`)),
+    passes: "drivers",
+  },
 };
 
 export class ClientFilter {
   readonly #drives: boolean;
   #step: "version" | "security" | "shared" | "messages" = "version";
-  #held: Buffer = Buffer.alloc(0);
+  readonly #held = Buffer.alloc(MOST_HELD_BYTES);
+  #heldBytes = 0;
+  /** How many bytes of the message under way are still to come, and whether they go on. */
+  #left = 0;
+  #passes = false;
+  /** How many messages there were. */
+  messages = 0;
 
   constructor(drives: boolean) {
     this.#drives = drives;
   }
 
-  /** What of these bytes, and of those that were held, goes on. Throws RfbError for what no viewer may say. */
+  /** What of these bytes goes on. Throws RfbError for what no viewer may say. */
   take(bytes: Uint8Array): Uint8Array {
-    this.#held = this.#held.byteLength === 0 ? Buffer.from(bytes) : Buffer.concat([this.#held, bytes]);
     const passed: Uint8Array[] = [];
-    for (let next = this.#next(); next; next = this.#next()) passed.push(next);
+    for (let at = 0; at < bytes.byteLength; ) {
+      if (this.#left === 0) {
+        this.#held[this.#heldBytes++] = Number(bytes[at++]);
+        const begun = this.#begin();
+        if (begun) passed.push(begun);
+        continue;
+      }
+      const part = bytes.subarray(at, at + this.#left);
+      if (this.#passes) passed.push(part);
+      this.#left -= part.byteLength;
+      at += part.byteLength;
+    }
     return Buffer.concat(passed);
   }
 
-  /** The next whole message as it goes on, of no bytes where it is dropped; null while there is none. */
-  #next(): Uint8Array | null {
-    if (this.#step === "version") {
-      const line = this.#cut(VERSION_LINE.length);
-      if (line && line.toString("latin1") !== VERSION_LINE) throw new RfbError("a viewer must speak RFB 3.8");
-      if (line) this.#step = "security";
-      return line;
-    }
-    if (this.#step === "security") {
-      const chosen = this.#cut(1);
-      if (chosen && chosen[0] !== SECURITY_NONE) throw new RfbError("a viewer must choose no security");
-      if (chosen) this.#step = "shared";
-      return chosen;
-    }
-    if (this.#step === "shared") {
-      if (!this.#cut(1)) return null;
-      this.#step = "messages";
-      // Nobody sends others away.
-      return Uint8Array.of(1);
-    }
-    const [type] = this.#held;
-    if (type === undefined) return null;
+  /** Once what is held says how long it is: that, as it goes on. */
+  #begin(): Uint8Array | null {
+    if (this.#step !== "messages") return this.#greet();
+    const type = this.#held.readUInt8(0);
     const message = MESSAGES[type] ?? never(String(type));
-    if (this.#held.byteLength < message.head) return null;
-    const whole = this.#cut(message.length(this.#held));
-    return whole && (message.looks || (this.#drives && type !== SHUTDOWN)) ? whole : whole && EMPTY;
+    if (this.#heldBytes < message.head) return null;
+    this.messages++;
+    this.#left = message.length(this.#held) - this.#heldBytes;
+    this.#passes = message.passes === "all" || (message.passes === "drivers" && this.#drives);
+    const head = this.#cut();
+    return this.#passes ? head : null;
   }
 
-  #cut(length: number): Buffer | null {
-    if (this.#held.byteLength < length) return null;
-    const cut = this.#held.subarray(0, length);
-    this.#held = this.#held.subarray(length);
+  #greet(): Uint8Array | null {
+    if (this.#step === "version") {
+      if (this.#heldBytes < VERSION_LINE.length) return null;
+      const line = this.#cut();
+      if (line.toString("latin1") !== VERSION_LINE) throw new RfbError("a viewer must speak RFB 3.8");
+      this.#step = "security";
+      return line;
+    }
+    const [said] = this.#cut();
+    if (this.#step === "security") {
+      if (said !== SECURITY_NONE) throw new RfbError("a viewer must choose no security");
+      this.#step = "shared";
+      return Uint8Array.of(SECURITY_NONE);
+    }
+    this.#step = "messages";
+    // Nobody sends others away.
+    return Uint8Array.of(1);
+  }
+
+  #cut(): Buffer {
+    const cut = Buffer.from(this.#held.subarray(0, this.#heldBytes));
+    this.#heldBytes = 0;
     return cut;
   }
 }
-
-const EMPTY = new Uint8Array(0);
-/** Whoever drives the screen does not end the sandbox. */
-const SHUTDOWN = 250;
 
 function atMost(most: number, count: number): number {
   if (count > most) throw new RfbError(`a viewer's message of ${count} is longer than ${most}`);

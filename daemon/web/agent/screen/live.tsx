@@ -41,19 +41,28 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
     void view({ path, ticket: drivesBy.value }, current, { seen, seated }, left.signal).catch(() => {
       if (!left.signal.aborted) seen.value = { ...UNSEEN, state: "over", over: NOT_LOADED };
     });
-    return () => left.abort();
+    return () => {
+      left.abort();
+      seat.current = null;
+    };
   }, [path, drivesBy.value]);
   const leave = () => {
     drivesBy.value = null;
     say("You no longer drive the screen.");
-    field.current?.focus();
   };
   const { state, drives, width, height, over } = seen.value;
+  const drove = useRef(false);
+  useEffect(() => {
+    // Not into the field: that is what one has just left.
+    if (drove.current && !drives) box.current?.parentElement?.querySelector("summary")?.focus();
+    drove.current = drives;
+  }, [drives]);
   useEscapes(drives, box, leave);
   // What ended with the ticket is seen again without it.
   useEffect(() => {
     if (over === null || drivesBy.value === null) return;
     why.value = typeof over === "string" ? over : over.detail;
+    say(why.value);
     seen.value = UNSEEN;
     drivesBy.value = null;
   }, [over]);
@@ -95,9 +104,11 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
             class="row"
             onSubmit={(event) => {
               event.preventDefault();
-              seat.current?.paste(text.value);
+              const { current } = seat;
+              if (!current) return say("The screen is not live just now.");
+              current.paste(text.value);
               say("It is in the clipboard of the screen.");
-              seat.current?.focus();
+              current.focus();
             }}
           >
             <div class="field">
@@ -122,7 +133,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
           name="Drive it"
           about="This page only looks. With a ticket of a key that may, keys, pointer and clipboard reach this screen, and no other:"
           words={["screen", room, agent, "--ticket", "--drive"]}
-          prefix="stk_"
+          prefix="sdt_"
           line="ticket"
           {...{ ticket, why, field }}
           begin={(given) => {

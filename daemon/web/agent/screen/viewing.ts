@@ -7,7 +7,8 @@
 import type { Signal } from "@preact/signals";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { SCREEN_CLOSE, ScreenClose } from "../../../../shared/api/screen.ts";
-import { ask, pathOf, Refused } from "../../data/api.ts";
+import type { TOKEN_PROTOCOL_PREFIX } from "../../../../shared/api/terminals.ts";
+import { ask, Refused } from "../../data/api.ts";
 import { type Following, later, untilSeen } from "../../data/follow.ts";
 
 export interface Seen {
@@ -30,6 +31,14 @@ export interface Seat {
 }
 
 const FIRST_RETRY_MS = 500;
+/** A screen that was live for so long is a good one: the next retry is soon. */
+const LIVE_MS = 10_000;
+/** Most pixels of a side that a page draws; a guest may say any number. */
+const MOST_SIDE = 4096;
+/** With a ticket that has not let in yet, so often before it is taken for none. */
+const TRIES = 3;
+/** The same of one that has. */
+const TRIES_AGAIN = 10;
 /** Where no connection comes about, pictures are taken meanwhile. */
 const LONGEST_RETRY_MS = 30_000;
 
@@ -52,6 +61,8 @@ export async function view(
   };
   const { default: RFB } = await import("@novnc/novnc");
   let retryMs = FIRST_RETRY_MS;
+  let refusals = 0;
+  let hasDriven = false;
   while (!left.aborted) {
     if (document.hidden) {
       change({ state: "hidden", drives: false });
@@ -60,13 +71,19 @@ export async function view(
     }
     change({ state: retryMs === FIRST_RETRY_MS ? "connecting" : "reconnecting", drives: false });
     const gone = await once();
+    if (left.aborted) return;
     seated(null);
-    if (left.aborted || document.hidden) continue;
+    if (document.hidden) continue;
     if (gone === null) {
       // A browser is not told why a WebSocket was refused: a picture is.
       const why = await whyNot(path, left);
-      if (ticket !== null && why === null) return change({ state: "over", over: NOT_LET });
-      if (why !== null && !why.retryable) return change({ state: "over", over: why });
+      refusals++;
+      if (ticket !== null && why === null && refusals === (hasDriven ? TRIES_AGAIN : TRIES)) {
+        return change({ state: "over", over: NOT_LET });
+      }
+      if (why !== null && !why.retryable && why.status !== 0) return change({ state: "over", over: why });
+    } else if (gone === TOO_LARGE) {
+      return change({ state: "over", over: `The screen is larger than ${MOST_SIDE} pixels a side.` });
     } else if (WHY[gone] || (ticket !== null && gone === UNAUTHORIZED)) {
       return change({ state: "over", over: WHY[gone] ?? "The key that made the ticket was revoked or has expired." });
     }
@@ -75,10 +92,11 @@ export async function view(
   }
 
   /** Resolves once it is over, with the code that the service gave; null where it was never open. */
-  async function once(): Promise<Code | null> {
-    const asked = new URL(pathOf(`${path}/ws`, { ticket }), location.href);
+  async function once(): Promise<Code | typeof TOO_LARGE | null> {
+    const asked = new URL(`${path}/ws`, location.href);
     asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(asked);
+    // In no URL: that may end up in logs.
+    const socket = new WebSocket(asked, ["binary", ...(ticket === null ? [] : [PREFIX + ticket])]);
     // Of its own: the one before may still be leaving.
     const place = box.appendChild(document.createElement("div"));
     const screen = new RFB(place, socket, { shared: true });
@@ -89,12 +107,25 @@ export async function view(
     screen.background = "transparent";
     screen.qualityLevel = 8;
     let isOpen = false;
-    screen.addEventListener("connect", () => {
+    let isTooLarge = false;
+    let liveSince = Number.POSITIVE_INFINITY;
+    socket.addEventListener("open", () => {
       isOpen = true;
-      retryMs = FIRST_RETRY_MS;
-      const { width = 0, height = 0 } = place.querySelector("canvas") ?? {};
+      refusals = 0;
+    });
+    const canvas = place.querySelector("canvas");
+    const sized = new MutationObserver(() => {
+      const { width = 0, height = 0 } = canvas ?? {};
+      isTooLarge ||= width > MOST_SIDE || height > MOST_SIDE;
+      if (isTooLarge) return screen.disconnect();
       if (width > 0 && height > 0) box.style.aspectRatio = `${width} / ${height}`;
-      change({ state: "live", drives: ticket !== null, width, height });
+      change({ width, height });
+    });
+    if (canvas) sized.observe(canvas, { attributeFilter: ["width", "height"] });
+    screen.addEventListener("connect", () => {
+      liveSince = performance.now();
+      hasDriven ||= ticket !== null;
+      change({ state: "live", drives: ticket !== null });
       seated({ focus: () => screen.focus(), paste: (text) => screen.clipboardPasteFrom(text) });
     });
     const leave = () => screen.disconnect();
@@ -106,13 +137,19 @@ export async function view(
     });
     await new Promise((resolve) => screen.addEventListener("disconnect", resolve));
     stop.abort();
+    sized.disconnect();
     place.remove();
+    if (performance.now() - liveSince > LIVE_MS) retryMs = FIRST_RETRY_MS;
+    if (isTooLarge) return TOO_LARGE;
     return isOpen ? (code as Code) : null;
   }
 }
 
 const UNAUTHORIZED = 4002 satisfies Code;
-const NOT_LET = "The service did not let this ticket in. It is of another screen, or has expired: make another one.";
+const TOO_LARGE = "too large";
+const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
+const NOT_LET =
+  "The service did not let this ticket in. It is of another screen, has expired, or too many see the screen already.";
 
 /** Why there is no picture of the screen either; null where there is one. */
 async function whyNot(path: string, left: AbortSignal): Promise<Problem | null> {

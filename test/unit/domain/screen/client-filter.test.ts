@@ -26,6 +26,7 @@ const LOOKS = {
 const DRIVES = {
   "a key": keyEvent(0x61, true),
   "the pointer": pointerEvent(3, 4, 1),
+  "the pointer with many buttons": packed(["u8", 5], ["u8", 0x81], ["u16", 3], ["u16", 4], ["u8", 1]),
   "a clipboard": clipboard(5, "words"),
   "an extended clipboard": clipboard(-4, "\x10\x00\x00\x01"),
   "a size": packed(["u8", 251], ["u8", 0], ["u16", 800], ["u16", 600], ["u8", 1], ["u8", 0], new Uint8Array(16)),
@@ -58,6 +59,19 @@ test.each(Object.entries(DRIVES))("%s does not get through from who looks, alone
   expect(passedBy(false, Buffer.concat([HELLO, message]))).toEqual(HELLO_PASSED);
   expect(passedBy(false, Buffer.concat([HELLO, message]), 1)).toEqual(HELLO_PASSED);
   expect(passedBy(true, Buffer.concat([HELLO, message]))).toEqual(Buffer.concat([HELLO_PASSED, message]));
+});
+
+test("each byte of a long message is looked at once", () => {
+  const long = packed(HELLO, clipboard(1024 * 1024, "x".repeat(1024 * 1024)), updateRequest(true, AREA));
+  for (const drives of [false, true]) {
+    const filter = new ClientFilter(drives);
+    let passed = 0;
+    const begun = performance.now();
+    for (let at = 0; at < long.byteLength; at++) passed += filter.take(long.subarray(at, at + 1)).byteLength;
+    const expected = HELLO.byteLength + 10 + (drives ? 8 + 1024 * 1024 : 0);
+    expect([passed, filter.messages]).toEqual([expected, 2]);
+    console.log(`1 MiB in single bytes: ${Math.round(performance.now() - begun)} ms`);
+  }
 });
 
 test.each<[string, Uint8Array]>([

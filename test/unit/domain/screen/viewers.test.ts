@@ -58,8 +58,11 @@ test("what was driven is on record once it is over, and looking is not", async (
     seat.leave();
   }
   const recorded = () => listAudit(guest.database.queries, { org_id: "org_1" as OrgId, order: "asc", limit: 10 });
-  await until("it is recorded", async () => recorded().length > 0);
-  expect(recorded()).toMatchObject([{ event: "screen.driven", details: expect.stringContaining('"reason":"left"') }]);
+  await until("it is recorded", async () => recorded().length > 1);
+  expect(recorded()).toMatchObject([
+    { event: "screen.drive_begun" },
+    { event: "screen.driven", details: expect.stringContaining('"reason":"left"') },
+  ]);
   expect(guest.inUse).toBe(0);
 });
 
@@ -88,10 +91,26 @@ test("who says what no viewer may is sent away", async () => {
   expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);
 });
 
+test("who sends more messages than any viewer does is sent away", async () => {
+  const { guest } = someGuest();
+  const seat = await guest.view();
+  const client = await RfbClient.open(seat.wire);
+  await client.current();
+  await seat.wire.write(new Uint8Array(64 * 1024).fill(250));
+  expect((await seat.closed)[0]).toBe(SCREEN_CLOSE.input_overflow);
+});
+
+test("one whose sandbox stops while it is being opened is told so", async () => {
+  const { guest } = someGuest();
+  guest.become("paused");
+  const seat = await guest.view();
+  expect((await seat.closed)[0]).toBe(SCREEN_CLOSE.sandbox_stopped);
+});
+
 test("a ticket is good while its key is, and no more see a screen than there are places", async () => {
   const { guest } = someGuest();
   const ticket = await guest.ticket(true);
-  await expect(guest.view("stk_another")).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(guest.view("sdt_another")).rejects.toMatchObject({ code: "invalid_api_key" });
   const seats = [];
   for (let count = 0; count < MAX_VIEWERS; count++) seats.push(await guest.view());
   await expect(guest.view()).rejects.toMatchObject({ code: "insufficient_capacity" });
