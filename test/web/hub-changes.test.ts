@@ -62,6 +62,7 @@ inBrowser("the timeline's list has all items and few rows, and what comes does n
 inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   // What is not answered, or not there, is on the console as a failed load.
-  const expected = /status of 404|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+  const expected =
+    /status of 404|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });

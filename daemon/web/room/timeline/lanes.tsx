@@ -11,6 +11,8 @@ import type { Scale } from "./scale.ts";
 const ROW = 24;
 const EDGE = 8;
 const TICK_PIXELS = 90;
+/** What a time takes beside its tick. */
+const TIME_PIXELS = 64;
 
 export interface Drawn {
   lanes: readonly LaneItems[];
@@ -127,7 +129,11 @@ function Axis({ scale, window }: { scale: Scale; window: Window }) {
           </i>
         ))}
         {ticksOf(scale, window, TICK_PIXELS).map(({ moment, left }) => (
-          <span key={moment} class="tick-at" style={{ left: `${left}px` }}>
+          <span
+            key={moment}
+            class={left + TIME_PIXELS > window.width ? "tick-at ends" : "tick-at"}
+            style={{ left: `${left}px` }}
+          >
             {clockText(moment)}
           </span>
         ))}
