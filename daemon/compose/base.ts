@@ -7,6 +7,7 @@ import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
 import { makeLogSync, rewriteLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
@@ -103,5 +104,6 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   migrate(connection, beforeChange);
   if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.
-  return makeDatabase(connection, onFull, onFull ? makeLogSync(paths.database, endService) : null);
+  if (!onFull) return makeDatabase(connection);
+  return makeDatabase(connection, onFull, makeLogSync(paths.database, endService), makeCheckpoints(paths.database));
 }

@@ -11,6 +11,7 @@
  */
 import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
+import type { Checkpoints } from "./checkpoints.ts";
 import type { Connection, Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
 
@@ -45,12 +46,13 @@ export interface Database {
 
 /**
  * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
- * by that; without, by SQLite, for which the event loop always waits.
+ * by that; without, by SQLite, for which the event loop always waits. With `checkpoints` most of the log is written into the file by them.
  */
 export function makeDatabase(
   connection: Connection,
   onFull: (vital: boolean) => boolean = () => false,
   log: LogSync | null = null,
+  checkpoints: Checkpoints | null = null,
 ): Database {
   let waiting: Write[] = [];
   /** What is committed before that. */
@@ -100,6 +102,7 @@ export function makeDatabase(
       if (flushed) await flushed;
       const flushMs = performance.now() - writtenAt;
       for (const listener of listeners) listener(flushMs);
+      checkpoints?.committed();
       for (const settle of outcomes) settle();
       return;
     }
@@ -143,6 +146,7 @@ export function makeDatabase(
     close: async () => {
       if (early.length > 0) schedule();
       while (flushing ?? following) await (flushing ?? following);
+      checkpoints?.close();
       log?.close();
       connection.close();
     },

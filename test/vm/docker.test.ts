@@ -2,8 +2,10 @@
  * The template `docker`: containers run, build and talk to each other, and reach outside what the sandbox's list allows and nothing else.
  * Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
+import { buildRecipe, ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
 import { ExposedPort } from "../harness/exposed-port.ts";
 import { LONG, untilState, withGuests } from "../harness/guests.ts";
 import { Outside } from "../harness/outside.ts";
@@ -38,6 +40,21 @@ services:
     depends_on: [web]
     command: ["/bin/sh", "-c", "n=0; until wget -qO- http://web/; do n=$$((n+1)); [ $$n -lt 30 ] || exit 1; sleep 1; done"]
 `;
+
+/** The shipped one, with a container begun before it is saved, of an image that it makes itself. */
+const SERVING = readFileSync(resolve("packaging/guest-image/docker.toml"), "utf8")
+  .replace('template_id = "docker"', 'template_id = "serving"')
+  .replace('"ca-certificates",', '"busybox-static",\n  "ca-certificates",')
+  .replace(
+    "setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &\n",
+    `setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &
+until docker info >/dev/null 2>&1; do sleep 1; done
+mkdir -p /root/image/bin && cp /bin/busybox /root/image/bin/ && ln -s busybox /root/image/bin/sh
+echo 'from the template' >/root/image/index.html
+tar -c -C /root/image . | docker import - served
+docker run -d --name up -p 8000:80 served busybox httpd -f -p 80 -h /
+`,
+  );
 
 if (!LONG) console.log("docker: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
@@ -131,6 +148,23 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(await sh("docker run --rm built")).toBe("here");
       },
       EXEC_MS * 2,
+    );
+
+    test(
+      "a sandbox of a template with a container in it has that running, with its port",
+      async () => {
+        const { daemon } = guests;
+        const built = await buildRecipe(daemon, "serving", SERVING);
+        expect([built.status, built.stderr]).toEqual([0, expect.any(String)]);
+        for (const agent of ["one", "other"]) {
+          const record = await daemon.sandbox("d", agent, guests.cid(), { template_id: "serving", memory_mib: 1024 });
+          expect(record.start_mode).toBe("snapshot");
+          const port = await ExposedPort.expose(daemon, `d/sandboxes/${agent}`, { port: 8000 });
+          expect(await (await port.fetch("")).text()).toBe("from the template\n");
+          expect(await daemon.sh("d", agent, "docker ps --format '{{.Names}} {{.State}}'")).toBe("up running");
+        }
+      },
+      BUILD_MS,
     );
 
     test(

@@ -1,0 +1,53 @@
+/**
+ * Owns when the database's log is written into the database. SQLite does it in the commit that makes the log long enough: 16 MiB take
+ * tens of milliseconds, in which the event loop would answer nobody, each second where much is written. So a thread of its own does most
+ * of it while commits go on, and what is left for that commit is what came since.
+ */
+
+/** What both tell each other: places in memory that both have. */
+export const CHECKPOINTS = {
+  /** How often it was asked for. */
+  asked: 0,
+  /** 1: it will be no more. */
+  isOver: 1,
+  /** 1: the thread has closed its connection. */
+  hasEnded: 2,
+} as const;
+
+/** Some hundred pages: a few milliseconds of the thread's, and two flushes of the disk. */
+const COMMITS = 64;
+/** Of the thread, which may be at one just now. */
+const END_MS = 5_000;
+
+export interface Checkpoints {
+  /** One more is in the log. */
+  committed(): void;
+  /** Nothing of it is open any more. */
+  close(): void;
+}
+
+/** Of a database in WAL mode that has been written to. */
+export function makeCheckpoints(file: string): Checkpoints {
+  const places = new Int32Array(new SharedArrayBuffer(Object.keys(CHECKPOINTS).length * 4));
+  const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href);
+  // What ends it has closed its connection, or never had one.
+  thread.onerror = () => Atomics.store(places, CHECKPOINTS.hasEnded, 1);
+  thread.postMessage({ places, file });
+  let commits = 0;
+  const ask = () => {
+    Atomics.add(places, CHECKPOINTS.asked, 1);
+    Atomics.notify(places, CHECKPOINTS.asked);
+  };
+  return {
+    committed: () => {
+      if (++commits % COMMITS === 0) ask();
+    },
+    close: () => {
+      Atomics.store(places, CHECKPOINTS.isOver, 1);
+      ask();
+      // Ended before, it would keep its locks.
+      Atomics.wait(places, CHECKPOINTS.hasEnded, 0, END_MS);
+      thread.terminate();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** A real database's log is written into it by a thread, while commits go on; closing leaves nothing held. */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeCheckpoints } from "../../../daemon/db/checkpoints.ts";
+import { type Connection, openConnection, rawQuery } from "../../../daemon/db/client.ts";
+import { makeLogSync } from "../../../daemon/db/log-sync.ts";
+import { makeDatabase } from "../../../daemon/db/transact.ts";
+import { until } from "../../harness/guests.ts";
+
+let directory = "";
+let file = "";
+let connection: Connection;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-checkpoints-"));
+  file = join(directory, "roomd.db");
+  connection = openConnection(file);
+  connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT)");
+  // The event loop does none of it: what is in the file is the thread's work.
+  connection.execute("PRAGMA wal_autocheckpoint = 0");
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const opened = () =>
+  makeDatabase(
+    connection,
+    () => false,
+    makeLogSync(file, () => {}),
+    makeCheckpoints(file),
+  );
+const TEXT = "x".repeat(3000);
+const write = (database: ReturnType<typeof makeDatabase>) =>
+  database.commit((queries) => void rawQuery(queries, "INSERT INTO t (text) VALUES (?)")([TEXT]));
+
+test("what is committed comes into the file, and the log begins anew", async () => {
+  const database = opened();
+  await write(database);
+  // The thread may be late at first.
+  await until("the file has what was committed", async () => {
+    for (let count = 0; count < 64; count++) await write(database);
+    return statSync(file).size > 300 * TEXT.length;
+  });
+  // As it is shipped: what is left for the commit that makes the log too long lets it begin anew.
+  connection.execute("PRAGMA wal_autocheckpoint = 1000");
+  for (let count = 0; count < 2000; count++) await write(database);
+  const before = statSync(`${file}-wal`).size;
+  for (let count = 0; count < 2000; count++) await write(database);
+  // By what came while the thread was at it.
+  expect(statSync(`${file}-wal`).size).toBeLessThan(before + 1024 ** 2);
+  await database.close();
+});
+
+test("closing leaves no lock and no log, and nothing is lost", async () => {
+  const database = opened();
+  for (let count = 0; count < 500; count++) await write(database);
+  await database.close();
+  const again = openConnection(file);
+  expect(rawQuery<{ count: number }>(again.queries, "SELECT count(*) AS count FROM t")([])).toEqual([{ count: 500 }]);
+  expect(rawQuery(again.queries, "PRAGMA wal_checkpoint(TRUNCATE)")([])).toMatchObject([{ busy: 0 }]);
+  again.close();
+});
+
+test("without its file the thread ends by itself, and closing waits for nobody", async () => {
+  const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"));
+  const begun = performance.now();
+  for (let count = 0; count < 200; count++) checkpoints.committed();
+  checkpoints.close();
+  expect(performance.now() - begun).toBeLessThan(4000);
+  connection.close();
+});
