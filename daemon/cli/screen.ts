@@ -9,6 +9,7 @@ import {
   screenGet,
   screenTicket,
 } from "../../shared/api/screen.ts";
+import { pathOf } from "../../shared/places.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call, send } from "./client.ts";
@@ -65,8 +66,8 @@ export function screenCommand(): Command {
 async function showTicket(room_id: string, sandbox: string, options: ScreenOptions): Promise<void> {
   const { value } = await call(screenTicket, { room_id, sandbox, drive: options.drive });
   const { url } = await findConnection();
-  const place = ["rooms", room_id, "agents", sandbox, "screen"].map(encodeURIComponent).join("/");
-  await showValue(value.drives ? { ...value, page: `${url}/${place}` } : value, options, fieldLines);
+  const page = `${url}${pathOf({ type: "agent", id: sandbox, room_id, agent_id: sandbox })}/screen`;
+  await showValue(value.drives ? { ...value, page } : value, options, fieldLines);
 }
 
 interface ComputerOptions extends JsonOption {

@@ -1,6 +1,7 @@
 /** Owns `roomd terminal`: the terminals of a sandbox; `roomd shell` opens them and goes back to them. */
 import type { Command } from "commander";
 import { terminalClose, terminalCreate, terminalGet, terminalList, terminalToken } from "../../shared/api/terminals.ts";
+import { pathOf } from "../../shared/places.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
@@ -78,8 +79,7 @@ function token(): Command {
         ? await call(terminalCreate, { room_id, sandbox, rows: 24, cols: 80 })
         : await call(terminalToken, { room_id, sandbox, terminal_id });
     const { url } = await findConnection();
-    const place = ["rooms", room_id, "agents", sandbox, "terminal"].map(encodeURIComponent).join("/");
-    const page = `${url}/${place}?terminal=${encodeURIComponent(value.terminal_id)}`;
+    const page = url + pathOf({ type: "terminal", id: value.terminal_id, room_id, agent_id: sandbox });
     await showValue({ ...value, page }, options, fieldLines);
   });
 }

@@ -132,6 +132,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       operations: bound,
       orgs: orgs.orgs,
       users: orgs.users,
+      hold: orgs.hold,
       oauth,
       billing,
       ports,

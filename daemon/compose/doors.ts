@@ -21,6 +21,7 @@ import type { ConnectionDeps } from "../edge/ssh/connection.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import type { SshPlan } from "../edge/ssh/plan.ts";
 import { startSshServer } from "../edge/ssh/server.ts";
+import type { Hold } from "../edge/tenure.ts";
 import { makeWebDoor } from "../edge/web/door.ts";
 import type { Base } from "./base.ts";
 import type { AllRates } from "./rates.ts";
@@ -32,6 +33,7 @@ interface Parts {
   operations: readonly Bound[];
   orgs: Orgs;
   users: Users;
+  hold: Hold;
   oauth: OAuth;
   billing: Billing;
   ports: Ports;
@@ -110,13 +112,13 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk }: Base, { orgs, users, oauth, rates, requests }: Parts) {
+function composeRoad({ config, log, database, disk }: Base, { orgs, hold, oauth, rates, requests }: Parts) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
         ? oauth.authenticate(authorization, source)
         : orgs.authenticate(authorization, access),
-    hold: (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut)),
+    hold,
     requireSpace: ({ method, onFullDisk }) => {
       if (method === "GET" || method === "DELETE") return;
       if (onFullDisk) disk.requireRecord();

@@ -1,13 +1,13 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import type { Config } from "../core/config.ts";
-import type { Caller } from "../core/operation.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
+import type { Hold } from "../edge/tenure.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
 import { PERSONAL } from "./personal.ts";
@@ -84,9 +84,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     url: later.url,
     relink: (within, linkId) => users.links.relink(within, linkId),
   });
-  /** Calls `cut` when the key or session of a caller is no longer good; what is returned lets go of it. */
-  const hold = ({ session, key_id }: Caller, cut: () => void) =>
-    session ? users.hold(session, cut) : orgs.holdKey(key_id, cut);
+  const hold: Hold = (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut));
   return { outbox, orgs, users, hold, directory, quota, meter, credits, prices, graceSeconds };
 }
 

@@ -171,8 +171,6 @@ export const SCREEN_CLOSE = {
 } as const;
 export type ScreenClose = keyof typeof SCREEN_CLOSE;
 
-const SCREEN_WS = "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ws";
-
 export const screenTicket = operation({
   name: "screen_ticket",
   extension: "screen",
@@ -212,7 +210,7 @@ export const screenView = operation({
   name: "screen_view",
   extension: "screen",
   method: "GET",
-  path: SCREEN_WS,
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ws",
   summary: "See a sandbox's screen live, by WebSocket",
   description: [
     "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, in the query or as the subprotocol `roomd.token.TICKET` beside `binary`, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",

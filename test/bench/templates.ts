@@ -11,7 +11,6 @@ import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { busyboxRoot, writeImage } from "../harness/oci-image.ts";
 import type { Bench } from "./report.ts";
-import { timed } from "./sampling.ts";
 
 const USUAL_COUNT = 8;
 const ROOM = "bench";
@@ -74,7 +73,7 @@ async function live(daemon: TestDaemon, template_id: string, atRest?: (record: S
   const whole = performance.now() - began;
   if (done.exit_code !== 0 || record.start_mode !== "snapshot") throw new Error(JSON.stringify({ done, record }));
   atRest?.(record);
-  await timed(() => daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/${AGENT}`));
+  await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/${AGENT}`);
   const load = Number(record.boot.load_ms);
   return { whole, beyondLoad: whole - load, load };
 }

@@ -55,6 +55,8 @@ const MADE_OF = ["packaging/guest-image", "packaging/debian-mirror", "daemon/dom
 
 async function keyOf(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
+  const { stdout } = Bun.spawnSync(["qemu-system-x86_64", "--version"]);
+  hash.update(stdout);
   const files = MADE_OF.flatMap((path) => filesBelow(join(import.meta.dirname, "../..", path)));
   for (const file of [`${BINARY}-agent`, ...files]) hash.update(await Bun.file(file).bytes());
   return hash.digest("hex");

@@ -8,7 +8,7 @@ import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, until, withGuests } from "../harness/guests.ts";
 import { colourAt } from "../harness/png.ts";
 import { viewScreen } from "../harness/screen-viewer.ts";
-import { hasBrowser, seenBy } from "../harness/seen-by.ts";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 const BUILD_MS = 1_200_000;
 const SLOW_MS = 600_000;
@@ -95,6 +95,7 @@ const STEPS: readonly Step[] = [
   key("space", 32),
 ];
 
+if (LONG && !hasBrowser) console.log(`a screen in the hub: left out, because there is no ${CHROMIUM}`);
 if (!LONG) console.log("the desktop: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
 describe.skipIf(!LONG)("where there is time", () => {

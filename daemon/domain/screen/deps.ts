@@ -2,7 +2,7 @@
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller, KeyCall } from "../../core/operation.ts";
+import type { HeldSession, KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
@@ -40,8 +40,8 @@ export interface ScreenDeps {
   sandboxes: SandboxAccess;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
-  /** Calls `cut` when the key or session of a caller is no longer good; what is returned lets go of it. */
-  hold(caller: Caller, cut: () => void): () => void;
+  /** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */
+  hold(held: KeyId | HeldSession, cut: () => void): () => void;
   /** How long a connection that nobody uses is kept; a minute if absent. */
   unusedMs?: number;
   /** What the frames of all screens may take; 512 MiB if absent. */

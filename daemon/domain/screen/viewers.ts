@@ -38,8 +38,9 @@ export class Viewers {
     const { sandboxes, hold, log } = this.#deps;
     const over = new AbortController();
     this.#all.add(viewer);
-    const what = call.caller.session ? "session" : "key";
-    const letGo = hold(call.caller, () => viewer.end("unauthorized", `the ${what} is no longer good`));
+    const { session, key_id } = call.caller;
+    const what = session ? "session" : "key";
+    const letGo = hold(session ?? key_id, () => viewer.end("unauthorized", `the ${what} is no longer good`));
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => viewer.end("sandbox_stopped", `the sandbox is ${state}`));

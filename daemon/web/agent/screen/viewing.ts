@@ -69,11 +69,12 @@ export async function view(
       await untilSeen(left);
       continue;
     }
-    change({ state: retryMs === FIRST_RETRY_MS ? "connecting" : "reconnecting", drives: false });
+    if (seen.value.state !== "reconnecting") change({ state: "connecting", drives: false });
     const gone = await once();
     if (left.aborted) return;
     seated(null);
     if (document.hidden) continue;
+    change({ state: "reconnecting", drives: false });
     if (gone === null) {
       // A browser is not told why a WebSocket was refused: a picture is.
       const why = await whyNot(path, left);
