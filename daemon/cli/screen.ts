@@ -36,8 +36,8 @@ export function screenCommand(): Command {
     summary: "take a picture of a sandbox's screen, as PNG, or a ticket to see it live",
     notes: [
       "The sandbox needs a template with a screen, such as desktop.",
-      "With --ticket it prints what a viewer that speaks RFB by WebSocket needs to see the screen live; it opens for 10 minutes. With",
-      "--drive keys, pointer and clipboard reach the screen: then the hub's page takes it too.",
+      "A ticket opens the screen for 10 minutes to any viewer that speaks RFB by WebSocket. With --drive what is pressed there reaches",
+      "the screen: this ticket goes into the hub's page, under Drive it.",
     ],
     examples: [
       "roomd screen build-42 worker-1 --output screen.png",
@@ -48,7 +48,7 @@ export function screenCommand(): Command {
     .option("--output <file>", "write the picture there; standard output if absent")
     .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
     .addOption(new Option("--ticket", "print a ticket to see it live").conflicts(["output", "width"]))
-    .option("--drive", "of the ticket: keys, pointer and clipboard get through")
+    .option("--drive", "let keys, pointer and clipboard of whoever has the ticket through")
     .action(async (room_id: string, sandbox: string, options: ScreenOptions) => {
       const { output, width } = options;
       if (options.drive && !options.ticket) throw new CliError("--drive needs --ticket.", EXIT.usage);
