@@ -52,14 +52,16 @@ interface Generated {
 }
 
 const TIME_CHARACTERS = 10;
+const RANDOM_CHARACTERS = 16;
 
 /** Each later than the one before, also within a millisecond and when the clock is set back; a time is encoded once. */
 function monotonicUlids(): () => string {
   let [lastMs, time, random] = [0, "", ""];
+  const bytes = new Uint8Array(RANDOM_CHARACTERS);
   return () => {
     const ms = Date.now();
     if (ms > lastMs) {
-      const fresh = ulid(ms);
+      const fresh = ulidFrom(ms, crypto.getRandomValues(bytes));
       [lastMs, time, random] = [ms, fresh.slice(0, TIME_CHARACTERS), fresh.slice(TIME_CHARACTERS)];
     } else random = incrementBase32(random);
     return time + random;

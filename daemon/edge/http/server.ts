@@ -114,7 +114,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const isMcp = MCP_PATHS.includes(url.pathname);
         const response = isMcp
           ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
-          : web?.has(url.pathname)
+          : !isOfApi(url) && web?.has(url.pathname)
             ? await answerForWeb(web, deps.host, asked)
             : await app.fetch(request);
         if (response === UPGRADED) return undefined;
@@ -222,12 +222,14 @@ async function answer(
   return response;
 }
 
+const isOfApi = ({ pathname }: URL) => pathname.startsWith("/v1/");
+
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
 function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
   const request_id = requestIdOf(request);
   const headers = usualHeaders(request_id, deps.host);
   let shown = error;
-  if (new URL(request.url).pathname.startsWith("/v1/")) {
+  if (isOfApi(new URL(request.url))) {
     const { refusal, rate } = deps.road.identify({
       authorization: request.headers.get("authorization"),
       source: "rest",

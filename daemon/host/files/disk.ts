@@ -10,7 +10,7 @@
 import { statfsSync } from "node:fs";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
-import { onceATurn } from "../../core/turn.ts";
+import { lately } from "../../core/turn.ts";
 import { Reserve } from "./reserve.ts";
 
 /** On a small disk floor and reserve are this share of it each. */
@@ -18,6 +18,8 @@ const LARGEST_SHARE = 1 / 8;
 /** A disk can also run out of names. */
 const LEAST_NAMES = 64;
 const MIB = 1024 ** 2;
+/** What is added in this time is little beside the floor. */
+const LATELY_MS = 20;
 
 export interface DiskState {
   size_bytes: number;
@@ -33,7 +35,7 @@ export class Disk {
   readonly #floor: number;
   readonly #reserve: Reserve;
   /** For what comes in numbers. */
-  readonly #hasSpaceNow = onceATurn(() => this.#hasSpace);
+  readonly #hadSpace = lately(LATELY_MS, () => this.#hasSpace);
 
   constructor(
     { data: directory, reserve }: Pick<Paths, "data" | "reserve">,
@@ -64,7 +66,8 @@ export class Disk {
 
   /** Before anything that adds data. Throws disk_full. */
   requireSpace(): void {
-    if (!this.#hasSpaceNow()) throw this.#full();
+    // Who has freed some is not refused for what was before.
+    if (!this.#hadSpace() && !this.#hasSpace) throw this.#full();
   }
 
   /** Before what is only recorded. Throws disk_full. */
