@@ -85,9 +85,9 @@ if (isTemplate) await warm(WARM_UP_ROUNDS.template, await made);
 else await warm(WARM_UP_ROUNDS.alone, false);
 const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
 if (isTemplate) {
-  await start.bringUp().then(
-    async () => {
-      await start.rest();
+  const atRest = start.bringUp().then(() => start.rest());
+  await atRest.then(
+    () => {
       if (start.isWanted) attempt("zeros", zeroFreeMemory);
       rehearsal.listen();
       syncRoot();

@@ -2,9 +2,10 @@
  * Owns what a recipe wants running in every sandbox: its script `start` runs once, or its image's entry point is begun, then its script `ready` is asked until it ends with 0.
  *
  * In a template that is before it is saved, so that clones find it running; it is saved at rest, and goes on in each of them once that is
- * set up: what it does when the clock jumps is in nobody's way before. Then its script `restored` runs before the first command, lest all
- * go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a connection to the host
- * yet, so there is no network to ask.
+ * set up: what it does when the clock jumps is in nobody's way before. Lest all go on with the same random numbers, its script
+ * `before_save` may end what is at rest and is begun anew by the others, and its script `restored` runs in each clone before the first
+ * command. A guest that boots by itself begins it before its first command. None has a connection to the host yet, so there is no network
+ * to ask.
  */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -25,8 +26,10 @@ const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
 /** What is still there then stays, as far as anybody can say who has no `ready` to ask. */
 const STAYS_MS = 2000;
-/** Of `restored`, for which a create waits. */
-const RESTORED_MS = 20_000;
+/** Of `restored`, for which a create waits, and of `before_save`. */
+const HOOK_MS = 20_000;
+type Hook = "before_save" | "restored";
+const HOOKS: ReadonlySet<string> = new Set<Hook>(["before_save", "restored"]);
 /** What is told of a failure; the host keeps a console's last 8 KiB. */
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARS = 200;
@@ -93,9 +96,10 @@ export class Start {
     return this.#up;
   }
 
-  /** Nothing of it runs from then on, until it goes on. */
+  /** Nothing of it runs from then on, until it goes on. Rejects with StartFailed. */
   async rest(): Promise<void> {
     await this.#cgroup?.freeze();
+    await this.#runHook("before_save");
   }
 
   /** Resolves once a sandbox has what its recipe wants running: it is begun, or told that it goes on in another machine than it was saved in. */
@@ -103,7 +107,11 @@ export class Start {
     if (this.#up === null) return await this.bringUp();
     await this.#up;
     this.#cgroup?.thaw();
-    if (existsSync(this.#script("restored"))) await this.#require("restored", performance.now() + RESTORED_MS);
+    await this.#runHook("restored");
+  }
+
+  async #runHook(script: Hook): Promise<void> {
+    if (existsSync(this.#script(script))) await this.#require(script, performance.now() + HOOK_MS);
   }
 
   async #tryToBringUp(): Promise<void> {
@@ -171,8 +179,8 @@ export class Start {
           detached: true,
           stdio: ["ignore", out, out],
         });
-      // A create waits for `restored`: it comes before what has just gone on.
-      const child = script === "restored" ? begin() : this.#begin(begin);
+      // A create waits for `restored`: it comes before what has just gone on. What is at rest would take in `before_save`.
+      const child = HOOKS.has(script) ? begin() : this.#begin(begin);
       this.#reaper.spare(child);
       const late = new AbortController();
       const inTime = await Promise.race([

@@ -28,6 +28,7 @@ echo $! >/run/counter
 """
 ready = "test -s /root/count && test $(cat /root/count) -gt 5"
 ready_timeout_seconds = 120
+before_save = "echo at rest >>/root/begun; before=$(cat /root/count); sleep 1; test $(cat /root/count) = $before"
 restored = "echo restored >>/root/begun"
 `;
 
@@ -52,7 +53,7 @@ testAlone(
     const look =
       "kill -0 $(cat /run/counter) && paste -sd, /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
     const [begun, kib] = (await daemon.sh("r", "restored", look)).split("\n");
-    expect(begun).toBe("begun,restored");
+    expect(begun).toBe("begun,at rest,restored");
     expect(Number(kib)).toBeGreaterThan(400 * 1024);
     const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
     expect(await daemon.sh("r", "restored", moves)).toBe("moves");

@@ -53,6 +53,8 @@ const recipe = fields({
   /** A shell script that ends with 0 once what `start` began can be used. It is asked each second. */
   ready: Type.Optional(script),
   ready_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600 })),
+  /** A shell script that root runs once what `start` began is at rest: what it ends of that is begun anew in each sandbox, by the rest. */
+  before_save: Type.Optional(script),
   /** A shell script that root runs in each sandbox that goes on from what was saved, before its first command. */
   restored: Type.Optional(script),
 });
@@ -62,7 +64,7 @@ export type Recipe = typeof recipe.static;
 export const OF_IMAGE = "image";
 
 /** Nobody asks for them where nothing is started. */
-const OF_START = ["ready", "ready_timeout_seconds", "restored"] as const;
+const OF_START = ["ready", "ready_timeout_seconds", "before_save", "restored"] as const;
 
 /** The recipes that come with roomd, by template. */
 export const EMBEDDED: Readonly<Record<string, string>> = {

@@ -35,6 +35,7 @@ async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string,
     ["start", recipe.start === OF_IMAGE ? undefined : recipe.start],
     ["ready", recipe.ready],
     ["ready-timeout", recipe.start && timeout],
+    ["before_save", recipe.before_save],
     ["restored", recipe.restored],
   ] as const) {
     if (text === undefined) continue;

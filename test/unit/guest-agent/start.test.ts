@@ -14,11 +14,10 @@ afterEach(() => rmSync(place, { recursive: true }));
 
 const reaper = { spare: () => {} };
 
-function make(scripts: { start?: string; ready?: string; restored?: string; seconds?: number }): Start {
-  const { start, ready, restored, seconds = 30 } = scripts;
-  if (start !== undefined) writeFileSync(join(place, "start"), start);
-  if (ready !== undefined) writeFileSync(join(place, "ready"), ready);
-  if (restored !== undefined) writeFileSync(join(place, "restored"), restored);
+type Scripts = Partial<Record<"start" | "ready" | "before_save" | "restored", string>>;
+
+function make({ seconds = 30, ...scripts }: Scripts & { seconds?: number }): Start {
+  for (const [name, script] of Object.entries(scripts)) writeFileSync(join(place, name), script);
   writeFileSync(join(place, "ready-timeout"), `${seconds}\n`);
   return new Start(reaper, { place, log: join(place, "log") });
 }
@@ -92,16 +91,19 @@ test("lines that are told are bounded", async () => {
 });
 
 test("what was up when it was saved is told that it goes on elsewhere, and what is begun is not", async () => {
-  const scripts = { start: `echo begun >>${place}/said`, restored: `echo restored >>${place}/said` };
+  const says = (word: string) => `echo ${word} >>${place}/said`;
+  const scripts = { start: says("begun"), before_save: says("saved"), restored: says("restored") };
   const clone = make(scripts);
   await clone.bringUp();
+  await clone.rest();
   await clone.goOn();
-  expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\nrestored\n");
+  expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\nsaved\nrestored\n");
   rmSync(join(place, "said"));
   await make(scripts).goOn();
   expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\n");
-  const fails = make({ start: "true", restored: "echo no; exit 4" });
+  const fails = make({ start: "true", before_save: "exit 3", restored: "echo no; exit 4" });
   await fails.bringUp();
+  await expect(fails.rest()).rejects.toThrow("before_save ended with 3");
   await expect(fails.goOn()).rejects.toThrow("restored ended with 4");
 });
 
