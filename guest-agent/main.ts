@@ -17,6 +17,7 @@ import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
 import { Journal } from "./exec/journal.ts";
+import { FILM_COMMAND, runFilm } from "./film/film.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { HostLine } from "./host-line.ts";
 import { HostTrust } from "./host-trust.ts";
@@ -39,6 +40,10 @@ const WARM_UP_ROUNDS = { template: 50, alone: 1 } as const;
 const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
 
 if (process.argv[2] === ROOM_COMMAND) process.exit(await runRoom(process.argv.slice(3)));
+if (process.argv[2] === FILM_COMMAND) {
+  await runFilm(process.argv.slice(3));
+  process.exit(0);
+}
 
 // The end of process 1 is the end of the guest: one command's trouble must not be everyone's.
 process.on("uncaughtException", (error) => log("uncaught", error));

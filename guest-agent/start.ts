@@ -28,6 +28,9 @@ const ASK_AGAIN_MS = 1000;
 const STAYS_MS = 2000;
 /** Of `restored`, for which a create waits, and of `before_save`. */
 const HOOK_MS = 20_000;
+/** What goes on has much to do at first; whoever asked for the sandbox has a command for it. Who waits for what goes on leaves it all. */
+const AFTER_OTHERS_MS = 2_000;
+
 type Hook = "before_save" | "restored";
 const HOOKS: ReadonlySet<string> = new Set<Hook>(["before_save", "restored"]);
 /** What is told of a failure; the host keeps a console's last 8 KiB. */
@@ -106,7 +109,7 @@ export class Start {
   async goOn(): Promise<void> {
     if (this.#up === null) return await this.bringUp();
     await this.#up;
-    this.#cgroup?.thaw();
+    this.#cgroup?.thaw(AFTER_OTHERS_MS);
     await this.#runHook("restored");
   }
 

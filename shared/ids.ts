@@ -27,6 +27,7 @@ export type CreditEntryId = Branded<"credit entry">;
 export type IdentityId = Branded<"identity">;
 export type MailId = Branded<"mail">;
 export type BuildId = Branded<"template build">;
+export type RecordingId = Branded<"recording">;
 
 interface Generated {
   org: OrgId;
@@ -49,6 +50,7 @@ interface Generated {
   idn: IdentityId;
   mal: MailId;
   bld: BuildId;
+  rec: RecordingId;
 }
 
 const TIME_CHARACTERS = 10;

@@ -163,7 +163,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       stopEnding();
       quotaWatch.stop();
       terminals.stop();
-      screens.stop();
+      await screens.stop();
       ports.stop();
       await stopBilling();
       await orgTemplates.stop();

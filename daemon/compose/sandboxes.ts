@@ -36,7 +36,7 @@ interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "mete
 }
 
 export function composeSandboxes(base: Base, parts: Parts) {
-  const { config, log, paths, database, inspected, templates, finder, record } = base;
+  const { config, log, paths, disk, database, inspected, templates, finder, record } = base;
   const { orgs, hold, quota, credits, meter, drive, reached } = parts;
   const used = new RecentUse();
   const pool = new WarmPool({
@@ -100,7 +100,15 @@ export function composeSandboxes(base: Base, parts: Parts) {
     holdKey: orgs.holdKey,
     detachedLifeMs: config["terminal.detached_life"] * 1000,
   });
-  const screens = makeScreens({ database, log, sandboxes: access, isCurrentKey: orgs.isCurrent, hold });
+  const screens = makeScreens({
+    database,
+    log,
+    paths,
+    hasSpace: () => disk.hasSpace,
+    sandboxes: access,
+    isCurrentKey: orgs.isCurrent,
+    hold,
+  });
   const ports = makePorts({
     database,
     log,

@@ -8,6 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const ROOT = "/sys/fs/cgroup";
 const OURS = "roomd";
+/** Shares of the processors: of one that comes after all others, and of any. */
+const WEIGHT = { least: "1", usual: "100" } as const;
 /** What the kernel takes for whoever writes it. */
 const SELF = "0";
 
@@ -21,6 +23,18 @@ let made = 0;
 const FREEZE_MS = 5_000;
 const FREEZE_POLL_MS = 10;
 let homeProcs: number | null = null;
+
+/** Each group has its share of the processors. */
+function share(): void {
+  mkdirSync(join(ROOT, OURS), { recursive: true });
+  for (const parent of [ROOT, join(ROOT, OURS)]) {
+    try {
+      writeFileSync(join(parent, "cgroup.subtree_control"), "+cpu");
+    } catch {
+      // Then processes share them, whosever they are.
+    }
+  }
+}
 
 /** Where this process belongs. */
 function home(): number {
@@ -44,6 +58,7 @@ export class Cgroup {
     const known = free.pop();
     if (known) return known;
     try {
+      if (made === 0) share();
       const directory = join(ROOT, OURS, String(++made));
       mkdirSync(directory, { recursive: true });
       return new Cgroup(directory);
@@ -100,7 +115,8 @@ export class Cgroup {
   /** Resolves once none of it runs any more, or after a while. */
   async freeze(): Promise<void> {
     try {
-      writeFileSync(join(this.#directory, "cgroup.freeze"), "1");
+      this.#set("cpu.weight", WEIGHT.least);
+      this.#set("cgroup.freeze", "1");
       for (let left = FREEZE_MS; left > 0 && !this.#says("frozen 1"); left -= FREEZE_POLL_MS)
         await sleep(FREEZE_POLL_MS);
     } catch {
@@ -108,12 +124,17 @@ export class Cgroup {
     }
   }
 
-  /** All of it goes on. */
-  thaw(): void {
+  /** All of it goes on, by what the others leave of the processors for so long, then as they do. */
+  thaw(afterOthersMs: number): void {
+    this.#set("cgroup.freeze", "0");
+    setTimeout(() => this.#set("cpu.weight", WEIGHT.usual), afterOthersMs);
+  }
+
+  #set(file: string, value: string): void {
     try {
-      writeFileSync(join(this.#directory, "cgroup.freeze"), "0");
+      writeFileSync(join(this.#directory, file), value);
     } catch {
-      // Root may have removed it.
+      // Root may have removed it, or the kernel have no such thing.
     }
   }
 

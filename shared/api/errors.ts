@@ -66,6 +66,7 @@ export const ERRORS = {
   agent_not_found: { status: 404, title: "No such agent" },
   message_not_found: { status: 404, title: "No such message" },
   barrier_not_found: { status: 404, title: "No such barrier" },
+  recording_not_found: { status: 404, title: "No such recording" },
   template_build_not_found: { status: 404, title: "No such build of a template" },
   org_not_found: { status: 404, title: "No such organization" },
   key_not_found: { status: 404, title: "No such key" },

@@ -19,6 +19,7 @@ import * as orgs from "./orgs.ts";
 import * as overview from "./overview.ts";
 import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
+import * as recordings from "./recordings.ts";
 import * as roomOverview from "./room-overview.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
@@ -103,6 +104,12 @@ export const operations = {
   computer: screen.computer,
   screen_ticket: screen.screenTicket,
   screen_view: screen.screenView,
+  recording_start: recordings.recordingStart,
+  recording_list: recordings.recordingList,
+  recording_get: recordings.recordingGet,
+  recording_stop: recordings.recordingStop,
+  recording_delete: recordings.recordingDelete,
+  recording_data: recordings.recordingData,
   ssh_access_create: ssh.sshAccessCreate,
   ssh_access_list: ssh.sshAccessList,
   ssh_access_delete: ssh.sshAccessDelete,

@@ -49,7 +49,7 @@ export class ScreenGuest {
   /** The sandbox has this state from now on. */
   readonly become: (state: string) => void;
 
-  constructor(handler: Handler, options: Pick<ScreenDeps, "unusedMs" | "frameBytes"> = {}) {
+  constructor(handler: Handler, options: Partial<Pick<ScreenDeps, "unusedMs" | "frameBytes" | "paths">> = {}) {
     const { host } = joined({
       guest: {
         onOpen: (stream) => {
@@ -62,6 +62,7 @@ export class ScreenGuest {
     this.become = stopped.resolve;
     const sandboxes: SandboxAccess = {
       find: () => TARGET,
+      findEver: () => TARGET,
       withLink: (_, work) => work(host.link as unknown as GuestLink),
       stopped: () => stopped.promise,
       use: (_, work) => {
@@ -81,6 +82,8 @@ export class ScreenGuest {
     this.screens = makeScreens({
       database: this.database,
       log: makeLog("error", () => {}),
+      paths: { recordings: () => "/nowhere" },
+      hasSpace: () => true,
       sandboxes,
       isCurrentKey: () => isCurrent,
       hold: (_, cut) => {
@@ -105,6 +108,12 @@ export class ScreenGuest {
   /** What `computer` answers. */
   async use(input: object, call = this.call()): Promise<Used> {
     return (await this.#run("computer", input, call)).body as Used;
+  }
+
+  /** What a call about recordings answers. */
+  async recordings(name: string, input: object = {}): Promise<unknown> {
+    const { body, bytes } = await this.#run(name, input, this.call());
+    return bytes ? new Uint8Array(await new Response(bytes.stream).arrayBuffer()) : body;
   }
 
   async ticket(drive: boolean): Promise<string> {

@@ -1,11 +1,14 @@
 /** Our half of RFB against a real Xvnc: through the agent's handler and the operations, as a guest with a desktop has it. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RfbClient } from "../../daemon/domain/screen/rfb/client.ts";
+import { Canvas } from "../../guest-agent/film/canvas.ts";
+import { filmOf, Player } from "../../guest-agent/film/film.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
+import { RECORDED_PER_SECOND, type RecordingRecord } from "../../shared/api/recordings.ts";
 import { colourAt } from "../harness/png.ts";
 import { ScreenGuest } from "../harness/screen-guest.ts";
 
@@ -20,6 +23,7 @@ const HEARD_MS = 15_000;
 const processes: ChildProcess[] = [];
 const directory = mkdtempSync("/tmp/roomd-screen-");
 const socket = join(directory, "rfb");
+const recordings = join(directory, "recordings");
 let heard = "";
 let guest: ScreenGuest;
 let display = "";
@@ -56,7 +60,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     listener.stdout?.on("data", (said) => {
       heard += said;
     });
-    guest = new ScreenGuest((stream) => connectToScreen(stream, socket));
+    guest = new ScreenGuest((stream) => connectToScreen(stream, socket), { paths: { recordings: () => recordings } });
     await until(() => heard.includes("MapNotify"));
   }, 60_000);
 
@@ -163,6 +167,62 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     heard = "";
     await guest.use({ action: "scroll", scroll_direction: "down", scroll_amount: 3, screenshot: false });
     await until(() => (heard.match(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*button 5/g)?.length ?? 0) === 3);
+  });
+
+  test("is recorded, and played again as it was", async () => {
+    const begun = (await guest.recordings("recording_start", { max_seconds: 60 })) as RecordingRecord;
+    expect(begun).toMatchObject({ state: "recording", end_reason: null, ended_at: null, width: 1280, height: 800 });
+    await expect(guest.recordings("recording_start")).rejects.toMatchObject({ code: "already_exists" });
+    const { recording_id } = begun;
+    const size = async () =>
+      ((await guest.recordings("recording_get", { recording_id })) as RecordingRecord).size_bytes;
+    // More than the introduction: what there was to see first.
+    await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(100);
+    const shown: Uint8Array[] = [];
+    for (const colour of ["#804020", "#208040"]) {
+      const before = await size();
+      expect(spawnSync("xsetroot", ["-display", display, "-solid", colour]).status).toBe(0);
+      await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(before);
+      shown.push(await guest.picture());
+    }
+    const ended = (await guest.recordings("recording_stop", { recording_id })) as RecordingRecord;
+    expect(ended).toMatchObject({ recording_id, state: "ended", end_reason: "stopped", width: 1280, height: 800 });
+    expect(ended.duration_ms).toBeGreaterThan(0);
+    expect(await guest.recordings("recording_list")).toEqual({ items: [ended] });
+
+    const data = (await guest.recordings("recording_data", { recording_id })) as Uint8Array;
+    expect(data.byteLength).toBe(ended.size_bytes);
+    const pictures: Buffer[] = [];
+    const player = new Player(new Canvas(1280, 800));
+    const film = { lengthMs: ended.duration_ms, perSecond: RECORDED_PER_SECOND };
+    // In pieces that fit nothing.
+    const pieces = async function* () {
+      for (let at = 0; at < data.byteLength; at += 997) yield data.subarray(at, at + 997);
+    };
+    await filmOf(pieces(), player, film, (picture) => void pictures.push(Buffer.from(picture)));
+    expect(Math.abs(pictures.length - (ended.duration_ms / 1000) * RECORDED_PER_SECOND)).toBeLessThan(3);
+    const colourOf = (picture: Buffer) => [...picture.subarray((700 * 1280 + 1000) * 4, (700 * 1280 + 1000) * 4 + 3)];
+    const colours = pictures.map((picture) => colourOf(picture).join());
+    expect(colours).toContain("128,64,32");
+    expect(colours.at(-1)).toBe("32,128,64");
+    // Every pixel of the last picture is that of the screen: its pointer lies on a plain ground.
+    const last = shown.at(-1) as Uint8Array;
+    for (const [x, y] of [
+      [0, 0],
+      [101, 101],
+      [300, 150],
+      [499, 399],
+      [1279, 799],
+      [640, 20],
+    ] as const) {
+      const at = (y * 1280 + x) * 4;
+      expect([...(pictures.at(-1) as Buffer).subarray(at, at + 3)]).toEqual(colourAt(last, x, y));
+    }
+    await guest.recordings("recording_delete", { recording_id });
+    await expect(guest.recordings("recording_get", { recording_id })).rejects.toMatchObject({
+      code: "recording_not_found",
+    });
+    expect(readdirSync(recordings)).toEqual([]);
   });
 
   test("may get another size", async () => {

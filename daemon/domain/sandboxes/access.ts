@@ -7,7 +7,7 @@ import type { SandboxAccess } from "../terminals/deps.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { reachOf } from "./executions/reach.ts";
-import { findTarget, type SandboxTarget } from "./find.ts";
+import { findTarget, findTargetEver, type SandboxTarget } from "./find.ts";
 import { inUse, linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 
@@ -15,6 +15,8 @@ const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
 export interface SandboxReach extends SandboxAccess {
   find(call: KeyCall, params: Record<string, string>): SandboxTarget;
+  /** The same, also of one that was destroyed, by its sandbox_id. */
+  findEver(call: KeyCall, params: Record<string, string>): SandboxTarget;
   /** The running guest's link for what no call asks for, to be used until `work` is done. Throws guest_unreachable. */
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
@@ -32,6 +34,7 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
   };
   return {
     find: (call, params) => findTarget(deps, call, params),
+    findEver: (call, params) => findTargetEver(deps, call, params),
     withLink: async (target, work) => {
       requireRunning(target);
       const { sandbox_id } = target.row;

@@ -3,6 +3,7 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { HeldSession, KeyCall } from "../../core/operation.ts";
+import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
@@ -26,6 +27,8 @@ export interface ScreenTarget {
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): ScreenTarget;
+  /** The same, also of one that was destroyed, by its sandbox_id. */
+  findEver(call: KeyCall, params: Record<string, string>): ScreenTarget;
   /** The running guest's link, to be used until `work` is done; who only looks keeps no sandbox from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
   withLink<T>(target: ScreenTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
@@ -37,6 +40,9 @@ export interface SandboxAccess {
 export interface ScreenDeps {
   database: Database;
   log: Log;
+  paths: Pick<Paths, "recordings">;
+  /** Whether the disk has space for more. */
+  hasSpace(): boolean;
   sandboxes: SandboxAccess;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;

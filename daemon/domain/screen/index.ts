@@ -5,28 +5,33 @@ import { makeComputer } from "./computer.ts";
 import { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { makeGet } from "./get.ts";
+import { recordingOperations } from "./recordings/index.ts";
+import { Recordings } from "./recordings/recordings.ts";
 import { makeTicket, makeView, type ScreenGoal } from "./view.ts";
 import { Viewers } from "./viewers.ts";
 
 export interface Screens {
   operations: Bound[];
-  /** Ends every connection, and sends viewers away, who may come back to the next daemon. */
-  stop(): void;
+  /** Ends every connection and recording, and sends viewers away, who may come back to the next daemon. */
+  stop(): Promise<void>;
 }
 
 export function makeScreens(deps: ScreenDeps): Screens {
   const connections = new Connections(deps);
   const tickets = new Tickets<ScreenGoal>();
   const viewers = new Viewers(deps);
+  const recordings = new Recordings(deps);
   return {
     operations: [
       makeGet(deps, connections),
       makeComputer(deps, connections),
       makeTicket(deps, tickets),
       makeView(deps, tickets, viewers),
+      ...recordingOperations(deps, recordings),
     ],
-    stop: () => {
+    stop: async () => {
       viewers.stop();
+      await recordings.close();
       connections.stop();
     },
   };

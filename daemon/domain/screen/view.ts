@@ -1,12 +1,11 @@
 /** Owns the calls that show a screen live: a ticket for it, and the WebSocket of a viewer. */
 import { screenTicket, screenView } from "../../../shared/api/screen.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
-import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tickets } from "../../core/tickets.ts";
-import { connectToScreen, type GuestPort } from "../../host/guest-link/connect.ts";
-import type { ScreenDeps, ScreenTarget } from "./deps.ts";
-import { screenError } from "./errors.ts";
+import { connect } from "./connect.ts";
+import type { ScreenDeps } from "./deps.ts";
 import { Viewer } from "./viewer.ts";
 import type { Viewers } from "./viewers.ts";
 
@@ -76,18 +75,5 @@ export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers
         throw error;
       }
     },
-  });
-}
-
-/** A connection to the screen of one's own. Throws as screenError maps it. */
-async function connect({ sandboxes }: ScreenDeps, { signal }: KeyCall, target: ScreenTarget): Promise<GuestPort> {
-  return await sandboxes.withLink(target, async (link) => {
-    try {
-      const port = await connectToScreen(link);
-      port.ended.catch(() => {});
-      return port;
-    } catch (error) {
-      throw screenError(error, target.row.agent_id, signal);
-    }
   });
 }

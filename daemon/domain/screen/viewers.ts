@@ -1,11 +1,10 @@
 /** Owns all viewers at screens: how many there may be, who has to go when a key, a session or a sandbox does, and the record of who drove. */
 import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
-import { now } from "../../core/clock.ts";
-import { actorOf, type KeyCall } from "../../core/operation.ts";
+import type { KeyCall } from "../../core/operation.ts";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { appendAudit } from "../audit/index.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";
+import { recordOf } from "./record.ts";
 import type { Viewer } from "./viewer.ts";
 
 export class Viewers {
@@ -51,7 +50,8 @@ export class Viewers {
       letGo();
       leave();
       this.#all.delete(viewer);
-      if (drives) await this.#record(call, "screen.driven", { ...end }, performance.now() - startedAt);
+      // What was typed and shown is nobody's business; how much it was is.
+      if (drives) await recordOf(this.#deps, call, "screen.driven", end, performance.now() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
@@ -62,32 +62,7 @@ export class Viewers {
 
   /** Before anything is driven: who did is known also where nothing could be recorded any more. */
   async recordBegun(call: KeyCall): Promise<void> {
-    await this.#record(call, "screen.drive_begun", {}, 0);
-  }
-
-  /** What was typed and shown is nobody's business; how much it was is. */
-  async #record(
-    call: KeyCall,
-    event: "screen.drive_begun" | "screen.driven",
-    details: object,
-    durationMs: number,
-  ): Promise<void> {
-    const { caller, audit, source, request_id, ip } = call;
-    await this.#deps.database.commit((queries) =>
-      appendAudit(queries, {
-        event,
-        outcome: "success",
-        at: now(),
-        org_id: caller.org_id,
-        actor: actorOf(caller),
-        source,
-        request_id,
-        ip,
-        duration_ms: Math.round(durationMs),
-        ...audit,
-        details: { ...details },
-      }),
-    );
+    await recordOf(this.#deps, call, "screen.drive_begun", {}, 0);
   }
 }
 

@@ -9,11 +9,9 @@
 import type { Allowance } from "../../../host/guest-link/pace.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { blankFrame, bytesOf, type Frame, type Rectangle, requireInside, rowOf } from "./frame.ts";
-import { MOST_CUT_TEXT_BYTES, MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
+import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { Encoding } from "./messages.ts";
-
-const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
-const COLOUR_BYTES = 6;
+import { dropMessage, Message } from "./server-messages.ts";
 
 /** Reserves memory for a frame; what is returned gives it back. Throws when there is none left. */
 export type Hold = (bytes: number) => () => void;
@@ -72,9 +70,7 @@ export class Decoder {
     for (;;) {
       const type = await this.#reader.u8();
       if (type === Message.update) return await this.#update();
-      if (type === Message.colours) await this.#dropColours();
-      else if (type === Message.cutText) await this.#dropCutText();
-      else if (type !== Message.bell) throw new RfbError(`message ${type} is none that a server may send`);
+      await dropMessage(this.#reader, type);
     }
   }
 
@@ -127,17 +123,5 @@ export class Decoder {
     this.#letGo = letGo;
     this.#frame = blankFrame(width, height);
     Object.assign(update, { drawn: 0, hasAwaited: false, isNewFrame: true });
-  }
-
-  async #dropColours(): Promise<void> {
-    await this.#reader.skip(3);
-    await this.#reader.skip((await this.#reader.u16()) * COLOUR_BYTES);
-  }
-
-  async #dropCutText(): Promise<void> {
-    await this.#reader.skip(3);
-    const length = await this.#reader.u32();
-    if (length > MOST_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
-    await this.#reader.skip(length);
   }
 }

@@ -1,4 +1,4 @@
-/** Owns the messages that a client of RFB 3.8 sends (RFC 6143, section 7.5). */
+/** Owns the messages that a client of RFB 3.8 sends (RFC 6143, section 7.5), and what a recording of a screen begins with. */
 import type { Rectangle } from "./frame.ts";
 
 export const VERSION_LINE = "RFB 003.008\n";
@@ -28,6 +28,17 @@ export function setPixelFormat(): Buffer {
     message.writeUInt8(shift, 14 + place);
   }
   return message;
+}
+
+/** What a server says of itself (section 7.3.2) to whoever is shown what was recorded in this format of pixels. */
+export function serverInit({ width, height }: { width: number; height: number }): Buffer {
+  const name = Buffer.from("recording", "latin1");
+  const head = Buffer.alloc(4);
+  head.writeUInt16BE(width, 0);
+  head.writeUInt16BE(height, 2);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(name.byteLength);
+  return Buffer.concat([head, setPixelFormat().subarray(4), length, name]);
 }
 
 export function setEncodings(encodings: readonly number[]): Buffer {

@@ -1,0 +1,32 @@
+/** Owns the records of what goes on at a screen beyond the call that began it. */
+import { now } from "../../core/clock.ts";
+import { actorOf, type KeyCall } from "../../core/operation.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { ScreenDeps } from "./deps.ts";
+
+type ScreenEvent = "screen.drive_begun" | "screen.driven" | "screen.recording_ended";
+
+/** As done by who made the call, at the time of this one. */
+export async function recordOf(
+  { database }: Pick<ScreenDeps, "database">,
+  { caller, audit, source, request_id, ip }: KeyCall,
+  event: ScreenEvent,
+  details: object,
+  durationMs: number,
+): Promise<void> {
+  await database.commit((queries) =>
+    appendAudit(queries, {
+      event,
+      outcome: "success",
+      at: now(),
+      org_id: caller.org_id,
+      actor: actorOf(caller),
+      source,
+      request_id,
+      ip,
+      duration_ms: Math.round(durationMs),
+      ...audit,
+      details: { ...details },
+    }),
+  );
+}

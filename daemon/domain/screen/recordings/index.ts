@@ -1,0 +1,66 @@
+/** Owns the calls about recordings. */
+import {
+  recordingData,
+  recordingDelete,
+  recordingGet,
+  recordingList,
+  recordingStart,
+  recordingStop,
+} from "../../../../shared/api/recordings.ts";
+import { type Bound, bind } from "../../../core/operation.ts";
+import { fileStream } from "../../../host/files/file-stream.ts";
+import type { ScreenDeps } from "../deps.ts";
+import type { Recordings } from "./recordings.ts";
+import { openFile } from "./store.ts";
+
+export function recordingOperations({ sandboxes, paths }: ScreenDeps, recordings: Recordings): Bound[] {
+  return [
+    bind(recordingStart, {
+      find: (call, params) => sandboxes.find(call, params),
+      run: async (call, { max_seconds }, target) => {
+        const body = await recordings.start(call, target, max_seconds);
+        call.audit.details = { recording_id: body.recording_id };
+        return { outcome: "created", body };
+      },
+    }),
+    bind(recordingList, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (_call, _input, target) => ({ outcome: "ok", body: { items: await recordings.list(target) } }),
+    }),
+    bind(recordingGet, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (call, { recording_id }, target) => {
+        call.audit.details = { recording_id };
+        return { outcome: "ok", body: await recordings.get(target, recording_id) };
+      },
+    }),
+    bind(recordingStop, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (call, { recording_id }, target) => {
+        call.audit.details = { recording_id };
+        return { outcome: "ok", body: await recordings.stop(target, recording_id) };
+      },
+    }),
+    bind(recordingDelete, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (call, { recording_id }, target) => {
+        call.audit.details = { recording_id };
+        await recordings.remove(target, recording_id);
+        return { outcome: "ok", body: { recording_id, state: "deleted" as const } };
+      },
+    }),
+    bind(recordingData, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (call, { recording_id }, target) => {
+        call.audit.details = { recording_id };
+        // So far, while it goes on.
+        const { size_bytes, ended_at, started_at } = await recordings.get(target, recording_id);
+        const file = openFile(paths.recordings(target.room.room_uid), recording_id);
+        const stream = fileStream(file, 0, size_bytes, call.signal);
+        const etag = `"${recording_id}-${size_bytes}"`;
+        const whole = { offset: 0, length: size_bytes, size_bytes, partial: false };
+        return { outcome: "ok", bytes: { ...whole, stream, etag, modified_at: ended_at ?? started_at } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,138 @@
+/**
+ * Owns one recording under way: a connection of its own to the screen, asked for what has changed some times a second, and what comes
+ * written down with its moment.
+ *
+ *   open ──▶ asked ──▶ update: written ──▶ a moment later asked again
+ *     └────────┴──────────────┴── over, with the reason
+ */
+import type { FileHandle } from "node:fs/promises";
+import { pieceHeader, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
+import { MAX_RECORDING_BYTES, RECORDED_PER_SECOND, type RecordingEnd } from "../../../../shared/api/recordings.ts";
+import { within } from "../../../core/published.ts";
+import { errnoOf } from "../../../core/service-error.ts";
+import { ByteReader } from "../rfb/byte-reader.ts";
+import type { Wire } from "../rfb/client.ts";
+import { shakeHands } from "../rfb/handshake.ts";
+import { freshAllowances } from "../rfb/limits.ts";
+import { serverInit, setEncodings, setPixelFormat, updateRequest } from "../rfb/messages.ts";
+import { Updates } from "../rfb/updates.ts";
+
+const HANDSHAKE_MS = 15_000;
+const BETWEEN_MS = 1000 / RECORDED_PER_SECOND;
+
+/** What a recorder needs of its host. */
+interface Means {
+  hasSpace(): boolean;
+  mostMs: number;
+  mostBytes?: number;
+}
+
+export class Recorder {
+  readonly #wire: Wire;
+  readonly #updates: Updates;
+  readonly #file: FileHandle;
+  readonly #means: Means;
+  readonly #startedAt = performance.now();
+  readonly #stopped = Promise.withResolvers<RecordingEnd>();
+  readonly #timer: Timer;
+  #size: { width: number; height: number };
+  width: number;
+  height: number;
+  size_bytes = 0;
+  #isOver = false;
+  /** Resolves with the reason once all of it is in the file and that is closed; never rejects. */
+  readonly over: Promise<RecordingEnd>;
+
+  private constructor(
+    { wire, updates, size }: { wire: Wire; updates: Updates; size: { width: number; height: number } },
+    file: FileHandle,
+    means: Means,
+  ) {
+    this.#wire = wire;
+    this.#updates = updates;
+    this.#file = file;
+    this.#means = means;
+    this.#size = size;
+    this.width = size.width;
+    this.height = size.height;
+    this.#timer = setTimeout(() => this.end("time_up"), means.mostMs);
+    this.over = this.#record();
+  }
+
+  /** Shakes hands, and only then has `makeFile` make the file. Throws RfbError, DeadlineError, and what wire and `makeFile` throw. */
+  static async open(
+    wire: Wire,
+    makeFile: (size: { width: number; height: number }) => Promise<FileHandle>,
+    means: Means,
+  ): Promise<Recorder> {
+    try {
+      const { reads, sizes } = freshAllowances();
+      const reader = new ByteReader(wire.output, reads);
+      const write = (bytes: Uint8Array) => wire.write(bytes);
+      const size = await within(shakeHands(reader, write), HANDSHAKE_MS, "the screen's handshake");
+      const file = await makeFile(size);
+      return new Recorder({ wire, updates: new Updates(reader, sizes), size }, file, means);
+    } catch (error) {
+      wire.close();
+      throw error;
+    }
+  }
+
+  get duration_ms(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+
+  end(reason: RecordingEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopped.resolve(reason);
+    // What is still being read ends with it.
+    this.#wire.close();
+  }
+
+  async #record(): Promise<RecordingEnd> {
+    const failed = this.#keep().catch((error: unknown) =>
+      this.end(["ENOSPC", "EDQUOT", "EIO"].includes(errnoOf(error) ?? "") ? "disk_full" : "screen_lost"),
+    );
+    const reason = await this.#stopped.promise;
+    clearTimeout(this.#timer);
+    await failed;
+    await this.#file.close().catch(() => {});
+    return reason;
+  }
+
+  async #keep(): Promise<void> {
+    await this.#write(0, [serverInit(this.#size)]);
+    await this.#wire.write(Buffer.concat([setPixelFormat(), setEncodings(Object.values(RECORDED)), this.#ask(false)]));
+    while (!this.#isOver) {
+      const askedAt = performance.now();
+      const { parts, isEmpty, size } = await this.#updates.next();
+      if (size) this.#resize(size);
+      if (!isEmpty) await this.#write(this.duration_ms, parts);
+      if (this.#isOver) return;
+      await Bun.sleep(Math.max(0, askedAt + BETWEEN_MS - performance.now()));
+      // Of a new size nothing was drawn yet.
+      await this.#wire.write(this.#ask(size === null));
+    }
+  }
+
+  #ask(incremental: boolean): Buffer {
+    return updateRequest(incremental, { x: 0, y: 0, ...this.#size });
+  }
+
+  #resize(size: { width: number; height: number }): void {
+    this.#size = size;
+    this.width = Math.max(this.width, size.width);
+    this.height = Math.max(this.height, size.height);
+  }
+
+  async #write(ms: number, parts: readonly Buffer[]): Promise<void> {
+    const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+    const piece = Buffer.concat([pieceHeader(ms, length), ...parts]);
+    if (this.size_bytes + piece.byteLength > (this.#means.mostBytes ?? MAX_RECORDING_BYTES))
+      return this.end("too_large");
+    if (!this.#means.hasSpace()) return this.end("disk_full");
+    await this.#file.appendFile(piece);
+    this.size_bytes += piece.byteLength;
+  }
+}

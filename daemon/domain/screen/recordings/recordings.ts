@@ -1,0 +1,197 @@
+/** Owns the recordings of all screens: those under way, what a room may keep, and what is known of each. */
+import type { FileHandle } from "node:fs/promises";
+import {
+  DEFAULT_RECORDING_SECONDS,
+  MAX_RECORDERS_OF_ORG,
+  MAX_RECORDINGS,
+  MAX_RECORDINGS_BYTES,
+  type RecordingEnd,
+  type RecordingRecord,
+} from "../../../../shared/api/recordings.ts";
+import { newId } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { Places } from "../../../core/places.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { connect } from "../connect.ts";
+import type { ScreenDeps, ScreenTarget } from "../deps.ts";
+import { screenError } from "../errors.ts";
+import { recordOf } from "../record.ts";
+import { Recorder } from "./recorder.ts";
+import { beginFile, type Found, findFile, type Kept, listFiles, removeFiles, writeKept } from "./store.ts";
+
+const MIB = 1024 ** 2;
+
+interface Live {
+  kept: Kept;
+  recorder: Recorder;
+  /** Resolves once all of it is on disk, and its end with it; never rejects. */
+  settled: Promise<void>;
+}
+
+export class Recordings {
+  readonly #deps: ScreenDeps;
+  /** By sandbox; null while one is being opened. */
+  readonly #live = new Map<string, Live | null>();
+  readonly #ofOrgs = new Places(
+    MAX_RECORDERS_OF_ORG,
+    () =>
+      new ServiceError("insufficient_capacity", { detail: `${MAX_RECORDERS_OF_ORG} screens are recorded already.` }),
+  );
+
+  constructor(deps: ScreenDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws already_exists, insufficient_capacity, and as connect does. */
+  async start(call: KeyCall, target: ScreenTarget, seconds = DEFAULT_RECORDING_SECONDS): Promise<RecordingRecord> {
+    const { room, row } = target;
+    if (this.#live.has(row.sandbox_id)) throw this.#isRecorded(row.sandbox_id);
+    const leave = this.#ofOrgs.take(row.org_id);
+    this.#live.set(row.sandbox_id, null);
+    try {
+      await this.#requireSpace(target);
+      const live = await this.#open(call, target, seconds * 1000);
+      void live.settled.then(leave);
+      return this.#shown(room.room_id, { ...live.kept, size_bytes: 0, changed_at: live.kept.started_at });
+    } catch (error) {
+      this.#live.delete(row.sandbox_id);
+      leave();
+      throw error;
+    }
+  }
+
+  /** The newest first. */
+  async list({ room, row }: ScreenTarget): Promise<RecordingRecord[]> {
+    const all = await listFiles(this.#directory(room.room_uid));
+    return all
+      .filter(({ sandbox_id }) => sandbox_id === row.sandbox_id)
+      .map((found) => this.#shown(room.room_id, found));
+  }
+
+  /** Throws recording_not_found. */
+  async get(target: ScreenTarget, recordingId: string): Promise<RecordingRecord> {
+    return this.#shown(target.room.room_id, await this.#find(target, recordingId));
+  }
+
+  /** Resolves once it is whole. Throws recording_not_found. */
+  async stop(target: ScreenTarget, recordingId: string): Promise<RecordingRecord> {
+    await this.#end(target, recordingId);
+    return await this.get(target, recordingId);
+  }
+
+  /** Throws recording_not_found. */
+  async remove(target: ScreenTarget, recordingId: string): Promise<void> {
+    await this.#find(target, recordingId);
+    await this.#end(target, recordingId);
+    await removeFiles(this.#directory(target.room.room_uid), recordingId);
+  }
+
+  /** All end, and are whole once it resolves. */
+  async close(): Promise<void> {
+    const all = [...this.#live.values()].filter((live) => live !== null);
+    for (const { recorder } of all) recorder.end("service_restarted");
+    await Promise.all(all.map(({ settled }) => settled));
+  }
+
+  async #open(call: KeyCall, target: ScreenTarget, mostMs: number): Promise<Live> {
+    const { room, row } = target;
+    const directory = this.#directory(room.room_uid);
+    const { agent_id, sandbox_id } = row;
+    let kept: Kept = {
+      ...{ recording_id: newId("rec"), agent_id, sandbox_id, started_at: now(), width: 0, height: 0, end: null },
+    };
+    const makeFile = async (size: { width: number; height: number }): Promise<FileHandle> => {
+      kept = { ...kept, ...size };
+      return await beginFile(directory, kept);
+    };
+    const port = await connect(this.#deps, call, { ...target, isLookedAt: true });
+    const recorder = await Recorder.open(port, makeFile, { mostMs, hasSpace: this.#deps.hasSpace }).catch((error) => {
+      throw screenError(error, agent_id, call.signal);
+    });
+    const over = new AbortController();
+    void this.#deps.sandboxes.stopped(sandbox_id, over.signal).then(() => recorder.end("sandbox_stopped"));
+    const settled = recorder.over
+      .then(async (reason) => {
+        over.abort();
+        const { duration_ms, size_bytes, width, height } = recorder;
+        this.#live.delete(sandbox_id);
+        await writeKept(directory, { ...kept, width, height, end: { reason, at: now(), duration_ms } });
+        const details = { recording_id: kept.recording_id, end_reason: reason, size_bytes };
+        await recordOf(this.#deps, call, "screen.recording_ended", details, duration_ms);
+      })
+      .catch((error: unknown) => this.#deps.log.error("recording not ended", { error: describeError(error) }));
+    const live = { kept, recorder, settled };
+    this.#live.set(sandbox_id, live);
+    return live;
+  }
+
+  async #end({ row }: ScreenTarget, recordingId: string): Promise<void> {
+    const live = this.#live.get(row.sandbox_id);
+    if (live?.kept.recording_id !== recordingId) return;
+    live.recorder.end("stopped");
+    await live.settled;
+  }
+
+  async #find({ room, row }: ScreenTarget, recordingId: string): Promise<Found> {
+    const found = await findFile(this.#directory(room.room_uid), recordingId);
+    if (found?.sandbox_id !== row.sandbox_id) {
+      throw new ServiceError("recording_not_found", {
+        detail: `Sandbox ${row.agent_id} has no recording ${recordingId}.`,
+      });
+    }
+    return found;
+  }
+
+  /** Throws insufficient_capacity. */
+  async #requireSpace({ room }: ScreenTarget): Promise<void> {
+    const all = await listFiles(this.#directory(room.room_uid));
+    const bytes = all.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+    if (all.length < MAX_RECORDINGS && bytes < MAX_RECORDINGS_BYTES) return;
+    throw new ServiceError("insufficient_capacity", {
+      detail: `Room ${room.room_id} has ${all.length} recordings of ${Math.round(bytes / MIB)} MiB; it keeps ${MAX_RECORDINGS} of ${MAX_RECORDINGS_BYTES / MIB} MiB together.`,
+      hint: "Delete some of them first.",
+    });
+  }
+
+  #isRecorded(sandboxId: string): ServiceError {
+    const recording_id = this.#live.get(sandboxId)?.kept.recording_id;
+    return new ServiceError("already_exists", {
+      detail: `This screen is being recorded already${recording_id === undefined ? "" : `, as ${recording_id}`}.`,
+      ...(recording_id === undefined ? {} : { details: { recording_id } }),
+      hint: "Stop that recording first.",
+    });
+  }
+
+  #shown(room_id: string, { end, changed_at, size_bytes, ...kept }: Found): RecordingRecord {
+    const live = this.#live.get(kept.sandbox_id);
+    if (live?.kept.recording_id === kept.recording_id) {
+      const { width, height, duration_ms, size_bytes } = live.recorder;
+      return {
+        ...kept,
+        room_id,
+        state: "recording",
+        end_reason: null,
+        ended_at: null,
+        duration_ms,
+        size_bytes,
+        width,
+        height,
+      };
+    }
+    // What no service ended was cut off with it.
+    const cut = {
+      reason: "service_restarted" as RecordingEnd,
+      at: changed_at,
+      duration_ms: lengthOf(kept.started_at, changed_at),
+    };
+    const { reason, at, duration_ms } = end ?? cut;
+    return { ...kept, room_id, state: "ended", end_reason: reason, ended_at: at, duration_ms, size_bytes };
+  }
+
+  #directory(roomUid: string): string {
+    return this.#deps.paths.recordings(roomUid);
+  }
+}
+
+const lengthOf = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from));

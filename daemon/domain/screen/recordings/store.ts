@@ -1,0 +1,100 @@
+/**
+ * Owns the files of recordings: in the room's directory, so that they go where the drive goes. Beside each recording lies what is known of
+ * it, written when it begins and when it has ended; of one that was cut off by the end of the service the rest is told by its file.
+ */
+import { openSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { RecordingEnd } from "../../../../shared/api/recordings.ts";
+import { errnoOf } from "../../../core/service-error.ts";
+import { readFacts } from "../../../host/files/facts.ts";
+import { OpenFile } from "../../../host/files/open-file.ts";
+
+export interface Kept {
+  recording_id: string;
+  agent_id: string;
+  sandbox_id: string;
+  started_at: string;
+  width: number;
+  height: number;
+  /** Null while it goes on, and of one that was cut off. */
+  end: { reason: RecordingEnd; at: string; duration_ms: number } | null;
+}
+
+export interface Found extends Kept {
+  size_bytes: number;
+  /** When something was added last. */
+  changed_at: string;
+}
+
+const NAME = /^(rec_[0-9A-HJKMNP-TV-Z]{26})\.json$/;
+
+const dataFile = (directory: string, recordingId: string) => join(directory, `${recordingId}.rfb`);
+const knownFile = (directory: string, recordingId: string) => join(directory, `${recordingId}.json`);
+
+/** A new file for what is recorded, and what is known of it. */
+export async function beginFile(directory: string, kept: Kept): Promise<FileHandle> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const data = await open(dataFile(directory, kept.recording_id), "wx", 0o600);
+  try {
+    await writeKept(directory, kept);
+  } catch (error) {
+    await data.close();
+    await removeFiles(directory, kept.recording_id);
+    throw error;
+  }
+  return data;
+}
+
+/** On disk once it resolves, as it was or as it is to be. */
+export async function writeKept(directory: string, kept: Kept): Promise<void> {
+  const file = knownFile(directory, kept.recording_id);
+  const unfinished = `${file}.new`;
+  const opened = await open(unfinished, "w", 0o600);
+  try {
+    await opened.writeFile(JSON.stringify(kept));
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
+  await rename(unfinished, file);
+}
+
+/** All of a room, the newest first. */
+export async function listFiles(directory: string): Promise<Found[]> {
+  const names = await unlessMissing(readdir(directory), []);
+  const ids = names.flatMap((name) => NAME.exec(name)?.[1] ?? []);
+  const found = await Promise.all(ids.map((id) => findFile(directory, id)));
+  return found.filter((each) => each !== null).sort((one, other) => (one.recording_id < other.recording_id ? 1 : -1));
+}
+
+/** Null where there is none. */
+export async function findFile(directory: string, recordingId: string): Promise<Found | null> {
+  const read = async () => {
+    const kept = JSON.parse(await readFile(knownFile(directory, recordingId), "utf8")) as Kept;
+    const { size, mtime } = await stat(dataFile(directory, recordingId));
+    return { ...kept, size_bytes: size, changed_at: mtime.toISOString() };
+  };
+  return await unlessMissing(read(), null);
+}
+
+/** Throws ENOENT where there is none. */
+export function openFile(directory: string, recordingId: string): OpenFile {
+  const descriptor = openSync(dataFile(directory, recordingId), "r");
+  return new OpenFile(descriptor, readFacts(descriptor), -1);
+}
+
+export async function removeFiles(directory: string, recordingId: string): Promise<void> {
+  const file = knownFile(directory, recordingId);
+  for (const each of [file, `${file}.new`, dataFile(directory, recordingId)]) await rm(each, { force: true });
+}
+
+/** The room's directory may be gone at any moment. */
+async function unlessMissing<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return otherwise;
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+/** Owns the messages of a screen's server (RFC 6143, section 7.6) of which nobody wants anything: they are read and dropped. */
+import type { ByteReader } from "./byte-reader.ts";
+import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
+
+export const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
+
+const COLOUR_BYTES = 6;
+
+/** Of a message whose type was read. Throws RfbError for one that is none, or an update. */
+export async function dropMessage(reader: ByteReader, type: number): Promise<void> {
+  if (type === Message.colours) await dropColours(reader);
+  else if (type === Message.cutText) await dropCutText(reader);
+  else if (type !== Message.bell) throw new RfbError(`message ${type} is none that a server may send`);
+}
+
+async function dropColours(reader: ByteReader): Promise<void> {
+  await reader.skip(3);
+  await reader.skip((await reader.u16()) * COLOUR_BYTES);
+}
+
+async function dropCutText(reader: ByteReader): Promise<void> {
+  await reader.skip(3);
+  const length = await reader.u32();
+  if (length > MOST_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
+  await reader.skip(length);
+}

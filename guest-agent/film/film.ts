@@ -1,0 +1,108 @@
+/**
+ * Owns `film`: plays a recording of a screen from standard input, and writes its pictures to standard output as they are, one after the
+ * other, so many a second. It is this program under another name, run in a machine that makes films, where ffmpeg takes the pictures.
+ */
+import { writeSync } from "node:fs";
+import { PIECE_HEADER_BYTES, RECORDED } from "../../shared/agent-protocol/recording.ts";
+import { Canvas } from "./canvas.ts";
+import { Zrle } from "./zrle.ts";
+
+/** The first argument by which the agent's program is this command. */
+export const FILM_COMMAND = "film";
+
+const RECTANGLE_BYTES = 12;
+
+/** Arguments: width and height of the film, its length in milliseconds, pictures a second. */
+export async function runFilm(args: string[]): Promise<void> {
+  const [width = 0, height = 0, lengthMs = 0, perSecond = 1] = args.map(Number);
+  const player = new Player(new Canvas(width, height));
+  await filmOf(Bun.stdin.stream(), player, { lengthMs, perSecond }, (picture) => {
+    for (let at = 0; at < picture.byteLength; ) at += writeSync(1, picture, at);
+  });
+}
+
+/** Calls `show` with each picture, the first as soon as there is one. */
+export async function filmOf(
+  recording: AsyncIterable<Uint8Array>,
+  player: Player,
+  { lengthMs, perSecond }: { lengthMs: number; perSecond: number },
+  show: (picture: Uint8Array) => void,
+): Promise<void> {
+  const between = 1000 / perSecond;
+  let due: number | null = null;
+  const showUntil = (ms: number) => {
+    for (; due !== null && due < ms; due += between) show(player.picture);
+  };
+  for await (const { ms, bytes } of piecesOf(recording)) {
+    showUntil(ms);
+    if (await player.play(bytes)) due ??= ms;
+  }
+  showUntil(Math.max(lengthMs, (due ?? 0) + 1));
+}
+
+export class Player {
+  readonly #canvas: Canvas;
+  readonly #zrle = new Zrle();
+  #isBegun = false;
+
+  constructor(canvas: Canvas) {
+    this.#canvas = canvas;
+  }
+
+  get picture(): Uint8Array {
+    return this.#canvas.bytes;
+  }
+
+  /** Whether it was an update. Throws RangeError for what is none. */
+  async play(piece: Buffer): Promise<boolean> {
+    // The server's introduction: the film has its own size.
+    if (!this.#isBegun) {
+      this.#isBegun = true;
+      return false;
+    }
+    let at = 4;
+    for (let left = piece.readUInt16BE(2); left > 0; left--) at = await this.#rectangle(piece, at);
+    return true;
+  }
+
+  /** Where the next one begins. */
+  async #rectangle(piece: Buffer, from: number): Promise<number> {
+    const [x, y, width, height] = [0, 2, 4, 6].map((at) => piece.readUInt16BE(from + at)) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const rectangle = { x, y, width, height };
+    const at = from + RECTANGLE_BYTES;
+    const encoding = piece.readInt32BE(from + 8);
+    if (encoding === RECORDED.raw) {
+      const end = at + width * height * 4;
+      this.#canvas.put(rectangle, new Uint32Array(Uint8Array.from(piece.subarray(at, end)).buffer));
+      return end;
+    }
+    if (encoding === RECORDED.zrle) {
+      const end = at + 4 + piece.readUInt32BE(at);
+      await this.#zrle.draw(piece.subarray(at + 4, end), this.#canvas, rectangle);
+      return end;
+    }
+    if (encoding !== RECORDED.desktopSize) throw new RangeError(`encoding ${encoding} is none of a recording`);
+    this.#canvas.clear();
+    return at;
+  }
+}
+
+/** One that is cut off at its end is left out. */
+async function* piecesOf(recording: AsyncIterable<Uint8Array>): AsyncGenerator<{ ms: number; bytes: Buffer }> {
+  let held = Buffer.alloc(0);
+  for await (const bytes of recording) {
+    held = Buffer.concat([held, bytes]);
+    for (;;) {
+      if (held.byteLength < PIECE_HEADER_BYTES) break;
+      const end = PIECE_HEADER_BYTES + held.readUInt32BE(4);
+      if (held.byteLength < end) break;
+      yield { ms: held.readUInt32BE(0), bytes: held.subarray(PIECE_HEADER_BYTES, end) };
+      held = held.subarray(end);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Owns how a recording of a screen is laid out: pieces, one after the other, each a header of eight bytes and what the screen's server said.
+ *
+ *   ms since its beginning, u32 │ length, u32 │ bytes
+ *
+ * The first piece is the server's ServerInit (RFC 6143, section 7.3.2), every other one FramebufferUpdate, whole. Pixels are 32 bits,
+ * little endian, red first; rectangles are Raw, ZRLE or a new size.
+ */
+
+export const PIECE_HEADER_BYTES = 8;
+/** Of one update: a screen of 2048 by 2048 as it is, and much more where it is packed. */
+export const MOST_PIECE_BYTES = 16 * 1024 * 1024 + 65_536;
+
+export const RECORDED = { raw: 0, zrle: 16, desktopSize: -223 } as const;
+
+export function pieceHeader(ms: number, length: number): Buffer {
+  const header = Buffer.alloc(PIECE_HEADER_BYTES);
+  header.writeUInt32BE(ms, 0);
+  header.writeUInt32BE(length, 4);
+  return header;
+}

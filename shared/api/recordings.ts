@@ -1,0 +1,178 @@
+/** Owns the interface of recordings: what a screen showed over a while, to be seen again or taken away as a film. */
+import { Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { sandboxPath } from "./sandboxes.ts";
+
+export const DEFAULT_RECORDING_SECONDS = 3600;
+export const MAX_RECORDING_SECONDS = 4 * 3600;
+/** Of one; it ends there. */
+export const MAX_RECORDING_BYTES = 256 * 1024 * 1024;
+/** Of all recordings of a room. */
+export const MAX_RECORDINGS = 100;
+export const MAX_RECORDINGS_BYTES = 1024 * 1024 * 1024;
+/** Screens of an organization that are recorded at once. */
+export const MAX_RECORDERS_OF_ORG = 16;
+/** Pictures in a second at most, as it is recorded and as the film has them. */
+export const RECORDED_PER_SECOND = 10;
+/** The template of the machine that makes films. */
+export const FILM_TEMPLATE = "film";
+
+export const RECORDING_ENDS = [
+  "stopped",
+  "time_up",
+  "too_large",
+  "disk_full",
+  "sandbox_stopped",
+  "screen_lost",
+  "service_restarted",
+] as const;
+export type RecordingEnd = (typeof RECORDING_ENDS)[number];
+
+const recordingPath = fields({
+  ...sandboxPath.properties,
+  recording_id: Type.String({ pattern: "^rec_[0-9A-HJKMNP-TV-Z]{26}$" }),
+});
+
+export const recordingRecord = fields({
+  recording_id: Type.String({ examples: ["rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
+  room_id: Type.String(),
+  agent_id: Type.String(),
+  sandbox_id: Type.String(),
+  state: oneOf(["recording", "ended"]),
+  end_reason: nullable(oneOf(RECORDING_ENDS, { description: "Why it has ended; null while it goes on." })),
+  started_at: timestamp,
+  ended_at: nullable(timestamp),
+  duration_ms: Type.Integer({ description: "So far, while it goes on." }),
+  size_bytes: Type.Integer(),
+  width: Type.Integer({ description: "Of the widest picture in it." }),
+  height: Type.Integer(),
+});
+export type RecordingRecord = typeof recordingRecord.static;
+
+const ERRORS = ["room_not_found", "sandbox_not_found"] as const;
+const ONE_ERRORS = [...ERRORS, "recording_not_found"] as const;
+const PATH = "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/recordings";
+const common = { extension: "screen", access: "exec", query: NONE, body: null } as const;
+
+export const recordingStart = operation({
+  ...common,
+  name: "recording_start",
+  method: "POST",
+  path: PATH,
+  summary: "Begin to record a sandbox's screen",
+  description: `Keeps what the screen shows, up to ${RECORDED_PER_SECOND} pictures a second and only where something changes, until it is stopped. It also ends when its time is up, at ${MAX_RECORDING_BYTES / 1024 ** 2} MiB, and with the sandbox or its pause: end_reason says which. A sandbox that is only recorded is idle. One recording of a screen at a time; a room keeps up to ${MAX_RECORDINGS} of ${MAX_RECORDINGS_BYTES / 1024 ** 2} MiB together, until they are deleted or its drive is. What is typed, heard or copied is not in it.`,
+  params: sandboxPath,
+  body: fields({
+    max_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_RECORDING_SECONDS,
+        description: `When its time is up; ${DEFAULT_RECORDING_SECONDS} if absent.`,
+      }),
+    ),
+  }),
+  output: recordingRecord,
+  outcomes: { created: 201 },
+  location: `${PATH}/{recording_id}`,
+  errors: [
+    ...ERRORS,
+    "invalid_state",
+    "room_destroying",
+    "already_exists",
+    "guest_unreachable",
+    "insufficient_capacity",
+    "disk_full",
+  ],
+  audit: "screen.recording_started",
+  example: { body: { max_seconds: 600 } },
+});
+
+export const recordingList = operation({
+  ...common,
+  name: "recording_list",
+  method: "GET",
+  path: PATH,
+  summary: "List the recordings of a sandbox's screen",
+  description: "The newest first. Those of a sandbox that was destroyed are found by its sandbox_id.",
+  watched: true,
+  params: sandboxPath,
+  output: fields({ items: Type.Array(recordingRecord) }),
+  outcomes: { ok: 200 },
+  errors: [...ERRORS],
+  audit: "screen.recording_list_read",
+});
+
+export const recordingGet = operation({
+  ...common,
+  name: "recording_get",
+  method: "GET",
+  path: `${PATH}/{recording_id}`,
+  summary: "Get one recording's record",
+  watched: true,
+  params: recordingPath,
+  output: recordingRecord,
+  outcomes: { ok: 200 },
+  errors: [...ONE_ERRORS],
+  audit: "screen.recording_read",
+});
+
+export const recordingStop = operation({
+  ...common,
+  name: "recording_stop",
+  method: "POST",
+  path: `${PATH}/{recording_id}/stop`,
+  summary: "Stop recording",
+  description: "Answers once the recording is whole. One that has ended stays as it is.",
+  params: recordingPath,
+  output: recordingRecord,
+  outcomes: { ok: 200 },
+  errors: [...ONE_ERRORS],
+  onFullDisk: true,
+  audit: "screen.recording_stopped",
+});
+
+export const recordingDelete = operation({
+  ...common,
+  name: "recording_delete",
+  method: "DELETE",
+  path: `${PATH}/{recording_id}`,
+  summary: "Delete a recording",
+  description: "Stops it first where it goes on.",
+  params: recordingPath,
+  output: fields({ recording_id: Type.String(), state: oneOf(["deleted"]) }),
+  outcomes: { ok: 200 },
+  errors: [...ONE_ERRORS],
+  audit: "screen.recording_deleted",
+});
+
+export const recordingData = operation({
+  ...common,
+  name: "recording_data",
+  method: "GET",
+  path: `${PATH}/{recording_id}/data`,
+  summary: "Read a recording as it was kept",
+  description:
+    "Pieces, each with a header of eight bytes: milliseconds since its beginning and its length, both as four bytes, big endian. The first piece is the server's ServerInit of RFB 3.8, every other a whole FramebufferUpdate, in Raw or ZRLE.",
+  watched: true,
+  params: recordingPath,
+  output: Type.Unknown(),
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/octet-stream"],
+  errors: [...ONE_ERRORS],
+  audit: "screen.recording_read",
+});
+
+export const recordingFilm = operation({
+  ...common,
+  name: "recording_film",
+  method: "GET",
+  path: `${PATH}/{recording_id}/film`,
+  summary: "Take a recording away as a film",
+  description: `MP4 with H.264, of ${RECORDED_PER_SECOND} pictures a second, sent as it is made. A machine of the template ${FILM_TEMPLATE} makes it and is gone afterwards; the operator builds that with \`roomd template build ${FILM_TEMPLATE}\`. One film at a time is made on a host. An answer that breaks off is no whole film.`,
+  params: recordingPath,
+  output: Type.Unknown(),
+  outcomes: { ok: 200 },
+  bytesOutput: ["video/mp4"],
+  errors: [...ONE_ERRORS, "invalid_state", "template_not_found", "insufficient_capacity"],
+  audit: "screen.recording_filmed",
+});
