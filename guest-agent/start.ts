@@ -29,7 +29,7 @@ const STAYS_MS = 2000;
 /** Of `restored`, for which a create waits, and of `before_save`. */
 const HOOK_MS = 20_000;
 /** What goes on has much to do at first; whoever asked for the sandbox has a command for it. Who waits for what goes on leaves it all. */
-const AFTER_OTHERS_MS = 2_000;
+const LAST_FOR_MS = 2_000;
 
 type Hook = "before_save" | "restored";
 const HOOKS: ReadonlySet<string> = new Set<Hook>(["before_save", "restored"]);
@@ -103,13 +103,15 @@ export class Start {
   async rest(): Promise<void> {
     await this.#cgroup?.freeze();
     await this.#runHook("before_save");
+    // Not before: what was ended there still has to end.
+    this.#cgroup?.comeLast();
   }
 
   /** Resolves once a sandbox has what its recipe wants running: it is begun, or told that it goes on in another machine than it was saved in. */
   async goOn(): Promise<void> {
     if (this.#up === null) return await this.bringUp();
     await this.#up;
-    this.#cgroup?.thaw(AFTER_OTHERS_MS);
+    this.#cgroup?.thaw(LAST_FOR_MS);
     await this.#runHook("restored");
   }
 

@@ -176,6 +176,7 @@ function isLeftOut(paths: Paths, name: string): boolean {
     paths.org_templates,
     paths.sandboxes,
     paths.trials,
+    paths.films,
     paths.reserve,
     paths.backup,
     paths.before_upgrade,

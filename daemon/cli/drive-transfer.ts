@@ -1,5 +1,5 @@
-/** Owns `roomd drive put` and `get`: files of any size, streamed; a file that did not come whole is never left. */
-import { closeSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+/** Owns `roomd drive put` and `get`: files of any size, streamed. */
+import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { fileGet, filePut } from "../../shared/api/drive.ts";
@@ -9,6 +9,7 @@ import { send } from "./client.ts";
 import { command } from "./command.ts";
 import { bytesText, type JsonOption, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { saveAnswer, whole } from "./save-answer.ts";
 import { type Place, place } from "./values.ts";
 
 interface PutOptions extends JsonOption {
@@ -63,7 +64,7 @@ export function getCommand(): Command {
         for await (const chunk of whole(response)) await write(process.stdout, chunk);
         return;
       }
-      const size_bytes = await withProgress(`reading ${at.path}`, () => save(response, file));
+      const size_bytes = await withProgress(`reading ${at.path}`, () => saveAnswer(response, file));
       const value = { path: at.path, local: file, size_bytes };
       await showValue(value, options, () => [`read ${file}, ${bytesText(size_bytes)}`]);
     });
@@ -83,44 +84,4 @@ function localFile(path: string): Bun.BunFile {
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-/** Writes beside the target and renames at the end. */
-async function save(response: Response, file: string): Promise<number> {
-  const draft = `${file}.${process.pid}.part`;
-  let size = 0;
-  try {
-    const fd = openSync(draft, "wx");
-    try {
-      for await (const chunk of whole(response)) {
-        for (let at = 0; at < chunk.byteLength; ) at += writeSync(fd, chunk, at);
-        size += chunk.byteLength;
-      }
-    } finally {
-      closeSync(fd);
-    }
-    renameSync(draft, file);
-    return size;
-  } catch (error) {
-    rmSync(draft, { force: true });
-    if (error instanceof CliError) throw error;
-    throw new CliError(`${file} cannot be written: ${errnoOf(error) ?? String(error)}.`);
-  }
-}
-
-/** The bytes of an answer. Throws when fewer came than were announced. */
-async function* whole(response: Response): AsyncGenerator<Uint8Array> {
-  const announced = response.headers.get("content-length");
-  let size = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength;
-      yield chunk;
-    }
-  } catch (error) {
-    throw new CliError(`The transfer broke off after ${bytesText(size)}: ${String(error)}.`);
-  }
-  if (announced !== null && Number(announced) !== size) {
-    throw new CliError(`The transfer broke off after ${bytesText(size)} of ${bytesText(Number(announced))}.`);
-  }
 }

@@ -28,6 +28,7 @@ import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
 import { promptCommand, skillsCommand } from "./prompt.ts";
+import { recordingCommand } from "./recording.ts";
 import { restoreCommand } from "./restore.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
@@ -116,6 +117,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       terminalCommand(),
       screenCommand(),
       computerCommand(),
+      recordingCommand(),
       sshAccessCommand(),
     ],
     "Agents together:": [

@@ -16,6 +16,7 @@ import type { makeGuestDoor } from "../edge/guest/door.ts";
 import { type Wanted, WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
+import { makeFilmGuests } from "./film-guests.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 import { systemActor } from "./records.ts";
@@ -105,6 +106,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     paths,
     hasSpace: () => disk.hasSpace,
+    withFilmGuest: makeFilmGuests(base, (memoryMib) => sandboxes.hasMemoryFor([memoryMib])),
     sandboxes: access,
     isCurrentKey: orgs.isCurrent,
     hold,

@@ -151,6 +151,8 @@ export interface Done<Op extends Operation> {
   text?: { type: string; text: string };
   /** The answer is this picture, a PNG. */
   picture?: Uint8Array;
+  /** The answer is these bytes of this media type, as they come. */
+  stream?: { type: string; bytes: ReadableStream<Uint8Array> };
   /** The answer is a conversation, by WebSocket. */
   conversation?: Conversation;
   events?: EventsReply;

@@ -110,6 +110,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     drive_in: (roomDirectory: string) => join(roomDirectory, "drive"),
     sandboxes: join(data, "sandboxes"),
     trials: join(data, "trials"),
+    films: join(data, "films"),
     reserve: join(data, "reserve"),
     guests: join(runtime, "g"),
     trial_guests: join(runtime, "t"),
@@ -127,6 +128,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),
     /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */
     trial: (sandboxId: string) => guestPaths("trials", "t", sandboxId),
+    /** A guest that makes a film. */
+    film: (sandboxId: string) => guestPaths("films", "f", sandboxId),
   };
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {

@@ -115,7 +115,6 @@ export class Cgroup {
   /** Resolves once none of it runs any more, or after a while. */
   async freeze(): Promise<void> {
     try {
-      this.#set("cpu.weight", WEIGHT.least);
       this.#set("cgroup.freeze", "1");
       for (let left = FREEZE_MS; left > 0 && !this.#says("frozen 1"); left -= FREEZE_POLL_MS)
         await sleep(FREEZE_POLL_MS);
@@ -124,10 +123,15 @@ export class Cgroup {
     }
   }
 
-  /** All of it goes on, by what the others leave of the processors for so long, then as they do. */
-  thaw(afterOthersMs: number): void {
+  /** From now on it gets what the others leave of the processors. */
+  comeLast(): void {
+    this.#set("cpu.weight", WEIGHT.least);
+  }
+
+  /** All of it goes on, and after so long as the others do. */
+  thaw(lastForMs: number): void {
     this.#set("cgroup.freeze", "0");
-    setTimeout(() => this.#set("cpu.weight", WEIGHT.usual), afterOthersMs);
+    setTimeout(() => this.#set("cpu.weight", WEIGHT.usual), lastForMs);
   }
 
   #set(file: string, value: string): void {

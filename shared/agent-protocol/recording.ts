@@ -13,9 +13,9 @@ export const MOST_PIECE_BYTES = 16 * 1024 * 1024 + 65_536;
 
 export const RECORDED = { raw: 0, zrle: 16, desktopSize: -223 } as const;
 
-export function pieceHeader(ms: number, length: number): Buffer {
-  const header = Buffer.alloc(PIECE_HEADER_BYTES);
-  header.writeUInt32BE(ms, 0);
-  header.writeUInt32BE(length, 4);
-  return header;
+export function pieceHeader(ms: number, length: number): Uint8Array {
+  const header = new DataView(new ArrayBuffer(PIECE_HEADER_BYTES));
+  header.setUint32(0, ms);
+  header.setUint32(4, length);
+  return new Uint8Array(header.buffer);
 }

@@ -110,6 +110,7 @@ export const operations = {
   recording_stop: recordings.recordingStop,
   recording_delete: recordings.recordingDelete,
   recording_data: recordings.recordingData,
+  recording_film: recordings.recordingFilm,
   ssh_access_create: ssh.sshAccessCreate,
   ssh_access_list: ssh.sshAccessList,
   ssh_access_delete: ssh.sshAccessDelete,

@@ -280,6 +280,8 @@ export class TestDaemon {
       join(this.dataDir, "rooms"),
       join(this.runtimeDir, "t"),
       join(this.dataDir, "trials"),
+      join(this.runtimeDir, "f"),
+      join(this.dataDir, "films"),
     ]) {
       if (existsSync(directory)) found.push(...readdirSync(directory).map((name) => `${directory}/${name}`));
     }

@@ -130,7 +130,7 @@ function ofNobody(daemon: TestDaemon, rows: Rows, waiting: string[], sessions: r
     ...waiting,
     ...rows.sandboxes.filter(({ state }) => state !== "failed").map(({ sandbox_id }) => sandbox_id),
   ]);
-  const { trials } = { trials: join(daemon.dataDir, "trials") };
+  const trials = join(daemon.dataDir, "trials");
   return [
     ...sessions
       .filter(({ sandbox_id }) => sandbox_id === null || !alive.has(sandbox_id))

@@ -84,6 +84,7 @@ export class ScreenGuest {
       log: makeLog("error", () => {}),
       paths: { recordings: () => "/nowhere" },
       hasSpace: () => true,
+      withFilmGuest: () => Promise.reject(new Error("no machine makes films here")),
       sandboxes,
       isCurrentKey: () => isCurrent,
       hold: (_, cut) => {

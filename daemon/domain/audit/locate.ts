@@ -17,7 +17,15 @@ export interface Within {
 }
 
 /** By one of these. */
-export type Wanted = { audit_id: string } | { request_id: string } | { exec_id: string } | { terminal_id: string };
+export type Wanted =
+  | { audit_id: string }
+  | { request_id: string }
+  | { exec_id: string }
+  | { terminal_id: string }
+  | { recording_id: string };
+
+/** What the records of a thing begin with that is named in their details. */
+const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
 /** One piece of the chain in each turn of the event loop, until who asks has `left`. */
 export async function locateRecord(
@@ -31,8 +39,8 @@ export async function locateRecord(
   const isNamed = name === "audit_id" || name === "request_id";
   const scan: Scan = { org_id, order: "desc", ...(isNamed ? { [name]: id } : {}) };
   const detail = and(
-    gte(audit.event, "exec."),
-    lt(audit.event, "exec/"),
+    gte(audit.event, `${FAMILY[name]}.`),
+    lt(audit.event, `${FAMILY[name]}/`),
     eq(audit.outcome, "success"),
     sql`json_extract(${audit.details}, ${`$.${name}`}) = ${id}`,
   );

@@ -120,6 +120,8 @@ function findersOf(lookups: Lookups): Finder {
     needs(caller, "audit:read") ? recorded(caller, "execution", id, { exec_id: id }, left) : null;
   const terminal: Finder = (caller, id, left) =>
     needs(caller, "audit:read") ? recorded(caller, "terminal", id, { terminal_id: id }, left) : null;
+  const recording: Finder = (caller, id, left) =>
+    needs(caller, "audit:read") ? recorded(caller, "recording", id, { recording_id: id }, left) : null;
   const record: Finder = (caller, id, left) =>
     needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }, left) : null;
   const request: Finder = (caller, id, left) =>
@@ -165,6 +167,7 @@ function findersOf(lookups: Lookups): Finder {
     sbx: sandbox,
     exe: execution,
     ter: terminal,
+    rec: recording,
     msg: message,
     evt: record,
     req: request,

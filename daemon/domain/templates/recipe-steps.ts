@@ -153,7 +153,7 @@ export async function runRecipeSteps(
   };
   try {
     onProgress("booting the guest that runs the steps");
-    await withTrialGuest(host, paths, image, network.requests, async (guest) => {
+    await withTrialGuest(host, paths.trial, image, network.requests, async (guest) => {
       const { connection, exited, paths: own } = guest;
       let link = await connection.link(LINK_MS);
       const keepAfter = async (done: number) => {

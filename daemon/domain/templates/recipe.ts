@@ -10,6 +10,7 @@ import builder from "../../../packaging/guest-image/build" with { type: "text" }
 import defaultRecipe from "../../../packaging/guest-image/default.toml" with { type: "text" };
 import desktopRecipe from "../../../packaging/guest-image/desktop.toml" with { type: "text" };
 import dockerRecipe from "../../../packaging/guest-image/docker.toml" with { type: "text" };
+import filmRecipe from "../../../packaging/guest-image/film.toml" with { type: "text" };
 import initramfsInit from "../../../packaging/guest-image/initramfs-init" with { type: "text" };
 import runtimeBuilder from "../../../packaging/guest-image/runtime" with { type: "text" };
 import unpackerInit from "../../../packaging/guest-image/unpacker-init" with { type: "text" };
@@ -72,6 +73,7 @@ export const EMBEDDED: Readonly<Record<string, string>> = {
   docker: dockerRecipe,
   browser: browserRecipe,
   desktop: desktopRecipe,
+  film: filmRecipe,
 };
 
 /** How long `start` and `ready` may take together. */

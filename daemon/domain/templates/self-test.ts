@@ -43,7 +43,7 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
 }
 
 async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
-  return await withTrialGuest(host, paths, image, null, async ({ connection, hostname }) => {
+  return await withTrialGuest(host, paths.trial, image, null, async ({ connection, hostname }) => {
     const link = await connection.link(10_000);
     let text = "";
     const decoder = new TextDecoder();

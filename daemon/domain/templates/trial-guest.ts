@@ -1,8 +1,8 @@
-/** Owns a guest that a build starts for itself, from the template that is being made: it has an agent and no drive. Nothing of it is left afterwards. */
+/** Owns a guest that a build, or the service, starts for itself: it has an agent and no drive. Nothing of it is left afterwards. */
 import { randomBytes, randomInt } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
-import type { Paths, SandboxPaths } from "../../core/paths.ts";
+import type { SandboxPaths } from "../../core/paths.ts";
 import { every } from "../../core/repeat.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { pauseGuest, resumeGuest } from "../../host/guest/standby.ts";
@@ -42,16 +42,16 @@ export function boundWhile(log: string): () => void {
   );
 }
 
-/** Starts it, does `work` with it, and ends it. Without `requests` it has no network. */
+/** Starts it where `placeOf` says, does `work` with it, and ends it. Without `requests` it has no network. */
 export async function withTrialGuest<T>(
   host: GuestHost,
-  paths: Paths,
+  placeOf: (sandboxId: string) => SandboxPaths,
   image: GuestImage,
   requests: GuestRequests | null,
   work: (guest: TrialGuest) => Promise<T>,
 ): Promise<T> {
   const sandbox_id = newId("sbx");
-  const own = paths.trial(sandbox_id);
+  const own = placeOf(sandbox_id);
   const hostname = `clone-${randomBytes(4).toString("hex")}`;
   // The guest says its CID in its hello, and a wrong one is refused there.
   const guest = await startGuest(

@@ -5,7 +5,7 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
@@ -15,7 +15,7 @@ import { publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
   const release = lock(paths);
   try {
-    await sweepTrials(paths);
+    await sweepGuests(paths.trial);
     await sweepUnpublished(paths);
     return await work();
   } finally {
@@ -48,13 +48,18 @@ function lock(paths: Paths): () => void {
   }
 }
 
-async function sweepTrials(paths: Paths): Promise<void> {
-  const sockets = dirname(paths.trial("any").runtime);
-  const directories = dirname(paths.trial("any").directory);
+/** Frees what the service before this one left of machines that made films; before there are any of this one. */
+export async function sweepFilms({ film }: Pick<Paths, "film">): Promise<void> {
+  await sweepGuests(film);
+}
+
+async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
+  const sockets = dirname(placeOf("any").runtime);
+  const directories = dirname(placeOf("any").directory);
   const found = new Set([...guestProcesses(sockets).keys(), ...namesIn(sockets), ...namesIn(directories)]);
   for (const name of found) {
-    await freeRemains(paths.trial(name));
-    await rm(paths.trial(name).directory, { recursive: true, force: true });
+    await freeRemains(placeOf(name));
+    await rm(placeOf(name).directory, { recursive: true, force: true });
   }
 }
 

@@ -24,17 +24,17 @@ export function toResponse(reply: RoadReply, requestId: string, host: string, ac
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.Location = reply.location;
-  const { bytes, text, picture, events, unchanged, body } = reply.done;
+  const { bytes, text, picture, stream, events, unchanged, body } = reply.done;
   if (unchanged) {
     headers.ETag = unchanged.etag;
     return new Response(null, { status: 304, headers });
   }
   if (bytes) return bytesResponse(bytes, headers);
   if (events) return eventsResponse(events, accept, headers);
-  if (picture) {
-    headers["Content-Type"] = "image/png";
+  if (picture || stream) {
+    headers["Content-Type"] = stream?.type ?? "image/png";
     headers["X-Content-Type-Options"] = "nosniff";
-    return new Response(picture, { status: reply.status, headers });
+    return new Response(stream?.bytes ?? picture, { status: reply.status, headers });
   }
   if (text) {
     headers["Content-Type"] = text.type;

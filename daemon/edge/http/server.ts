@@ -217,8 +217,9 @@ async function answer(
     );
   }
   const response = toResponse(reply, requestId, deps.host, headers.get("accept"));
-  // Whoever asks for the head alone reads no stream of events.
-  if (request.method === "HEAD" && reply.kind === "done" && reply.done.events) await response.body?.cancel();
+  // Whoever asks for the head alone reads nothing of what goes on.
+  if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
+    await response.body?.cancel();
   return response;
 }
 

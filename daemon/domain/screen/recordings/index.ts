@@ -2,18 +2,24 @@
 import {
   recordingData,
   recordingDelete,
+  recordingFilm,
   recordingGet,
   recordingList,
   recordingStart,
   recordingStop,
 } from "../../../../shared/api/recordings.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
 import { fileStream } from "../../../host/files/file-stream.ts";
 import type { ScreenDeps } from "../deps.ts";
+import { makeFilm } from "./film.ts";
 import type { Recordings } from "./recordings.ts";
 import { openFile } from "./store.ts";
 
-export function recordingOperations({ sandboxes, paths }: ScreenDeps, recordings: Recordings): Bound[] {
+export function recordingOperations(
+  { sandboxes, paths, log, withFilmGuest }: ScreenDeps,
+  recordings: Recordings,
+): Bound[] {
   return [
     bind(recordingStart, {
       find: (call, params) => sandboxes.find(call, params),
@@ -60,6 +66,23 @@ export function recordingOperations({ sandboxes, paths }: ScreenDeps, recordings
         const etag = `"${recording_id}-${size_bytes}"`;
         const whole = { offset: 0, length: size_bytes, size_bytes, partial: false };
         return { outcome: "ok", bytes: { ...whole, stream, etag, modified_at: ended_at ?? started_at } };
+      },
+    }),
+    bind(recordingFilm, {
+      find: (call, params) => sandboxes.findEver(call, params),
+      run: async (call, { recording_id }, target) => {
+        call.audit.details = { recording_id };
+        const record = await recordings.get(target, recording_id);
+        if (record.state === "recording") {
+          throw new ServiceError("invalid_state", {
+            detail: `Recording ${recording_id} goes on.`,
+            details: { state: record.state, allowed_states: ["ended"] },
+            hint: "Stop it first.",
+          });
+        }
+        const file = openFile(paths.recordings(target.room.room_uid), recording_id);
+        const bytes = await makeFilm(withFilmGuest, record, file, { signal: call.signal, log });
+        return { outcome: "ok", stream: { type: "video/mp4", bytes } };
       },
     }),
   ];

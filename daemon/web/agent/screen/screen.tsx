@@ -3,6 +3,7 @@ import { Empty, Line, Prompt } from "../../parts/parts.tsx";
 import { Foreign } from "../../parts/text.tsx";
 import { isThere, sandboxPath, type TabProps } from "../tab.ts";
 import { Live } from "./live.tsx";
+import { Recordings } from "./recordings.tsx";
 
 /** The template that has a screen. */
 const TEMPLATE = "desktop";
@@ -11,7 +12,8 @@ const WITHOUT = ["default", "docker", "browser"];
 
 export default function Screen({ room: { room_id: room, state }, agentId: agent, sandbox }: TabProps) {
   if (state !== "active") return <Empty title="The room has ended, and its screens with it." />;
-  if (isThere(sandbox) && !WITHOUT.includes(sandbox.template_id)) {
+  const mayHaveHad = sandbox !== null && !WITHOUT.includes(sandbox.template_id);
+  if (isThere(sandbox) && mayHaveHad) {
     return (
       <>
         <Live
@@ -20,11 +22,21 @@ export default function Screen({ room: { room_id: room, state }, agentId: agent,
           room={room}
           agent={agent}
         />
+        <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} />
         <h2>In a shell</h2>
         <Line words={["screen", room, agent, "--output", "screen.png"]} />
       </>
     );
   }
+  return (
+    <>
+      {mayHaveHad ? <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} /> : null}
+      <Without {...{ room, agent, sandbox }} />
+    </>
+  );
+}
+
+function Without({ room, agent, sandbox }: { room: string; agent: string; sandbox: TabProps["sandbox"] }) {
   return (
     <Empty title={isThere(sandbox) ? "This sandbox has no screen." : "There is no sandbox with a screen."}>
       <p>

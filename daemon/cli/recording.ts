@@ -1,0 +1,139 @@
+/** Owns `roomd recording`: what a sandbox's screen showed over a while, and films of it. */
+import type { Command } from "commander";
+import {
+  type RecordingRecord,
+  recordingDelete,
+  recordingFilm,
+  recordingList,
+  recordingStart,
+  recordingStop,
+} from "../../shared/api/recordings.ts";
+import { CliError } from "./cli-error.ts";
+import { call, send } from "./client.ts";
+import { command, commandGroup } from "./command.ts";
+import { bytesText, fieldLines, type JsonOption, show, showValue, table, write } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { saveAnswer, whole } from "./save-answer.ts";
+import { seconds } from "./values.ts";
+
+export function recordingCommand(): Command {
+  return commandGroup("recording", {
+    summary: "recordings of a sandbox's screen, and films of them",
+    examples: [
+      "roomd recording start office clerk",
+      "roomd recording stop office clerk",
+      "roomd recording film office clerk --output clerk.mp4",
+    ],
+  })
+    .addCommand(start())
+    .addCommand(stop())
+    .addCommand(list())
+    .addCommand(film())
+    .addCommand(remove());
+}
+
+interface StartOptions extends JsonOption {
+  for?: number;
+}
+
+function start(): Command {
+  return command("start <room> <agent>", {
+    summary: "begin to record what the screen shows",
+    examples: ["roomd recording start office clerk", "roomd recording start office clerk --for 10m"],
+  })
+    .option("--for <time>", "end it after this time; an hour if absent", seconds)
+    .action(async (room_id: string, sandbox: string, options: StartOptions) => {
+      const reply = await call(recordingStart, { room_id, sandbox, max_seconds: options.for });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function stop(): Command {
+  return command("stop <room> <agent>", {
+    summary: "stop recording",
+    examples: ["roomd recording stop office clerk"],
+  })
+    .argument("[recording]", "its recording_id; the one that goes on if absent")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: JsonOption) => {
+      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      const reply = await call(recordingStop, { room_id, sandbox, recording_id });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function list(): Command {
+  return command("list <room> <agent>", {
+    summary: "list the recordings of a screen, the newest first",
+    notes: ["Those of a sandbox that was destroyed are found by its sandbox_id."],
+    examples: ["roomd recording list office clerk"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await call(recordingList, { room_id, sandbox });
+    await show(reply, options, ({ items }) =>
+      table(
+        ["RECORDING", "STATE", "STARTED", "SECONDS", "SIZE", "PICTURE"],
+        items.map((each) => [
+          each.recording_id,
+          each.end_reason ?? each.state,
+          each.started_at,
+          (each.duration_ms / 1000).toFixed(1),
+          bytesText(each.size_bytes),
+          `${each.width}x${each.height}`,
+        ]),
+      ),
+    );
+  });
+}
+
+interface FilmOptions extends JsonOption {
+  output: string;
+}
+
+function film(): Command {
+  return command("film <room> <agent>", {
+    summary: "make a film of a recording, as MP4",
+    notes: [
+      "A machine of the template film makes it, which the operator builds once by `roomd template build film`.",
+      "With --output - the film goes to standard output as it is made.",
+    ],
+    examples: [
+      "roomd recording film office clerk --output clerk.mp4",
+      "roomd recording film office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2 --output - | mpv -",
+    ],
+  })
+    .argument("[recording]", "its recording_id; the newest if absent")
+    .requiredOption("--output <file>", "write the film there")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: FilmOptions) => {
+      const { output } = options;
+      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      const response = await withProgress("starting the machine that makes films", () =>
+        send(recordingFilm, { room_id, sandbox, recording_id }),
+      );
+      if (output === "-") {
+        for await (const chunk of whole(response)) await write(process.stdout, chunk);
+        return;
+      }
+      const size_bytes = await withProgress("making the film", (progress) =>
+        saveAnswer(response, output, (bytes) => progress.say(`making the film, ${bytesText(bytes)} so far`)),
+      );
+      const value = { recording_id, local: output, size_bytes };
+      await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);
+    });
+}
+
+function remove(): Command {
+  return command("delete <room> <agent>", {
+    summary: "delete a recording",
+    examples: ["roomd recording delete office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  })
+    .argument("<recording>", "its recording_id")
+    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
+      const reply = await call(recordingDelete, { room_id, sandbox, recording_id });
+      await show(reply, options, (done) => [`deleted ${done.recording_id}`]);
+    });
+}
+
+async function newest(room_id: string, sandbox: string): Promise<RecordingRecord> {
+  const [first] = (await call(recordingList, { room_id, sandbox })).value.items;
+  if (!first) throw new CliError(`Nothing was recorded of ${sandbox}: begin with \`roomd recording start\`.`);
+  return first;
+}

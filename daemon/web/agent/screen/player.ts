@@ -1,0 +1,149 @@
+/**
+ * Owns playing a recording of a screen: its pieces go to noVNC as if a server said them, each when its moment has come. To go back is to
+ * begin again and to hurry.
+ */
+import type { Signal } from "@preact/signals";
+import type { PIECE_HEADER_BYTES as PieceHeaderBytes } from "../../../../shared/agent-protocol/recording.ts";
+
+export interface Played {
+  atMs: number;
+  isPlaying: boolean;
+}
+
+export interface Player {
+  play(): void;
+  pause(): void;
+  seek(ms: number): void;
+}
+
+interface Piece {
+  ms: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+const PIECE_HEADER_BYTES = 8 satisfies typeof PieceHeaderBytes;
+/** Who has waited through the end begins again. */
+const TICK_MS = 50;
+/** Version, one type of security, none, and that it is well: what a server says before its introduction. */
+const GREETING = [new TextEncoder().encode("RFB 003.008\n"), Uint8Array.of(1, 1), Uint8Array.of(0, 0, 0, 0)];
+
+/** Draws into `box` until `left`. */
+export async function playerOf(
+  data: ArrayBuffer,
+  lengthMs: number,
+  box: HTMLElement,
+  played: Signal<Played>,
+  left: AbortSignal,
+): Promise<Player> {
+  const { default: RFB } = await import("@novnc/novnc");
+  const pieces = [...piecesOf(data)];
+  let screen: Screen | null = null;
+  let next = 0;
+
+  const begin = () => {
+    screen?.end();
+    screen = new Screen(RFB, box);
+    for (const bytes of GREETING) screen.say(bytes);
+    next = 0;
+  };
+  const showUntil = (ms: number) => {
+    for (let piece = pieces[next]; piece && piece.ms <= ms; piece = pieces[++next]) screen?.say(piece.bytes);
+  };
+  const seek = (ms: number) => {
+    if (ms < played.value.atMs || screen === null) begin();
+    showUntil(ms);
+    played.value = { ...played.value, atMs: ms };
+  };
+  let before = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const { atMs, isPlaying } = played.value;
+    if (isPlaying && !document.hidden) {
+      const ms = Math.min(lengthMs, atMs + now - before);
+      showUntil(ms);
+      played.value = { atMs: ms, isPlaying: ms < lengthMs };
+    }
+    before = now;
+  }, TICK_MS);
+  left.addEventListener(
+    "abort",
+    () => {
+      clearInterval(timer);
+      screen?.end();
+    },
+    { once: true },
+  );
+  seek(0);
+  return {
+    play: () => {
+      if (played.value.atMs >= lengthMs) seek(0);
+      played.value = { ...played.value, isPlaying: true };
+    },
+    pause: () => {
+      played.value = { ...played.value, isPlaying: false };
+    },
+    seek,
+  };
+}
+
+type Rfb = typeof import("@novnc/novnc")["default"];
+
+/** noVNC at a server that only says what was recorded. */
+class Screen {
+  readonly #place: HTMLElement;
+  readonly #rfb: InstanceType<Rfb>;
+  readonly #channel: Channel;
+
+  constructor(RFB: Rfb, box: HTMLElement) {
+    this.#place = box.appendChild(document.createElement("div"));
+    this.#channel = new Channel();
+    this.#rfb = new RFB(this.#place, this.#channel, { shared: true });
+    this.#rfb.viewOnly = true;
+    this.#rfb.scaleViewport = true;
+    this.#rfb.background = "transparent";
+  }
+
+  say(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#channel.hear(bytes);
+  }
+
+  end(): void {
+    this.#rfb.disconnect();
+    this.#place.remove();
+  }
+}
+
+/** What noVNC takes in place of a WebSocket. */
+class Channel {
+  readonly protocol = "binary";
+  binaryType: BinaryType = "arraybuffer";
+  readyState = "open";
+  onopen: (() => void) | null = null;
+  onmessage: ((event: { data: ArrayBuffer }) => void) | null = null;
+  onclose: ((event: { code: number; reason: string }) => void) | null = null;
+  onerror: (() => void) | null = null;
+
+  hear({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): void {
+    this.onmessage?.({ data: buffer.slice(byteOffset, byteOffset + byteLength) });
+  }
+
+  /** Nobody is there who would listen. */
+  send(): void {}
+
+  close(): void {
+    this.readyState = "closed";
+    this.onclose?.({ code: 1000, reason: "" });
+  }
+}
+
+/** One that is cut off at its end is left out. */
+function* piecesOf(data: ArrayBuffer): Generator<Piece> {
+  const view = new DataView(data);
+  for (let at = 0; at + PIECE_HEADER_BYTES <= data.byteLength; ) {
+    const [ms, length] = [view.getUint32(at), view.getUint32(at + 4)];
+    at += PIECE_HEADER_BYTES;
+    if (at + length > data.byteLength) return;
+    yield { ms, bytes: new Uint8Array(data, at, length) };
+    at += length;
+  }
+}

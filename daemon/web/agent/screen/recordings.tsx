@@ -1,0 +1,175 @@
+/** Owns the recordings of a screen: which there are, and one of them as it is played. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import type { RecordingEnd, RecordingRecord, recordingList } from "../../../../shared/api/recordings.ts";
+import { ask, get, part, Refused } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Line, Shown, State, Trouble } from "../../parts/parts.tsx";
+import { Clock, sizeText, spanText } from "../../parts/text.tsx";
+import { type Played, type Player, playerOf } from "./player.ts";
+
+const WHY: Record<RecordingEnd, string> = {
+  stopped: "stopped",
+  time_up: "its time was up",
+  too_large: "it was as large as one may be",
+  disk_full: "the host's disk was full",
+  sandbox_stopped: "the sandbox was paused or ended",
+  screen_lost: "the screen was lost",
+  service_restarted: "the service was restarted",
+};
+
+/** The address names one that is to be played at once. */
+const asked = () => new URLSearchParams(location.search).get("recording");
+
+export function Recordings({ path, room, agent }: { path: string; room: string; agent: string }) {
+  const found = useLoaded(
+    `recordings ${path}`,
+    (signal) => get<typeof recordingList>(`${path}/recordings`, {}, signal),
+    ({ event }) => event.startsWith("screen.recording_"),
+  );
+  const chosen = useSignal<string | null>(asked());
+  return (
+    <>
+      <h2>Recordings</h2>
+      <Shown of={found}>
+        {({ items }) => {
+          const one = items.find(({ recording_id }) => recording_id === chosen.value);
+          return (
+            <>
+              {one && one.state === "ended" ? <Play key={one.recording_id} path={path} recording={one} /> : null}
+              {items.length > 0 ? (
+                <Table
+                  items={items}
+                  chosen={chosen.value}
+                  choose={(id) => {
+                    chosen.value = id;
+                  }}
+                />
+              ) : (
+                <p class="muted">Nothing was recorded of this screen. To begin:</p>
+              )}
+              {items.some(({ state }) => state === "recording") ? (
+                <Line words={["recording", "stop", room, agent]} />
+              ) : (
+                <Line words={["recording", "start", room, agent]} />
+              )}
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
+
+function Table({
+  items,
+  chosen,
+  choose,
+}: {
+  items: readonly RecordingRecord[];
+  chosen: string | null;
+  choose(id: string): void;
+}) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Begun</th>
+            <th scope="col">Length</th>
+            <th scope="col">Size</th>
+            <th scope="col">Ended</th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ recording_id, started_at, duration_ms, size_bytes, end_reason }) => (
+            <tr key={recording_id} aria-current={chosen === recording_id ? "true" : undefined}>
+              <td>
+                <Clock at={started_at} />
+              </td>
+              <td class="number">{spanText(duration_ms)}</td>
+              <td class="number">{sizeText(size_bytes)}</td>
+              <td>{end_reason === null ? <State look="live">recording</State> : WHY[end_reason]}</td>
+              <td>
+                {end_reason === null ? null : (
+                  <button type="button" class="button" onClick={() => choose(recording_id)}>
+                    Play
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Play({ path, recording }: { path: string; recording: RecordingRecord }) {
+  const { recording_id, duration_ms, width, height } = recording;
+  const box = useRef<HTMLDivElement>(null);
+  const player = useRef<Player | null>(null);
+  const played = useSignal<Played>({ atMs: 0, isPlaying: false });
+  const problem = useSignal<Problem | null>(null);
+  useEffect(() => {
+    const { current } = box;
+    if (!current) return;
+    const left = new AbortController();
+    const load = async () => {
+      const response = await ask(`${path}/recordings/${part(recording_id)}/data`, {}, left.signal);
+      const data = await response.arrayBuffer();
+      if (left.signal.aborted) return;
+      player.current = await playerOf(data, duration_ms, current, played, left.signal);
+      player.current.play();
+    };
+    load().catch((error: unknown) => {
+      if (left.signal.aborted) return;
+      if (!(error instanceof Refused)) throw error;
+      problem.value = error.problem;
+    });
+    return () => left.abort();
+  }, []);
+  const { atMs, isPlaying } = played.value;
+  return (
+    <section aria-label="A recording">
+      {problem.value ? <Trouble problem={problem.value} /> : null}
+      <div
+        class="screen-live played"
+        role="img"
+        aria-label="What the screen showed"
+        style={{ aspectRatio: `${width} / ${height}` }}
+        ref={box}
+      />
+      <p class="row player">
+        <button
+          type="button"
+          class="button"
+          onClick={() => (isPlaying ? player.current?.pause() : player.current?.play())}
+        >
+          {isPlaying ? "Pause" : "Play"}
+        </button>
+        <input
+          type="range"
+          aria-label="Where it is"
+          aria-valuetext={`${spanText(atMs)} of ${spanText(duration_ms)}`}
+          min={0}
+          max={duration_ms}
+          step={100}
+          value={atMs}
+          onInput={({ currentTarget }) => player.current?.seek(Number(currentTarget.value))}
+        />
+        <span class="muted number">
+          {clock(atMs)} / {clock(duration_ms)}
+        </span>
+      </p>
+    </section>
+  );
+}
+
+/** 75,000 → 1:15 */
+function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
