@@ -2,8 +2,10 @@
 import type { Command } from "commander";
 import {
   type RecordingRecord,
+  recordingData,
   recordingDelete,
   recordingFilm,
+  recordingGet,
   recordingList,
   recordingStart,
   recordingStop,
@@ -28,7 +30,9 @@ export function recordingCommand(): Command {
     .addCommand(start())
     .addCommand(stop())
     .addCommand(list())
+    .addCommand(get())
     .addCommand(film())
+    .addCommand(save())
     .addCommand(remove());
 }
 
@@ -84,9 +88,22 @@ function list(): Command {
   });
 }
 
-interface FilmOptions extends JsonOption {
+function get(): Command {
+  return command("get <room> <agent>", {
+    summary: "show a recording's record",
+    examples: ["roomd recording get office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  })
+    .argument("<recording>", "its recording_id")
+    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
+      await show(await call(recordingGet, { room_id, sandbox, recording_id }), options, fieldLines);
+    });
+}
+
+interface OutputOptions extends JsonOption {
   output: string;
 }
+
+const WHICH = "its recording_id; the newest if absent";
 
 function film(): Command {
   return command("film <room> <agent>", {
@@ -100,24 +117,52 @@ function film(): Command {
       "roomd recording film office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2 --output - | mpv -",
     ],
   })
-    .argument("[recording]", "its recording_id; the newest if absent")
+    .argument("[recording]", WHICH)
     .requiredOption("--output <file>", "write the film there")
-    .action(async (room_id: string, sandbox: string, given: string | undefined, options: FilmOptions) => {
-      const { output } = options;
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
       const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
       const response = await withProgress("starting the machine that makes films", () =>
         send(recordingFilm, { room_id, sandbox, recording_id }),
       );
-      if (output === "-") {
-        for await (const chunk of whole(response)) await write(process.stdout, chunk);
-        return;
-      }
-      const size_bytes = await withProgress("making the film", (progress) =>
-        saveAnswer(response, output, (bytes) => progress.say(`making the film, ${bytesText(bytes)} so far`)),
-      );
-      const value = { recording_id, local: output, size_bytes };
-      await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);
+      await writeOut(response, recording_id, "making the film", options);
     });
+}
+
+function save(): Command {
+  return command("save <room> <agent>", {
+    summary: "write a recording to a file as it was kept",
+    notes: ["docs/screen.md says how it is laid out."],
+    examples: ["roomd recording save office clerk --output clerk.rfb"],
+  })
+    .argument("[recording]", WHICH)
+    .requiredOption("--output <file>", "write it there; - is standard output")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
+      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      await writeOut(
+        await send(recordingData, { room_id, sandbox, recording_id }),
+        recording_id,
+        "reading it",
+        options,
+      );
+    });
+}
+
+async function writeOut(
+  response: Response,
+  recording_id: string,
+  doing: string,
+  options: OutputOptions,
+): Promise<void> {
+  const { output } = options;
+  if (output === "-") {
+    for await (const chunk of whole(response)) await write(process.stdout, chunk);
+    return;
+  }
+  const size_bytes = await withProgress(doing, (progress) =>
+    saveAnswer(response, output, (bytes) => progress.say(`${doing}, ${bytesText(bytes)} so far`)),
+  );
+  const value = { recording_id, local: output, size_bytes };
+  await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);
 }
 
 function remove(): Command {

@@ -14,6 +14,9 @@ export const MAX_RECORDINGS_BYTES = 1024 * 1024 * 1024;
 export const MAX_RECORDERS_OF_ORG = 16;
 /** Pictures in a second at most, as it is recorded and as the film has them. */
 export const RECORDED_PER_SECOND = 10;
+/** Its media type, as it was kept, and as a film. */
+export const RECORDING_TYPE = "application/vnd.roomd.recording";
+export const FILM_TYPE = "video/mp4";
 /** The template of the machine that makes films. */
 export const FILM_TEMPLATE = "film";
 
@@ -99,7 +102,7 @@ export const recordingList = operation({
   output: fields({ items: Type.Array(recordingRecord) }),
   outcomes: { ok: 200 },
   errors: [...ERRORS],
-  audit: "screen.recording_list_read",
+  audit: "screen.recordings_listed",
 });
 
 export const recordingGet = operation({
@@ -157,7 +160,7 @@ export const recordingData = operation({
   params: recordingPath,
   output: Type.Unknown(),
   outcomes: { ok: 200 },
-  bytesOutput: ["application/octet-stream"],
+  bytesOutput: [RECORDING_TYPE],
   errors: [...ONE_ERRORS],
   audit: "screen.recording_read",
 });
@@ -172,7 +175,7 @@ export const recordingFilm = operation({
   params: recordingPath,
   output: Type.Unknown(),
   outcomes: { ok: 200 },
-  bytesOutput: ["video/mp4"],
+  bytesOutput: [FILM_TYPE],
   errors: [...ONE_ERRORS, "invalid_state", "template_not_found", "insufficient_capacity"],
-  audit: "screen.recording_filmed",
+  audit: "screen.film_read",
 });

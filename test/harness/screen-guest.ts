@@ -113,8 +113,8 @@ export class ScreenGuest {
 
   /** What a call about recordings answers. */
   async recordings(name: string, input: object = {}): Promise<unknown> {
-    const { body, bytes } = await this.#run(name, input, this.call());
-    return bytes ? new Uint8Array(await new Response(bytes.stream).arrayBuffer()) : body;
+    const { body, stream } = await this.#run(name, input, this.call());
+    return stream ? new Uint8Array(await new Response(stream.bytes).arrayBuffer()) : body;
   }
 
   async ticket(drive: boolean): Promise<string> {

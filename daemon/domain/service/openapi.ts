@@ -1,9 +1,11 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
+
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type Operation, plain, READ_SCOPES } from "../../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode, errorKind } from "../../../shared/api/errors.ts";
 import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf, responseHeadersOf } from "../../../shared/api/headers.ts";
 import { operations } from "../../../shared/api/operations.ts";
+import { FILM_TYPE, RECORDING_TYPE } from "../../../shared/api/recordings.ts";
 import { openapiGet } from "../../../shared/api/service.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/operation.ts";
@@ -15,7 +17,8 @@ type Json = Record<string, unknown>;
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
-const PNG = "image/png";
+/** Nothing is said of what is in them. */
+const WHOLE: readonly string[] = [BYTES, "image/png", RECORDING_TYPE, FILM_TYPE];
 const ABOUT =
   "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
 
@@ -166,7 +169,7 @@ function contentOf(operation: Operation, status: number): Json {
   const json: Media = { schema, example };
   const media = bytesOutput.map((type): [string, Media] => {
     if (type === TEXT) return [type, { schema: { type: "string" }, example: FIGURES }];
-    if (type === BYTES || type === PNG) return [type, { schema: {} }];
+    if (WHOLE.includes(type)) return [type, { schema: {} }];
     return [type, isStream ? { schema: withPing(schema), example } : lineOf(json)];
   });
   return { ...(isStream || isUntold ? {} : { "application/json": json }), ...Object.fromEntries(media) };

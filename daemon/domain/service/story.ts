@@ -64,6 +64,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   "screen.ws_path": [`/v1/rooms/${ROOM}/sandboxes/${WORKER}/screen/ws?ticket=sdt_Wd0s8…`],
   ticket: ["sdt_Wd0s8…"],
   drives: [true],
+  recording_id: ["rec_01KG9YX4Z1N8C3F6J9M5R7T0WY"],
   "screen.action": ["left_click"],
   "screen.width": [1280],
   "screen.height": [800],

@@ -34,6 +34,7 @@ const COMMANDS = [
   "shell",
   "screen",
   "computer",
+  ...["start", "stop", "list", "get", "film", "save", "delete"].map((verb) => `recording ${verb}`),
   "logs",
   "mcp",
   ...["get", "set"].map((verb) => `egress ${verb}`),

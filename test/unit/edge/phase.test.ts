@@ -312,7 +312,7 @@ const ONCE: Record<string, readonly string[]> = {
   ],
   "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive", "computer"],
   "what it begins is named": ["sandbox_exec", "execution_start", "terminal_create"],
-  "it is refused the second time": ["execution_stdin", "execution_signal", "device_decide"],
+  "it is refused the second time": ["execution_stdin", "execution_signal", "device_decide", "recording_start"],
   "twice is as good as once": [
     ...[
       "sandbox_standby",
@@ -320,6 +320,7 @@ const ONCE: Record<string, readonly string[]> = {
       "sandbox_expose_port",
       "terminal_token",
       "screen_ticket",
+      "recording_stop",
       "fs_mkdir",
       "message_ack",
     ],

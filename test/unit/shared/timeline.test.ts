@@ -33,7 +33,7 @@ const KNOWN = new Set([
     audit !== null && (path.includes("{room_id}") || IN_ROOMS.test(audit)) ? [audit] : [],
   ),
   ...codeOf("shared/api", "daemon/domain", "daemon/edge", "daemon/compose").flatMap(({ text }) =>
-    [...text.matchAll(/(?:\bevent: |\baudit: |\bonEvent\(|\bPURGED = |\| )"([a-z]+\.[a-z_]+)"/g)]
+    [...text.matchAll(/(?:\bevent: |\baudit: |\bonEvent\(|\bPURGED = |\bScreenEvent = |\| )"([a-z]+\.[a-z_]+)"/g)]
       .map((match) => String(match[1]))
       .filter((event) => IN_ROOMS.test(event)),
   ),
@@ -79,6 +79,10 @@ describe("an item", () => {
     ["screen.ticket_made", { drives: false }, { title: "made a ticket to see the screen" }],
     ["screen.drive_begun", {}, { title: "began to drive the screen" }],
     ["screen.driven", { reason: "left" }, { title: "drove the screen", kind: "span" }],
+    ["screen.recording_started", {}, { title: "began to record the screen" }],
+    ["screen.recording_ended", { end_reason: "time_up" }, { title: "recorded the screen (time up)", kind: "span" }],
+    ["screen.recording_stopped", {}, { title: "stopped recording the screen" }],
+    ["screen.recording_deleted", {}, { title: "deleted a recording of the screen" }],
     ["screen.used", { action: "left_click" }, { title: "at the screen: left click", type: "terminal" }],
     ["ssh.access_created", {}, { title: "gave access by SSH", type: "terminal" }],
     ["ssh.access_deleted", {}, { title: "withdrew access by SSH" }],

@@ -1,5 +1,7 @@
 /** Owns the calls about recordings. */
 import {
+  FILM_TYPE,
+  RECORDING_TYPE,
   recordingData,
   recordingDelete,
   recordingFilm,
@@ -60,12 +62,10 @@ export function recordingOperations(
       run: async (call, { recording_id }, target) => {
         call.audit.details = { recording_id };
         // So far, while it goes on.
-        const { size_bytes, ended_at, started_at } = await recordings.get(target, recording_id);
+        const { size_bytes } = await recordings.get(target, recording_id);
         const file = openFile(paths.recordings(target.room.room_uid), recording_id);
-        const stream = fileStream(file, 0, size_bytes, call.signal);
-        const etag = `"${recording_id}-${size_bytes}"`;
-        const whole = { offset: 0, length: size_bytes, size_bytes, partial: false };
-        return { outcome: "ok", bytes: { ...whole, stream, etag, modified_at: ended_at ?? started_at } };
+        const bytes = fileStream(file, 0, size_bytes, call.signal);
+        return { outcome: "ok", stream: { type: RECORDING_TYPE, bytes } };
       },
     }),
     bind(recordingFilm, {
@@ -82,7 +82,7 @@ export function recordingOperations(
         }
         const file = openFile(paths.recordings(target.room.room_uid), recording_id);
         const bytes = await makeFilm(withFilmGuest, record, file, { signal: call.signal, log });
-        return { outcome: "ok", stream: { type: "video/mp4", bytes } };
+        return { outcome: "ok", stream: { type: FILM_TYPE, bytes } };
       },
     }),
   ];
