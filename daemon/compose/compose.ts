@@ -83,7 +83,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     messagesLately: agents.messagesLately,
     costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
   });
-  const orgTemplates = composeOrgTemplates(base);
+  const orgTemplates = composeOrgTemplates(base, orgs);
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
   const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);

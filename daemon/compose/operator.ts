@@ -6,7 +6,7 @@ import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
-import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
+import { getOrg, makeAlone, makeOperator, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listQuarantined } from "../domain/sandboxes/index.ts";
@@ -31,7 +31,8 @@ export async function openOperator(options: ComposeOptions) {
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
   const directory = makeAlone(database);
-  const operator = makeOperator(database, directory, plansOf(config), requireBody);
+  const plans = plansOf(config);
+  const operator = makeOperator(database, directory, plans, requireBody);
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);
@@ -69,6 +70,7 @@ export async function openOperator(options: ComposeOptions) {
             openTunnels: (path, refused) =>
               openTunnels({ hostsFile: settings.hostsFile, named: namedRegistries(config), path, refused }),
             requireSpace: (bytes) => requireSpace(paths, bytes, config["limits.disk_free_mib"] * MIB),
+            capsOf: (orgId) => templateCaps(getOrg(database.queries, orgId), plans),
             probe: host.probe,
           },
           templateId,
@@ -119,6 +121,11 @@ export async function openOperator(options: ComposeOptions) {
 }
 
 const MIB = 1024 ** 2;
+
+function templateCaps(org: OrgRow | undefined, plans: Plans) {
+  if (org) return plans[org.plan].template_mib;
+  throw new Error("the organization has ended meanwhile");
+}
 
 function requireSpace({ data }: Paths, bytes: number, floor: number): void {
   const free = freeBytes(data);

@@ -5,19 +5,22 @@ import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { makeOrgTemplates } from "../domain/templates/builds/index.ts";
 import type { Base } from "./base.ts";
 import { buildApart } from "./build-process.ts";
+import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";
 
 /** As the operator has named them; "*" may be among them. */
 export const namedRegistries = (config: Config): string[] =>
   config["template.registries"].split(",").flatMap((each) => each.trim().toLowerCase() || []);
 
-export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base) {
+export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base, { quota }: Orgs) {
+  const by = { actor: systemActor("builder"), source: "reconciler" } as const;
   return makeOrgTemplates({
     database,
     log,
     paths,
     templates,
     most: config["limits.org_templates"],
+    capsOf: (orgId) => quota.capsOf(orgId).template_mib,
     registries: namedRegistries(config),
     egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),
     carryOut: (order, said, signal) => {
@@ -30,14 +33,14 @@ export function composeOrgTemplates({ config, paths, log, database, templates, r
       };
       return buildApart({ config, paths, log }, order, hear, signal);
     },
-    onEnded: (org_id, outcome, details) =>
+    onEnded: (org_id, outcome, details) => record({ ...by, event: "template.built", outcome, org_id, details }),
+    onSoftExceeded: (org_id, facts) =>
       record({
-        event: "template.built",
-        outcome,
+        ...by,
+        event: "quota.soft_exceeded",
+        outcome: "success",
         org_id,
-        actor: systemActor("builder"),
-        source: "reconciler",
-        details,
+        details: { limit: "template_mib", ...facts },
       }),
   });
 }

@@ -5,6 +5,7 @@ import { Outbox, planMail } from "../domain/mail/index.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
+import { templateMib } from "../domain/templates/org-disk.ts";
 import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import type { Hold } from "../edge/tenure.ts";
@@ -26,7 +27,7 @@ interface Later {
   url(): string;
 }
 
-export function composeOrgs({ config, log, database, finder }: Base, plans: Plans, later: Later) {
+export function composeOrgs({ config, log, paths, database, finder }: Base, plans: Plans, later: Later) {
   const { queries } = database;
   const prices = pricesOf(config);
   const graceSeconds = config["billing.grace"];
@@ -35,6 +36,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     plans,
     held: (within, orgId) => ({ rooms: countRooms(within, orgId), ...orgSandboxes(within, orgId) }),
     driveUsed: later.driveUsed,
+    templateMib: (orgId) => templateMib(paths, orgId),
   });
   const meter = new Meter(database, prices);
   const credits = new Credits({

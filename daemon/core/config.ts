@@ -42,6 +42,7 @@ const WORDS: Record<Capped, string> = {
   memory_mib: "MiB of memory of its sandboxes together",
   disk_gib: "GiB that the disks of its sandboxes may grow to together",
   drive_gib: "GiB on the drives of its rooms together",
+  template_mib: "MiB that its own templates take on the host's disk together",
 };
 
 export const DEFAULT_CONFIG_FILE = "/etc/roomd/config.toml";
@@ -347,6 +348,7 @@ export const CONFIG_KEYS = {
     memory_mib: [16_384, 32_768],
     disk_gib: [100, 200],
     drive_gib: [5, 10],
+    template_mib: [10_240, 20_480],
   }),
   ...planKeys("starter", {
     rooms: [50, 100],
@@ -354,6 +356,7 @@ export const CONFIG_KEYS = {
     memory_mib: [163_840, 327_680],
     disk_gib: [1000, 2000],
     drive_gib: [100, 200],
+    template_mib: [102_400, 204_800],
   }),
   "billing.sandbox_hour": integer(0, "Credits for an hour of a running sandbox."),
   "billing.vcpu_hour": integer(0, "Credits for an hour of each vCPU of it."),

@@ -2,5 +2,5 @@
 export const PLANS = ["free", "starter"] as const;
 export type Plan = (typeof PLANS)[number];
 
-export const CAPPED = ["rooms", "sandboxes", "memory_mib", "disk_gib", "drive_gib"] as const;
+export const CAPPED = ["rooms", "sandboxes", "memory_mib", "disk_gib", "drive_gib", "template_mib"] as const;
 export type Capped = (typeof CAPPED)[number];

@@ -48,6 +48,7 @@ const plan = fields({
   sandboxes: fields(caps),
   memory_mib: fields(caps),
   disk_gib: fields(caps),
+  template_mib: fields(caps),
   drive: fields({ soft_cap_bytes: Type.Integer(), hard_cap_bytes: Type.Integer() }),
   credits: nullable(Type.Integer({ description: "Null: no limit." })),
 });

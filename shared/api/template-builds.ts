@@ -1,6 +1,7 @@
 /** Owns the interface of building templates for an organization: asked for, followed, ended. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { anyWarnings } from "./rooms.ts";
 import { egressEntryList } from "./sandboxes.ts";
 import { TEMPLATE_PATTERN } from "./templates.ts";
 
@@ -82,7 +83,7 @@ export const templateCreate = operation({
   path: "/v1/templates",
   summary: "Build a template of the organization",
   description:
-    "Answers at once; the build goes on by itself, one on a host at a time. The template replaces the organization's own one of that name once it has passed its test, and stands before one of the host that is called the same. What is fetched comes from the registries that the host's configuration allows. Secrets and credentials are kept in memory until the build has ended, and nowhere else.",
+    "Answers at once; the build goes on by itself, one on a host at a time. The template replaces the organization's own one of that name once it has passed its test, and stands before one of the host that is called the same. It takes the place on the host's disk that the plan has for templates (template_mib): where that is used up nothing is built, and a version that does not fit is not taken into use. What is fetched comes from the registries that the host's configuration allows. Secrets and credentials are kept in memory until the build has ended, and nowhere else.",
   access: "templates:write",
   params: NONE,
   query: NONE,
@@ -144,7 +145,7 @@ export const templateCreate = operation({
       }),
     ),
   }),
-  output: build,
+  output: fields({ ...build.properties, warnings: anyWarnings }),
   outcomes: { accepted: 202 },
   location: "/v1/templates/{template_id}/builds/{build_id}",
   errors: [

@@ -65,6 +65,10 @@ export const usage = operation({
       allocated: Type.Number({ description: "What the disks of its sandboxes may grow to." }),
       ...caps,
     }),
+    template_mib: fields({
+      used: Type.Integer({ description: "What its own templates take on the host's disk, rounded up." }),
+      ...caps,
+    }),
     drive: fields({
       used_bytes: Type.Integer({ description: "Of all its drives, also those that are kept after their room's end." }),
       soft_cap_bytes: Type.Integer(),

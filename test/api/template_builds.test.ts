@@ -3,10 +3,10 @@
  * build is left that was ended or whose daemon was killed. The registry takes connections and says nothing. Whole builds: test/vm/images.test.ts.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BINARY, type Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
@@ -15,12 +15,14 @@ import { describeTemplate } from "./described-template.ts";
 
 const SECRET = "a-secret-of-the-build";
 const TEMPLATES = "/v1/templates";
+const MIB = 1024 ** 2;
 
 let registry: Server;
 let host: string;
 const connections = new Set<Socket>();
 let daemon: TestDaemon;
 let other: { authorization: string };
+let otherId: string;
 
 beforeAll(async () => {
   registry = createServer((socket) => {
@@ -36,6 +38,7 @@ beforeAll(async () => {
     env: {
       ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_LIMITS_ORG_TEMPLATES: "4" },
       ROOMD_TEMPLATE_REGISTRIES: `${host}, registry.example.com`,
+      ...{ ROOMD_PLANS_FREE_TEMPLATE_MIB_SOFT_CAP: "2", ROOMD_PLANS_FREE_TEMPLATE_MIB_HARD_CAP: "4" },
       ROOMD_RECONCILE_INTERVAL: "1s",
     },
   });
@@ -47,6 +50,7 @@ beforeAll(async () => {
     { authorization: `Bearer ${daemon.operatorKey}` },
   );
   other = { authorization: `Bearer ${made.body.api_key}` };
+  otherId = made.body.org_id;
 });
 afterAll(async () => {
   await daemon?.stop();
@@ -74,11 +78,12 @@ function left(): string[] {
   });
 }
 
-/** As a build leaves it: a template of the organization's own. */
-function own(orgId: string, templateId: string): void {
+/** As a build leaves it: a template of the organization's own, which takes so much. */
+function own(orgId: string, templateId: string, mib = 0): void {
   const made = join(daemon.home, "made");
   describeTemplate({ dataDir: made }, templateId);
   const from = join(made, "templates", templateId);
+  writeFileSync(join(from, "current", "memory"), new Uint8Array(mib * MIB).fill(1));
   const to = join(daemon.dataDir, "org-templates", orgId, templateId);
   mkdirSync(dirname(to), { recursive: true });
   renameSync(from, to);
@@ -179,6 +184,64 @@ test("an organization has so many builds and templates, and one of a name at a t
       state: "removed",
     });
   }
+});
+
+describe("what templates take on the disk", () => {
+  const ofOther = (method: string, path: string, body?: object) => daemon.api(method, path, body, other);
+  const askOther = (template_id: string) => ofOther("POST", TEMPLATES, { template_id, from: image() });
+  const standing = async () => (await ofOther("GET", "/v1/orgs/self/usage")).body;
+
+  test("is told, warned of beyond the soft cap, and beyond the hard one nothing is built until some is removed", async () => {
+    expect((await standing()).template_mib).toEqual({ used: 0, soft_cap: 2, hard_cap: 4 });
+    // Its manifest takes something too.
+    own(otherId, "a", 1);
+    expect((await standing()).template_mib.used).toBe(2);
+    const asked = await askOther("x");
+    expect([asked.status, asked.body.warnings]).toEqual([202, undefined]);
+    await ofOther("DELETE", buildPath(asked.body));
+    own(otherId, "b", 1);
+    const { template_mib, warnings } = await standing();
+    expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("has 3 MiB of templates")]]);
+    const warned = await askOther("x");
+    expect([warned.status, warned.body.warnings]).toEqual([202, warnings]);
+    await ofOther("DELETE", buildPath(warned.body));
+
+    own(otherId, "c", 2);
+    const refused = async () => {
+      const { status, body } = await askOther("x");
+      return [status, body.code, body.details];
+    };
+    const full = [429, "quota_exceeded", { limit: "template_mib", used: 5, cap: 4 }];
+    expect(await refused()).toEqual(full);
+    await daemon.restart("SIGKILL");
+    expect(await refused()).toEqual(full);
+    expect((await standing()).template_mib.used).toBe(5);
+    for (const name of ["a", "b", "c"]) expect((await ofOther("DELETE", `${TEMPLATES}/${name}`)).status).toBe(200);
+    expect((await standing()).template_mib.used).toBe(0);
+  });
+
+  test("is looked at again before a build that has waited begins, and a crossing of the soft cap is on record", async () => {
+    own(otherId, "waits", 0);
+    const [first, waits] = [await askOther("first"), await askOther("waits")];
+    expect([first.status, waits.status]).toEqual([202, 202]);
+    await until("something is fetched", () => connections.size > 0);
+    own(otherId, "large", 4);
+    await ofOther("DELETE", buildPath(first.body));
+    const path = buildPath(waits.body);
+    await until("it has ended", async () => (await ofOther("GET", path)).body.finished_at !== null);
+    expect((await ofOther("GET", path)).body).toMatchObject({
+      state: "failed",
+      failure: { code: "quota_exceeded", details: { limit: "template_mib", used: 5, cap: 4 } },
+    });
+    await until("nothing is fetched", () => connections.size === 0);
+    const home = join(daemon.dataDir, "org-templates", otherId, "waits");
+    expect(readdirSync(home)).toHaveLength(2);
+    expect(readdirSync(join(daemon.dataDir, "trials"))).toEqual([]);
+    expect((await ofOther("GET", `${TEMPLATES}/waits`)).body).toMatchObject({ visibility: "org" });
+    const { items } = (await ofOther("GET", "/v1/orgs/self/audit?event=quota.soft_exceeded")).body;
+    expect(items.map(({ details }: Json) => details)).toEqual([{ limit: "template_mib", used: 5, cap: 2 }]);
+    for (const name of ["large", "waits"]) await ofOther("DELETE", `${TEMPLATES}/${name}`);
+  });
 });
 
 test("the same call makes one build", async () => {

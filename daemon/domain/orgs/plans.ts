@@ -13,6 +13,7 @@ export interface PlanCaps {
   sandboxes: Caps;
   memory_mib: Caps;
   disk_gib: Caps;
+  template_mib: Caps;
   drive: { soft_cap_bytes: number; hard_cap_bytes: number };
   /** Granted with the plan; null: no limit. */
   credits: number | null;
@@ -32,10 +33,8 @@ function planOf(config: Config, plan: Plan): PlanCaps {
     if (soft_cap <= hard_cap) return { soft_cap, hard_cap };
     throw new ConfigError(`plans.${plan}.${what}_soft_cap = ${soft_cap}: must be at most the hard cap, ${hard_cap}`);
   };
-  const { rooms, sandboxes, memory_mib, disk_gib, drive_gib } = Object.fromEntries(
-    CAPPED.map((what) => [what, capsOf(what)]),
-  ) as Record<Capped, Caps>;
+  const { drive_gib, ...caps } = Object.fromEntries(CAPPED.map((what) => [what, capsOf(what)])) as Record<Capped, Caps>;
   const drive = { soft_cap_bytes: drive_gib.soft_cap * 1024 ** 3, hard_cap_bytes: drive_gib.hard_cap * 1024 ** 3 };
   const credits = config[`plans.${plan}.credits`] || null;
-  return { rooms, sandboxes, memory_mib, disk_gib, drive, credits };
+  return { ...caps, drive, credits };
 }

@@ -15,6 +15,9 @@ import type { OrgRow } from "./table.ts";
 /** What rows can be counted by. */
 export type Counted = "rooms" | "sandboxes" | "memory_mib" | "disk_gib";
 
+/** Besides, what is measured on the disk. */
+type Held = Counted | "template_mib";
+
 export interface QuotaDeps {
   queries: Queries;
   plans: Plans;
@@ -22,6 +25,8 @@ export interface QuotaDeps {
   held(queries: Queries, orgId: OrgId): Record<Counted, number>;
   /** What the drives of its rooms take together. */
   driveUsed(orgId: OrgId): Promise<number>;
+  /** What its own templates take on the disk. */
+  templateMib(orgId: OrgId): Promise<number>;
 }
 
 /** What an organization has, and how much of each it may have. */
@@ -32,6 +37,7 @@ export interface Standing {
   sandboxes: { active: number } & Caps;
   memory_mib: { allocated: number } & Caps;
   disk_gib: { allocated: number } & Caps;
+  template_mib: { used: number } & Caps;
   drive: { used_bytes: number } & PlanCaps["drive"];
   can_create: { room: boolean; sandbox: boolean };
   warnings: string[];
@@ -47,7 +53,7 @@ export interface Quota {
   standing(orgId: OrgId): Promise<Standing>;
 }
 
-export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota {
+export function makeQuota({ queries, plans, held, driveUsed, templateMib }: QuotaDeps): Quota {
   const capsOf = (org: OrgRow | undefined): PlanCaps => {
     if (!org) throw new Error("there is no such organization");
     return plans[org.plan];
@@ -75,17 +81,18 @@ export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota
     },
 
     standing: async (orgId) => {
-      const { rooms, sandboxes, memory_mib, disk_gib, drive } = capsOf(knownOrg(queries, orgId));
-      const has = held(queries, orgId);
-      const used_bytes = await driveUsed(orgId);
-      const counted = Object.entries({ rooms, sandboxes, memory_mib, disk_gib }) as [Counted, Caps][];
-      const over = counted.filter(([what, caps]) => has[what] > caps.soft_cap);
+      const caps = capsOf(knownOrg(queries, orgId));
+      const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive } = caps;
+      const [used_bytes, used] = await Promise.all([driveUsed(orgId), templateMib(orgId)]);
+      const has = { ...held(queries, orgId), template_mib: used };
+      const over = (Object.keys(NOUNS) as Held[]).filter((what) => has[what] > caps[what].soft_cap);
       return {
         entitled: rooms.hard_cap > 0 && sandboxes.hard_cap > 0,
         rooms: { active: has.rooms, ...rooms },
         sandboxes: { active: has.sandboxes, ...sandboxes },
         memory_mib: { allocated: has.memory_mib, ...memory_mib },
         disk_gib: { allocated: has.disk_gib, ...disk_gib },
+        template_mib: { used, ...template_mib },
         drive: { used_bytes, ...drive },
         can_create: {
           room: has.rooms < rooms.hard_cap,
@@ -95,7 +102,7 @@ export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota
             has.disk_gib < disk_gib.hard_cap,
         },
         warnings: [
-          ...over.map(([what, caps]) => softWarning(what, has[what], caps)),
+          ...over.map((what) => softWarning(what, has[what], caps[what])),
           ...(used_bytes > drive.soft_cap_bytes ? [driveWarning(used_bytes, drive)] : []),
         ],
       };
@@ -120,14 +127,15 @@ function recordSoft(queries: Queries, call: KeyCall, details: { limit: string; u
   });
 }
 
-const NOUNS: Record<Counted, string> = {
+const NOUNS: Record<Held, string> = {
   rooms: "rooms",
   sandboxes: "sandboxes",
   memory_mib: "MiB of memory in sandboxes",
   disk_gib: "GiB of disks of sandboxes",
+  template_mib: "MiB of templates of its own",
 };
 
-function softWarning(what: Counted, used: number, { soft_cap, hard_cap }: Caps): string {
+function softWarning(what: Held, used: number, { soft_cap, hard_cap }: Caps): string {
   return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}; the hard cap is ${hard_cap}.`;
 }
 
@@ -140,6 +148,21 @@ export function driveExceeded(used: number, cap: number): ServiceError {
     detail: `The organization's drives take ${used} bytes; its plan allows ${cap}.`,
     details: { limit: "drive", used, cap },
     hint: `Delete files on its drives, destroy rooms with drive=delete (kept drives count too), ${ASK_OPERATOR}.`,
+  });
+}
+
+/** Of templates, by what they take on the disk. */
+export function templateWarnings(used: number, caps: Caps): string[] {
+  return used > caps.soft_cap ? [softWarning("template_mib", used, caps)] : [];
+}
+
+/** `used` counts the version that is being built, where there is one. */
+export function templatesExceeded(used: number, { hard_cap: cap }: Caps, isBuilt: boolean): ServiceError {
+  const withIt = isBuilt ? ", with what was built" : "";
+  return new ServiceError("quota_exceeded", {
+    detail: `The organization has ${used} ${NOUNS.template_mib}${withIt}; its plan allows ${cap}.`,
+    details: { limit: "template_mib", used, cap },
+    hint: `Remove one of its templates, ${ASK_OPERATOR}.`,
   });
 }
 

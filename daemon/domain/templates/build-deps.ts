@@ -1,5 +1,6 @@
 /** Owns what building a template needs of others, and the machine that it is built for. */
 import { join } from "node:path";
+import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import {
@@ -10,6 +11,7 @@ import {
   MEMORY_GRAIN_MIB,
   machineTypeFor,
 } from "../../host/machine/spec.ts";
+import type { Caps } from "../orgs/index.ts";
 import type { OpenTunnels } from "./image/network.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import type { Recipe } from "./recipe.ts";
@@ -38,6 +40,8 @@ export interface BuildDeps {
   openTunnels: OpenTunnels;
   /** Throws disk_full where the data directory has no room for so many bytes besides what is to stay free. */
   requireSpace(bytes: number): void;
+  /** What an organization's templates may take, in MiB, as its plan says now. */
+  capsOf(orgId: OrgId): Caps;
   /** Most memory of one sandbox, and disk for what is kept for later builds. */
   limits: { memory_mib: number; cache_bytes: number };
   /** Finds out the acceleration with the new template's kernel. */

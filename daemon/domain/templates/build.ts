@@ -34,9 +34,10 @@ import { directoryBeside } from "./dockerfile/directory.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import { localImage } from "./image/reference.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
+import { requireFits, requireLeft, templateMib } from "./org-disk.ts";
 import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
 import { runRecipeSteps } from "./recipe-steps.ts";
-import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
+import { CURRENT, keptVersions, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
 import { makeRoot } from "./root.ts";
 import { rootCache } from "./root-cache.ts";
 import type { GivenDockerfile } from "./root-step.ts";
@@ -159,7 +160,10 @@ async function buildVersion(
   options: BuildOptions,
 ): Promise<TemplateRecord> {
   const { paths } = deps;
-  const home = paths.template(templateId, options.owner);
+  const { owner } = options;
+  // Builds that were asked for at the same time may have used up what was left.
+  if (owner !== undefined) requireLeft(await templateMib(paths, owner), deps.capsOf(owner));
+  const home = paths.template(templateId, owner);
   const version = newId("evt").slice("evt_".length).toLowerCase();
   const directory = join(home, version);
   const stage = options.onStage ?? (() => {});
@@ -168,8 +172,8 @@ async function buildVersion(
   try {
     const secrets = options.secrets ?? {};
     const root = await makeRoot(deps, recipe, directory, dockerfile, {
-      owner: options.owner,
-      cache: rootCache({ ...deps, most_bytes: deps.limits.cache_bytes }, options.owner),
+      owner,
+      cache: rootCache({ ...deps, most_bytes: deps.limits.cache_bytes }, owner),
       anew: options.anew ?? false,
       secrets: Object.keys(secrets).sort(),
       onProgress: options.onProgress,
@@ -196,6 +200,8 @@ async function buildVersion(
     await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
+    // From here on nothing is added to it.
+    if (owner !== undefined) requireFits(await templateMib(paths, owner, { templateId, version }), deps.capsOf(owner));
     readableTemplate(directory, templateGroup);
     stage("testing");
     options.onProgress("testing clones of the template");
@@ -328,8 +334,10 @@ async function publish(home: string, version: string): Promise<void> {
   const link = join(home, `${UNPUBLISHED}${version}`);
   await symlink(version, link);
   await rename(link, join(home, CURRENT));
-  const versions = (await readdir(home)).filter((name) => VERSION_NAME.test(name)).sort();
-  for (const old of versions.slice(0, -2)) await rm(join(home, old), { recursive: true, force: true });
+  const names = (await readdir(home)).filter((name) => VERSION_NAME.test(name));
+  const kept = keptVersions(names, version);
+  for (const old of names.filter((name) => !kept.includes(name)))
+    await rm(join(home, old), { recursive: true, force: true });
 }
 
 /** Removes a template with all its versions. Sandboxes that run on it go on. Throws template_not_found. */

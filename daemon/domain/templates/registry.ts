@@ -36,6 +36,12 @@ export function publishedVersion(home: string): string | null {
   }
 }
 
+/** Of the versions in a template's directory those that are kept when `current` is in use: it, and the one before for the sandboxes that run on it. */
+export function keptVersions(names: readonly string[], current: string | null): string[] {
+  const published = names.filter((name) => VERSION.test(name) && current !== null && name <= current);
+  return published.sort().slice(-2);
+}
+
 export interface Template {
   record: TemplateRecord;
   /** Whose it is; null: the host's. */

@@ -9,7 +9,7 @@ import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
-import { publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
+import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /** Does something while no other build runs on these directories. Throws already_exists when one does. */
 export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
@@ -64,17 +64,17 @@ async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promis
 }
 
 /**
- * Removes versions that no build has published: those after the one in use, or all where none is. Those before it may have sandboxes.
+ * Removes versions that no build has published: those after the one in use, or all where none is. The one before it may have sandboxes;
+ * those before that are what a build that was killed had still to remove.
  * What is a link, or has a name that no build gives, is somebody else's.
  */
 async function sweepUnpublished(paths: Paths): Promise<void> {
   const owners = [null, ...namesIn(paths.org_templates)];
   for (const home of owners.flatMap((owner) => homesIn(paths.templates_of(owner)))) {
-    const current = publishedVersion(home);
-    const unpublished = readdirSync(home).filter((name) =>
-      VERSION.test(name) ? current === null || name > current : name.startsWith(UNPUBLISHED),
-    );
-    for (const name of unpublished) await rm(join(home, name), { recursive: true, force: true });
+    const names = readdirSync(home);
+    const kept = keptVersions(names, publishedVersion(home));
+    const left = names.filter((name) => (VERSION.test(name) ? !kept.includes(name) : name.startsWith(UNPUBLISHED)));
+    for (const name of left) await rm(join(home, name), { recursive: true, force: true });
   }
 }
 

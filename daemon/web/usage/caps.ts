@@ -12,7 +12,10 @@ export interface Cap {
   isOverSoft: boolean;
 }
 
-type Caps = Pick<UsageReport, "rooms" | "sandboxes" | "memory_mib" | "disk_gib" | "drive" | "guest_cids">;
+type Caps = Pick<
+  UsageReport,
+  "rooms" | "sandboxes" | "memory_mib" | "disk_gib" | "template_mib" | "drive" | "guest_cids"
+>;
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -21,7 +24,9 @@ function sizeText(bytes: number): string {
   return `${numberText(bytes / 1024 ** unit)} ${UNITS[unit]}`;
 }
 
-export function capsOf({ rooms, sandboxes, memory_mib, disk_gib, drive, guest_cids }: Caps): Cap[] {
+const mibText = (mib: number) => sizeText(mib * 1024 ** 2);
+
+export function capsOf({ rooms, sandboxes, memory_mib, disk_gib, template_mib, drive, guest_cids }: Caps): Cap[] {
   const cap = (name: string, used: number, soft: number, hard: number, text: (value: number) => string): Cap => ({
     name,
     used: text(used),
@@ -34,12 +39,11 @@ export function capsOf({ rooms, sandboxes, memory_mib, disk_gib, drive, guest_ci
   return [
     cap("Rooms", rooms.active, rooms.soft_cap, rooms.hard_cap, numberText),
     cap("Sandboxes", sandboxes.active, sandboxes.soft_cap, sandboxes.hard_cap, numberText),
-    cap("Memory of sandboxes", memory_mib.allocated, memory_mib.soft_cap, memory_mib.hard_cap, (mib) =>
-      sizeText(mib * 1024 ** 2),
-    ),
+    cap("Memory of sandboxes", memory_mib.allocated, memory_mib.soft_cap, memory_mib.hard_cap, mibText),
     cap("Disks of sandboxes, grown to their end", disk_gib.allocated, disk_gib.soft_cap, disk_gib.hard_cap, (gib) =>
       sizeText(gib * 1024 ** 3),
     ),
+    cap("Templates of its own", template_mib.used, template_mib.soft_cap, template_mib.hard_cap, mibText),
     cap("Drives of rooms", drive.used_bytes, drive.soft_cap_bytes, drive.hard_cap_bytes, sizeText),
     cap("Guest addresses (CIDs) of the host", guest_cids.in_use, total, total, numberText),
   ];

@@ -84,6 +84,7 @@ test("caps are told with what is used of them, also where nothing is allowed", (
     sandboxes: { active: 0, soft_cap: 0, hard_cap: 0 },
     memory_mib: { allocated: 512, soft_cap: 1024, hard_cap: 2048 },
     disk_gib: { allocated: 4, soft_cap: 10, hard_cap: 2048 },
+    template_mib: { used: 1536, soft_cap: 1024, hard_cap: 2048 },
     drive: { used_bytes: 0, soft_cap_bytes: 1024, hard_cap_bytes: 4096 },
     guest_cids: { in_use: 9, total: 900 },
   });
@@ -92,6 +93,7 @@ test("caps are told with what is used of them, also where nothing is allowed", (
     ["0", "0", 0, false],
     ["512 MiB", "2 GiB", 0.25, false],
     ["4 GiB", "2 TiB", 4 / 2048, false],
+    ["1.5 GiB", "2 GiB", 0.75, true],
     ["0 B", "4 KiB", 0, false],
     ["9", "900", 0.01, false],
   ]);

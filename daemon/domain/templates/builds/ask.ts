@@ -5,8 +5,10 @@ import type { OrgId } from "../../../../shared/ids.ts";
 import { type Bound, bind, type RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
+import { templateWarnings } from "../../orgs/index.ts";
 import { readDockerfile } from "../dockerfile/read.ts";
 import { registryOf } from "../image/reference.ts";
+import { requireLeft, templateMib } from "../org-disk.ts";
 import { OF_IMAGE } from "../recipe.ts";
 import { unfinishedBuilds } from "../store.ts";
 import type { BuildsDeps } from "./deps.ts";
@@ -32,15 +34,20 @@ export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
     run: async (call, input) => {
       const { caller, work, audit } = call;
       const order = orderOf(input, caller.org_id);
-      const row = await deps.database.commit((queries) => {
+      const used = await templateMib(deps.paths, caller.org_id);
+      const { row, body } = await deps.database.commit((queries) => {
         admit(deps, queries, order);
-        const accepted = builds.accept(queries, order);
-        audit.details = { template_id: accepted.template_id, build_id: accepted.build_id };
-        work.keep("accepted", toBuildRecord(accepted));
-        return accepted;
+        const caps = deps.capsOf(caller.org_id);
+        requireLeft(used, caps);
+        const warnings = templateWarnings(used, caps);
+        const row = builds.accept(queries, order);
+        audit.details = { template_id: row.template_id, build_id: row.build_id };
+        const body = { ...toBuildRecord(row), ...(warnings.length > 0 && { warnings }) };
+        work.keep("accepted", body);
+        return { row, body };
       });
       builds.begin(row, order);
-      return { outcome: "accepted", body: toBuildRecord(row) };
+      return { outcome: "accepted", body };
     },
   });
 }

@@ -4,6 +4,7 @@ import type { Log } from "../../../core/log.ts";
 import type { RuleBreak } from "../../../core/operation.ts";
 import type { Paths } from "../../../core/paths.ts";
 import type { Database } from "../../../db/transact.ts";
+import type { Caps } from "../../orgs/index.ts";
 import type { Templates } from "../registry.ts";
 import type { BuildOrder, BuildSaid } from "./order.ts";
 
@@ -14,6 +15,8 @@ export interface BuildsDeps {
   templates: Templates;
   /** Templates that an organization may have. */
   most: number;
+  /** What they may take on the disk, in MiB. */
+  capsOf(orgId: OrgId): Caps;
   /** Registries that images may come from, by host and port; `*` is any. */
   registries: readonly string[];
   egressRules(allowlist: readonly string[] | undefined): RuleBreak[];
@@ -21,4 +24,6 @@ export interface BuildsDeps {
   carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
   /** A build has ended: for the record. */
   onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;
+  /** With what was built, its templates have come to take more than the soft cap. */
+  onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;
 }

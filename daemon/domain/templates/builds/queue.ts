@@ -12,6 +12,7 @@ import { FairQueue } from "../../../core/fair-queue.ts";
 import { Published } from "../../../core/published.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
+import { templateMib } from "../org-disk.ts";
 import {
   forgetBuildsOf,
   forgetOldBuilds,
@@ -146,7 +147,8 @@ export class Builds {
   }
 
   async #run(live: Live): Promise<void> {
-    const { carryOut, log } = this.#deps;
+    const { carryOut, log, paths } = this.#deps;
+    const { org_id } = live.row;
     let last: BuildFailure | { digest: string } | null = null;
     const hear = (message: BuildSaid) => {
       if ("ready" in message) last = { digest: message.ready.digest };
@@ -156,8 +158,10 @@ export class Builds {
     try {
       const started_at = now();
       live.row = { ...live.row, started_at };
+      const before = await templateMib(paths, org_id);
       await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
       await carryOut(live.order, hear, live.over.signal);
+      await this.#lookAtSoft(org_id, before);
     } catch (error) {
       if (!live.over.signal.aborted) {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
@@ -165,6 +169,14 @@ export class Builds {
     }
     const cut = this.stopping.aborted ? RESTARTED : live.over.signal.aborted ? ENDED : BROKEN;
     await this.#finish(live, last ?? cut);
+  }
+
+  /** Tells where the soft cap has come to be exceeded. `before` is what its templates took before the build. */
+  async #lookAtSoft(orgId: OrgId, before: number): Promise<void> {
+    const { paths, capsOf, onSoftExceeded } = this.#deps;
+    const used = await templateMib(paths, orgId);
+    const { soft_cap: cap } = capsOf(orgId);
+    if (before <= cap && used > cap) onSoftExceeded(orgId, { used, cap });
   }
 
   /** In the order in which it is called. */

@@ -36,7 +36,9 @@ export async function build(call: ToolCall, input: Input): Promise<Answer> {
   const followed = await follow(call, path, -1, wait_ms);
   // It goes on, whether or not its caller may look.
   const next = { tool: "template_build", arguments: { ...path, after: -1 } };
-  return followed.ok ? followed : { ok: true, result: { ...begun.body, told: [], next } };
+  if (!followed.ok) return { ok: true, result: { ...begun.body, told: [], next } };
+  const { warnings } = begun.body;
+  return { ok: true, result: { ...followed.result, ...(warnings !== undefined && { warnings }) } };
 }
 
 async function follow(

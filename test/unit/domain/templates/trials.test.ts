@@ -77,8 +77,8 @@ test("of a killed build's versions nothing is left, and what is in use or was st
   const make = (template: string, names: string[]) => {
     for (const name of names) mkdirSync(join(paths.template(template), name), { recursive: true });
   };
-  const [former, current, later] = [version("01a"), version("01b"), version("01c")];
-  make("published", [former, current, later, "by-hand"]);
+  const [oldest, former, current, later] = [version("019"), version("01a"), version("01b"), version("01c")];
+  make("published", [oldest, former, current, later, "by-hand"]);
   symlinkSync(current, join(paths.template("published"), "current"));
   symlinkSync(later, join(paths.template("published"), `.current-${later}`));
   make("never", [former]);

@@ -1,0 +1,61 @@
+/**
+ * Owns what an organization's own templates take on the host's disk, and that it is no more than its plan has for them. It is measured whenever it is asked for: they have few files.
+ */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/paths.ts";
+import { errnoOf } from "../../core/service-error.ts";
+import { type Caps, templatesExceeded } from "../orgs/index.ts";
+import { keptVersions, publishedVersion } from "./registry.ts";
+
+const BLOCK_BYTES = 512;
+const MIB = 1024 ** 2;
+
+/** What is about to be taken into use. */
+export interface NextVersion {
+  templateId: string;
+  version: string;
+}
+
+/** In MiB, rounded up: of the versions in use, and of those before them that sandboxes may run on; or as it will be with the next one. */
+export async function templateMib(paths: Paths, orgId: OrgId, next?: NextVersion): Promise<number> {
+  let bytes = 0;
+  for (const templateId of await namesIn(paths.templates_of(orgId))) {
+    const home = paths.template(templateId, orgId);
+    const current = next?.templateId === templateId ? next.version : publishedVersion(home);
+    for (const version of keptVersions(await namesIn(home), current)) bytes += await takenIn(join(home, version));
+  }
+  return Math.ceil(bytes / MIB);
+}
+
+/** Before a build: throws quota_exceeded where nothing is left for another version. */
+export function requireLeft(used: number, caps: Caps): void {
+  if (used >= caps.hard_cap) throw templatesExceeded(used, caps, false);
+}
+
+/** Throws quota_exceeded where they would take too much with the next version in use. */
+export function requireFits(used: number, caps: Caps): void {
+  if (used > caps.hard_cap) throw templatesExceeded(used, caps, true);
+}
+
+/** What the files in a directory take, in bytes. */
+async function takenIn(directory: string): Promise<number> {
+  let blocks = 0;
+  for (const name of await namesIn(directory)) {
+    const there = await stat(join(directory, name)).catch(absent);
+    if (there?.isFile()) blocks += there.blocks;
+  }
+  return blocks * BLOCK_BYTES;
+}
+
+/** Of a directory; of anything else there are none. */
+async function namesIn(directory: string): Promise<string[]> {
+  return (await readdir(directory).catch(absent)) ?? [];
+}
+
+/** It may be removed meanwhile. */
+function absent(error: unknown): null {
+  if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
+  throw error;
+}
