@@ -220,6 +220,22 @@ describe("what templates take on the disk", () => {
     expect((await standing()).template_mib.used).toBe(0);
   });
 
+  test("ends a build that is sure not to fit, of which nothing is left", async () => {
+    const { body } = await askOther("grows");
+    const home = join(daemon.dataDir, "org-templates", otherId, "grows");
+    await until("something is fetched", () => connections.size > 0);
+    const [version = ""] = readdirSync(home);
+    writeFileSync(join(home, version, "root.qcow2"), new Uint8Array(6 * MIB).fill(1));
+    const path = buildPath(body);
+    await until("it has ended", async () => (await ofOther("GET", path)).body.finished_at !== null);
+    expect((await ofOther("GET", path)).body).toMatchObject({
+      state: "failed",
+      failure: { code: "quota_exceeded", details: { limit: "template_mib", used: 6, cap: 4 } },
+    });
+    expect([readdirSync(home), left()]).toEqual([[], []]);
+    expect((await standing()).template_mib.used).toBe(0);
+  });
+
   test("is looked at again before a build that has waited begins, and a crossing of the soft cap is on record", async () => {
     own(otherId, "waits", 0);
     const [first, waits] = [await askOther("first"), await askOther("waits")];

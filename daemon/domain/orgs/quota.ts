@@ -156,11 +156,10 @@ export function templateWarnings(used: number, caps: Caps): string[] {
   return used > caps.soft_cap ? [softWarning("template_mib", used, caps)] : [];
 }
 
-/** `used` counts the version that is being built, where there is one. */
-export function templatesExceeded(used: number, { hard_cap: cap }: Caps, isBuilt: boolean): ServiceError {
-  const withIt = isBuilt ? ", with what was built" : "";
+/** `has` is how its detail begins. */
+export function templatesExceeded(used: number, { hard_cap: cap }: Caps, has = "The organization has"): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The organization has ${used} ${NOUNS.template_mib}${withIt}; its plan allows ${cap}.`,
+    detail: `${has} ${used} ${NOUNS.template_mib}; its plan allows ${cap}.`,
     details: { limit: "template_mib", used, cap },
     hint: `Remove one of its templates, ${ASK_OPERATOR}.`,
   });

@@ -7,7 +7,7 @@ import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { type Caps, templatesExceeded } from "../orgs/index.ts";
-import { keptVersions, publishedVersion } from "./registry.ts";
+import { keptVersions, publishedVersion, VERSION } from "./registry.ts";
 
 const BLOCK_BYTES = 512;
 const MIB = 1024 ** 2;
@@ -24,29 +24,45 @@ export async function templateMib(paths: Paths, orgId: OrgId, next?: NextVersion
   for (const templateId of await namesIn(paths.templates_of(orgId))) {
     const home = paths.template(templateId, orgId);
     const current = next?.templateId === templateId ? next.version : publishedVersion(home);
-    for (const version of keptVersions(await namesIn(home), current)) bytes += await takenIn(join(home, version));
+    for (const version of keptVersions(await namesIn(home), current))
+      for (const taken of await takenIn(join(home, version))) bytes += taken;
   }
   return Math.ceil(bytes / MIB);
 }
 
 /** Before a build: throws quota_exceeded where nothing is left for another version. */
 export function requireLeft(used: number, caps: Caps): void {
-  if (used >= caps.hard_cap) throw templatesExceeded(used, caps, false);
+  if (used >= caps.hard_cap) throw templatesExceeded(used, caps);
 }
 
 /** Throws quota_exceeded where they would take too much with the next version in use. */
 export function requireFits(used: number, caps: Caps): void {
-  if (used > caps.hard_cap) throw templatesExceeded(used, caps, true);
+  if (used > caps.hard_cap) throw templatesExceeded(used, caps, "With the new version the organization has");
 }
 
-/** What the files in a directory take, in bytes. */
-async function takenIn(directory: string): Promise<number> {
-  let blocks = 0;
+/**
+ * What the largest file takes of the one build that runs, in MiB: a root, or the disk of a guest that works on it. It is part of what the version will
+ * take, or is copied into it.
+ */
+export async function largestInWork(paths: Paths, orgId: OrgId, templateId: string): Promise<number> {
+  const home = paths.template(templateId, orgId);
+  const current = publishedVersion(home) ?? "";
+  const made = (await namesIn(home)).filter((name) => VERSION.test(name) && name > current);
+  const guests = (await namesIn(paths.trials)).map((name) => join(paths.trials, name));
+  let largest = 0;
+  for (const directory of [...made.map((name) => join(home, name)), ...guests])
+    largest = Math.max(largest, ...(await takenIn(directory)));
+  return Math.ceil(largest / MIB);
+}
+
+/** What each file in a directory takes, in bytes. */
+async function takenIn(directory: string): Promise<number[]> {
+  const taken: number[] = [];
   for (const name of await namesIn(directory)) {
     const there = await stat(join(directory, name)).catch(absent);
-    if (there?.isFile()) blocks += there.blocks;
+    if (there?.isFile()) taken.push(there.blocks * BLOCK_BYTES);
   }
-  return blocks * BLOCK_BYTES;
+  return taken;
 }
 
 /** Of a directory; of anything else there are none. */

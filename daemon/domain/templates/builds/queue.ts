@@ -10,9 +10,11 @@ import { type BuildId, newId, type OrgId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { FairQueue } from "../../../core/fair-queue.ts";
 import { Published } from "../../../core/published.ts";
+import { repeat } from "../../../core/repeat.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
-import { templateMib } from "../org-disk.ts";
+import { templatesExceeded } from "../../orgs/index.ts";
+import { largestInWork, templateMib } from "../org-disk.ts";
 import {
   forgetBuildsOf,
   forgetOldBuilds,
@@ -31,13 +33,15 @@ const MOST_LINES = 5000;
 const LINE_CHARACTERS = 1000;
 /** What is told within this time is written together. */
 const TOGETHER_MS = 50;
+/** How often what a build takes is measured: a quick disk takes a GiB meanwhile. */
+const WATCH_MS = 1000;
 
 /** One that is waiting or under way. */
 interface Live {
   row: BuildRow;
   order: OrgOrder;
   lines: number;
-  /** Given when it is to end before it is done. */
+  /** Given when it is to end before it is done, with why. */
   over: AbortController;
   ended: PromiseWithResolvers<void>;
 }
@@ -80,7 +84,7 @@ export class Builds {
   async end(buildId: BuildId): Promise<void> {
     const live = this.#live.get(buildId);
     if (!live) return;
-    live.over.abort();
+    live.over.abort(ENDED);
     if (live !== this.#current) {
       this.#queue.remove(live.row.org_id, live);
       await this.#finish(live, ENDED);
@@ -131,7 +135,7 @@ export class Builds {
   async stop(): Promise<void> {
     this.#stopping.abort(new ServiceError("shutting_down"));
     const current = this.#current;
-    current?.over.abort();
+    current?.over.abort(RESTARTED);
     await current?.ended.promise;
   }
 
@@ -160,15 +164,31 @@ export class Builds {
       live.row = { ...live.row, started_at };
       const before = await templateMib(paths, org_id);
       await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
-      await carryOut(live.order, hear, live.over.signal);
+      const stopWatching = this.#watch(live);
+      await carryOut(live.order, hear, live.over.signal).finally(stopWatching);
       await this.#lookAtSoft(org_id, before);
     } catch (error) {
       if (!live.over.signal.aborted) {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
       }
     }
-    const cut = this.stopping.aborted ? RESTARTED : live.over.signal.aborted ? ENDED : BROKEN;
-    await this.#finish(live, last ?? cut);
+    const { aborted, reason } = live.over.signal;
+    await this.#finish(live, last ?? (aborted ? (reason as BuildFailure) : BROKEN));
+  }
+
+  /** Ends it once it is sure not to fit: what it writes until it has its version is bounded by that. */
+  #watch({ row: { org_id, template_id, build_id }, over }: Live): () => void {
+    const { paths, capsOf, log } = this.#deps;
+    return repeat(WATCH_MS, async () => {
+      try {
+        const caps = capsOf(org_id);
+        const largest = await largestInWork(paths, org_id, template_id);
+        const has = "With this build the organization has at least";
+        if (largest > caps.hard_cap) over.abort(failureOf(templatesExceeded(largest, caps, has)));
+      } catch (error) {
+        log.warn("what a build takes was not measured", { build_id, error: describeError(error) });
+      }
+    });
   }
 
   /** Tells where the soft cap has come to be exceeded. `before` is what its templates took before the build. */

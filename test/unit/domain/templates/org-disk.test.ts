@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { requireFits, requireLeft, templateMib } from "../../../../daemon/domain/templates/org-disk.ts";
+import { largestInWork, requireFits, requireLeft, templateMib } from "../../../../daemon/domain/templates/org-disk.ts";
 import { CURRENT } from "../../../../daemon/domain/templates/registry.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 
@@ -65,6 +65,20 @@ test("with the next version in use the one before the former does not count any 
   expect(await templateMib(paths, ORG, { templateId: "one", version: version("01c") })).toBe(4);
   make("new", "01a", 3);
   expect(await templateMib(paths, ORG, { templateId: "new", version: version("01a") })).toBe(10);
+});
+
+test("of a build under way the largest file counts, also that of a guest that works on it", async () => {
+  expect(await largestInWork(paths, ORG, "one")).toBe(0);
+  make("one", "01b", 8);
+  use("one", "01b");
+  make("one", "01a", 8);
+  expect(await largestInWork(paths, ORG, "one")).toBe(0);
+  writeFileSync(join(make("one", "01c", 2), "root.qcow2"), new Uint8Array(MIB).fill(1));
+  expect(await largestInWork(paths, ORG, "one")).toBe(2);
+  const { directory, overlay } = paths.trial("sbx_1");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(overlay, new Uint8Array(3 * MIB).fill(1));
+  expect(await largestInWork(paths, ORG, "one")).toBe(3);
 });
 
 test("what is not written takes nothing, and what only leads elsewhere neither", async () => {
