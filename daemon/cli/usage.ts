@@ -36,6 +36,7 @@ const COLUMNS: readonly (readonly [string, (totals: UsageTotals) => string | num
   ["MESSAGES", ({ messages }) => messages],
   ["EGRESS", ({ egress_bytes }) => bytesText(egress_bytes)],
   ["DRIVE GIB H", ({ drive_byte_hours }) => (drive_byte_hours / 1024 ** 3).toFixed(3)],
+  ["BUILD H", ({ build_seconds }) => hours(build_seconds)],
 ];
 
 const hours = (seconds: number) => (seconds / 3600).toFixed(3);

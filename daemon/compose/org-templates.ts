@@ -12,7 +12,7 @@ import { systemActor } from "./records.ts";
 export const namedRegistries = (config: Config): string[] =>
   config["template.registries"].split(",").flatMap((each) => each.trim().toLowerCase() || []);
 
-export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base, { quota }: Orgs) {
+export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base, { quota, meter }: Orgs) {
   const by = { actor: systemActor("builder"), source: "reconciler" } as const;
   return makeOrgTemplates({
     database,
@@ -21,6 +21,7 @@ export function composeOrgTemplates({ config, paths, log, database, templates, r
     templates,
     most: config["limits.org_templates"],
     capsOf: (orgId) => quota.capsOf(orgId).template_mib,
+    meter,
     registries: namedRegistries(config),
     egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),
     carryOut: (order, said, signal) => {

@@ -42,6 +42,7 @@ import departed from "./migrations/0039_departed.sql" with { type: "text" };
 import awaited from "./migrations/0040_awaited.sql" with { type: "text" };
 import egressDestinations from "./migrations/0041_egress_destinations.sql" with { type: "text" };
 import templateBuilds from "./migrations/0042_template_builds.sql" with { type: "text" };
+import buildTime from "./migrations/0043_build_time.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -87,6 +88,7 @@ export const MIGRATIONS: readonly string[] = [
   awaited,
   egressDestinations,
   templateBuilds,
+  buildTime,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

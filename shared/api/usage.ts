@@ -19,6 +19,7 @@ const totals = fields({
   messages: Type.Integer({ description: "Messages that were accepted, whoever receives them." }),
   egress_bytes: Type.Integer({ description: "What sandboxes sent to the outside." }),
   drive_byte_hours: Type.Integer({ description: "What was on the drives of rooms that exist, and for how long." }),
+  build_seconds: seconds("Time in which its own templates were being built, also where that failed"),
 });
 export type UsageTotals = Static<typeof totals>;
 
@@ -43,7 +44,7 @@ export const usage = operation({
   path: "/v1/orgs/{org_id}/usage",
   summary: "What the organization has used",
   description:
-    "For a calendar month in UTC, up to now. Sandboxes count for the key that created them, and drives for the key that created the room. Commands and messages count for the key that made the call; those that a sandbox makes count for the key that created it.",
+    "For a calendar month in UTC, up to now. Sandboxes count for the key that created them, and drives for the key that created the room. Commands, messages and builds count for the key that made the call; those that a sandbox makes count for the key that created it.",
   access: "usage:read",
   params: orgPath,
   query: fields({

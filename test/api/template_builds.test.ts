@@ -148,6 +148,13 @@ test("a build is followed, ended, and seen by its organization alone", async () 
   expect(readdirSync(join(daemon.dataDir, "org-templates", daemon.orgId, "slow"))).toEqual([]);
   expect(await daemon.ok("DELETE", path)).toEqual(ended);
 
+  // It counts although it came to nothing, for the key that asked.
+  const { totals, groups } = await daemon.ok("GET", "/v1/orgs/self/usage?group_by=key");
+  expect(totals.build_seconds).toBeGreaterThan(0);
+  expect(groups).toMatchObject([
+    { id: expect.stringMatching(/^kid_/), totals: { build_seconds: totals.build_seconds } },
+  ]);
+
   const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?order=desc&limit=50");
   const events_ = items.map(({ event, outcome }: Json) => `${event} ${outcome}`);
   expect(events_).toEqual(

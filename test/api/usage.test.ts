@@ -11,7 +11,7 @@ let other: { key_id: string; key: string };
 
 const NOTHING = {
   ...{ sandbox_seconds: 0, vcpu_seconds: 0, memory_mib_seconds: 0, exec_count: 0 },
-  ...{ messages: 0, egress_bytes: 0, drive_byte_hours: 0 },
+  ...{ messages: 0, egress_bytes: 0, drive_byte_hours: 0, build_seconds: 0 },
 };
 
 const usage = (query = ""): Promise<Json> => daemon.ok("GET", `/v1/orgs/self/usage${query}`);

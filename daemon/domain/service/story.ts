@@ -396,6 +396,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   "totals.messages": [34],
   "totals.egress_bytes": [18_350_080],
   "totals.drive_byte_hours": [2_621_440],
+  "totals.build_seconds": [94.35],
   "group.id": [ROOM_UID],
   "group.name": [ROOM],
   others: [null],

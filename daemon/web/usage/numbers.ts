@@ -21,6 +21,7 @@ export const MEASURES: readonly Measure[] = [
   { key: "memory", name: "Memory", unit: "GiB hours", of: (each) => each.memory_mib_seconds / 1024 / HOUR_S },
   { key: "egress", name: "Sent to the outside", unit: "GiB", of: (each) => each.egress_bytes / GIB },
   { key: "drive", name: "Drives", unit: "GiB hours", of: (each) => each.drive_byte_hours / GIB },
+  { key: "builds", name: "Builds of templates", unit: "hours", of: (each) => each.build_seconds / HOUR_S },
   { key: "commands", name: "Commands", unit: "commands", of: (each) => each.exec_count },
   { key: "messages", name: "Messages", unit: "messages", of: (each) => each.messages },
 ];

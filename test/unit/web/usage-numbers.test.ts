@@ -21,6 +21,7 @@ const ZERO: UsageTotals = {
   messages: 0,
   egress_bytes: 0,
   drive_byte_hours: 0,
+  build_seconds: 0,
 };
 const PERIOD = { start_at: "2026-11-01T00:00:00.000Z", end_at: "2026-12-01T00:00:00.000Z" };
 
@@ -33,6 +34,7 @@ test("each is in its unit", () => {
     messages: 4,
     egress_bytes: 512 * 1024 ** 2,
     drive_byte_hours: 3 * 1024 ** 3,
+    build_seconds: 900,
   };
   const told = MEASURES.map(({ key, of }) => [key, of(totals)]);
   expect(Object.fromEntries(told)).toEqual({
@@ -41,6 +43,7 @@ test("each is in its unit", () => {
     memory: 2,
     egress: 0.5,
     drive: 3,
+    builds: 0.25,
     commands: 3,
     messages: 4,
   });

@@ -8,6 +8,7 @@ export const AMOUNTS = [
   "messages",
   "egress_bytes",
   "drive_byte_hours",
+  "build_ms",
 ] as const;
 export type Amounts = Record<(typeof AMOUNTS)[number], number>;
 
@@ -19,6 +20,7 @@ export const NOTHING: Readonly<Amounts> = Object.freeze({
   messages: 0,
   egress_bytes: 0,
   drive_byte_hours: 0,
+  build_ms: 0,
 });
 
 /** What is used as long as it goes on: by a sandbox, or by a drive. */

@@ -27,12 +27,13 @@ export function monthOf(day: string): Month {
 export function totalsOf(amounts: Iterable<Amounts>): UsageTotals {
   const sum = { ...NOTHING };
   for (const each of amounts) add(sum, each);
-  const { sandbox_ms, vcpu_ms, memory_mib_ms, ...counts } = sum;
+  const { sandbox_ms, vcpu_ms, memory_mib_ms, build_ms, ...counts } = sum;
   return {
     sandbox_seconds: sandbox_ms / 1000,
     vcpu_seconds: vcpu_ms / 1000,
     memory_mib_seconds: memory_mib_ms / 1000,
     ...counts,
+    build_seconds: build_ms / 1000,
   };
 }
 

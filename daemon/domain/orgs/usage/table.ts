@@ -24,6 +24,7 @@ export const usage = sqliteTable(
     messages: integer().notNull(),
     egress_bytes: integer().notNull(),
     drive_byte_hours: integer().notNull(),
+    build_ms: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.org_id, table.day, table.room_uid, table.agent_id, table.key_id] })],
 );

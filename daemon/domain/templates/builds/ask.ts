@@ -2,7 +2,7 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { type Bound, bind, type RuleBreak } from "../../../core/operation.ts";
+import { type Bound, bind, keyBehind, type RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { templateWarnings } from "../../orgs/index.ts";
@@ -46,7 +46,7 @@ export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
         work.keep("accepted", body);
         return { row, body };
       });
-      builds.begin(row, order);
+      builds.begin(row, order, keyBehind(caller));
       return { outcome: "accepted", body };
     },
   });

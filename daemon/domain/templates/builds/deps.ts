@@ -4,7 +4,7 @@ import type { Log } from "../../../core/log.ts";
 import type { RuleBreak } from "../../../core/operation.ts";
 import type { Paths } from "../../../core/paths.ts";
 import type { Database } from "../../../db/transact.ts";
-import type { Caps } from "../../orgs/index.ts";
+import type { Caps, Meter } from "../../orgs/index.ts";
 import type { Templates } from "../registry.ts";
 import type { BuildOrder, BuildSaid } from "./order.ts";
 
@@ -22,6 +22,7 @@ export interface BuildsDeps {
   egressRules(allowlist: readonly string[] | undefined): RuleBreak[];
   /** Carries it out in a process of its own, of which nothing is left when it settles. Rejects where that ends without its last word. */
   carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
+  meter: Pick<Meter, "count">;
   /** A build has ended: for the record. */
   onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;
   /** With what was built, its templates have come to take more than the soft cap. */

@@ -6,7 +6,7 @@
  * What is to be built, and with which secrets, is in memory alone: a daemon that starts again says of what it finds that it has failed.
  */
 import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
-import { type BuildId, newId, type OrgId } from "../../../../shared/ids.ts";
+import { type BuildId, newId, type OrgId, type RoomUid } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { FairQueue } from "../../../core/fair-queue.ts";
 import { Published } from "../../../core/published.ts";
@@ -40,6 +40,10 @@ const WATCH_MS = 1000;
 interface Live {
   row: BuildRow;
   order: OrgOrder;
+  /** For whom its time counts. */
+  keyId: string;
+  /** By the clock that only goes on; null while it waits. */
+  sinceMs: number | null;
   lines: number;
   /** Given when it is to end before it is done, with why. */
   over: AbortController;
@@ -73,8 +77,11 @@ export class Builds {
     return row;
   }
 
-  begin(row: BuildRow, order: OrgOrder): void {
-    const live = { row, order, lines: 0, over: new AbortController(), ended: Promise.withResolvers<void>() };
+  begin(row: BuildRow, order: OrgOrder, keyId: string): void {
+    const live: Live = {
+      ...{ row, order, keyId, sinceMs: null, lines: 0 },
+      ...{ over: new AbortController(), ended: Promise.withResolvers<void>() },
+    };
     this.#live.set(row.build_id, live);
     this.#queue.add(row.org_id, live);
     this.#next();
@@ -161,6 +168,7 @@ export class Builds {
     };
     try {
       const started_at = now();
+      live.sinceMs = performance.now();
       live.row = { ...live.row, started_at };
       const before = await templateMib(paths, org_id);
       await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
@@ -223,7 +231,7 @@ export class Builds {
 
   async #finish(live: Live, how: BuildFailure | { digest: string }): Promise<void> {
     try {
-      await this.#write(live.row, how);
+      await this.#write(live.row, how, () => this.#count(live));
     } catch (error) {
       // The next daemon says of it that it has failed.
       const { log } = this.#deps;
@@ -234,14 +242,24 @@ export class Builds {
     live.ended.resolve();
   }
 
-  async #write(row: BuildRow, how: BuildFailure | { digest: string }): Promise<void> {
+  /** Within a transaction. */
+  #count({ row: { org_id }, keyId: key_id, sinceMs }: Live): void {
+    if (sinceMs === null) return;
+    const place = { org_id, room_uid: "" as RoomUid, agent_id: "", key_id };
+    this.#deps.meter.count(place, { build_ms: Math.round(performance.now() - sinceMs) });
+  }
+
+  async #write(row: BuildRow, how: BuildFailure | { digest: string }, along = () => {}): Promise<void> {
     const { build_id, template_id, org_id } = row;
     const isReady = "digest" in how;
     const change: Partial<BuildRow> = {
       ...{ state: isReady ? "ready" : "failed", finished_at: now(), last_seq: row.last_seq + 1 },
       ...(isReady ? { digest: how.digest } : { failure: how }),
     };
-    await this.#deps.database.commit((queries) => updateBuild(queries, build_id, change), true);
+    await this.#deps.database.commit((queries) => {
+      updateBuild(queries, build_id, change);
+      along();
+    }, true);
     const about = { template_id, build_id, ...(isReady ? { digest: how.digest } : { error_code: how.code }) };
     this.#deps.onEnded(org_id, isReady ? "success" : "error", about);
   }

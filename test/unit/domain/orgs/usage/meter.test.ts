@@ -201,6 +201,7 @@ test("groups beyond the most are told together, and all add up to the totals", (
         ...{ sandbox_ms: at, vcpu_ms: 0, memory_mib_ms: 0, exec_count: 1, messages: 0 },
         egress_bytes: 0,
         drive_byte_hours: 0,
+        build_ms: 0,
       },
     ]),
   );
