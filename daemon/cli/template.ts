@@ -246,8 +246,8 @@ function request(): Command {
         no_cache: options.cache ? undefined : true,
       });
       if (!options.wait) return await show(asked, options, fieldLines);
-      const { build_id } = asked.value;
-      await say(`build ${build_id}`);
+      const { build_id, warnings = [] } = asked.value;
+      await say(...warnings, `build ${build_id}`);
       await followBuild({ template_id, build_id }, -1);
       await show(await call(templateGet, { template_id }), options, fieldLines);
     });

@@ -1,7 +1,8 @@
 /**
- * Owns what an organization's own templates take on the host's disk, and that it is no more than its plan has for them. It is measured whenever it is asked for: they have few files.
+ * Owns what an organization's own templates take on the host's disk, and that it is no more than its plan has for them. It is measured each time it is
+ * asked for: they have few files.
  */
-import { readdir, stat } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -59,7 +60,7 @@ export async function largestInWork(paths: Paths, orgId: OrgId, templateId: stri
 async function takenIn(directory: string): Promise<number[]> {
   const taken: number[] = [];
   for (const name of await namesIn(directory)) {
-    const there = await stat(join(directory, name)).catch(absent);
+    const there = await lstat(join(directory, name)).catch(absent);
     if (there?.isFile()) taken.push(there.blocks * BLOCK_BYTES);
   }
   return taken;
