@@ -22,7 +22,6 @@ interface Piece {
 }
 
 const PIECE_HEADER_BYTES = 8 satisfies typeof PieceHeaderBytes;
-/** Who has waited through the end begins again. */
 const TICK_MS = 50;
 /** Version, one type of security, none, and that it is well: what a server says before its introduction. */
 const GREETING = [new TextEncoder().encode("RFB 003.008\n"), Uint8Array.of(1, 1), Uint8Array.of(0, 0, 0, 0)];
@@ -132,7 +131,8 @@ class Channel {
 
   close(): void {
     this.readyState = "closed";
-    this.onclose?.({ code: 1000, reason: "" });
+    // Later, as a WebSocket does: noVNC waits for it from then on.
+    queueMicrotask(() => this.onclose?.({ code: 1000, reason: "" }));
   }
 }
 
