@@ -151,6 +151,8 @@ export const computer = operation({
 /** Most who see one screen live at once, and all screens of an organization. */
 export const MAX_VIEWERS = 16;
 export const MAX_VIEWERS_OF_ORG = 100;
+/** What who drives may make of a screen, in pixels. */
+export const SCREEN_SIZE = { least: { width: 320, height: 200 }, most: { width: WIDEST, height: WIDEST } } as const;
 /** Most bytes of one frame from a client. */
 export const MAX_SCREEN_FRAME_BYTES = 64 * 1024;
 
@@ -214,6 +216,7 @@ export const screenView = operation({
   summary: "See a sandbox's screen live, by WebSocket",
   description: [
     "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, in the query or as the subprotocol `roomd.token.TICKET` beside `binary`, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",
+    `Who drives may ask for another size, of ${SCREEN_SIZE.least.width}x${SCREEN_SIZE.least.height} to ${SCREEN_SIZE.most.width}x${SCREEN_SIZE.most.height}; other sizes are dropped. What is copied at the screen is sent to who drives alone. A viewer that only looks must name the encoding of the extended clipboard, -1063131698; noVNC does.`,
     `Up to ${MAX_VIEWERS} may see a screen, and ${MAX_VIEWERS_OF_ORG} all screens of an organization. A sandbox that is only looked at is idle. The connection is pinged and ends when no pong comes for a minute.`,
     `Close codes: ${Object.entries(SCREEN_CLOSE)
       .map(([name, code]) => `${code} ${name}`)

@@ -44,8 +44,24 @@ export function shaded(area: Area, shade: number): Buffer {
   return rectangle(area, 0, new Uint8Array(area.width * area.height * 4).fill(shade));
 }
 
-/** Its lengths by the type of a client's message; those of encodings have a count. */
+/** A client asks for another size of the screen, which so many monitors show all of. */
+export function sizeWish(width: number, height: number, monitors = 1): Buffer {
+  const monitor = (id: number) =>
+    packed(["u32", id], ["u16", 0], ["u16", 0], ["u16", width], ["u16", height], ["u32", 0]);
+  const all = Array.from({ length: monitors }, (_, id) => monitor(id));
+  return packed(["u8", 251], ["u8", 0], ["u16", width], ["u16", height], ["u8", monitors], ["u8", 0], ...all);
+}
+
+/** Its lengths by the type of a client's message; those of encodings and clipboards say theirs. */
 const LENGTHS: Readonly<Record<number, number>> = { 0: 20, 3: 10, 4: 8, 5: 6 };
+
+function lengthOf(type: number, message: Buffer): number | undefined {
+  const known = { 2: 4, 6: 8 }[type] ?? 0;
+  if (message.byteLength < known) return known;
+  if (type === 2) return 4 + 4 * message.readUInt16BE(2);
+  if (type === 6) return 8 + Math.abs(message.readInt32BE(4));
+  return LENGTHS[type];
+}
 
 export class RfbServer {
   width: number;
@@ -137,7 +153,7 @@ export class RfbServer {
     for (;;) {
       const [type] = this.#buffer;
       if (type === undefined) return;
-      const length = type === 2 ? 4 + 4 * this.#buffer.readUInt16BE(2) : LENGTHS[type];
+      const length = lengthOf(type, this.#buffer);
       if (length === undefined) throw new Error(`no client says ${type}`);
       if (this.#buffer.byteLength < length) return;
       this.#hear(type, this.#buffer.subarray(0, length));

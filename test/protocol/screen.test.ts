@@ -5,14 +5,18 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RfbClient } from "../../daemon/domain/screen/rfb/client.ts";
+import { EXTENDED_CLIPBOARD, setEncodings } from "../../daemon/domain/screen/rfb/messages.ts";
 import { Canvas } from "../../guest-agent/film/canvas.ts";
 import { filmOf, Player } from "../../guest-agent/film/film.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../shared/api/recordings.ts";
 import { colourAt } from "../harness/png.ts";
+import { packed, sizeWish } from "../harness/rfb-server.ts";
 import { ScreenGuest } from "../harness/screen-guest.ts";
 
-const missing = ["Xvnc", "xev", "xsetroot", "xrandr"].filter((program) => spawnSync("which", [program]).status !== 0);
+const missing = ["Xvnc", "xev", "xsetroot", "xrandr", "xclip"].filter(
+  (program) => spawnSync("which", [program]).status !== 0,
+);
 if (missing.length > 0) console.log(`a real screen: left out, because there is no ${missing.join(" and no ")}`);
 
 const SIZE = [1280, 800] as const;
@@ -31,7 +35,7 @@ let display = "";
 function start(program: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
   const child = spawn(program, args, {
     env: { PATH: process.env.PATH, HOME: directory, ...env },
-    stdio: ["ignore", "pipe", "ignore", "pipe"],
+    stdio: ["pipe", "pipe", "ignore", "pipe"],
   });
   processes.push(child);
   return child;
@@ -235,6 +239,60 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     const png = Buffer.from(used.screenshot_b64 ?? "", "base64");
     expect([16, 20].map((at) => png.readUInt32BE(at))).toEqual([1024, 768]);
     expect(colourAt(png, 300, 150)).toEqual([255, 255, 255]);
+  });
+
+  test("is made another size by who drives, within bounds, and the others follow", async () => {
+    const [watcher, driver] = [await guest.view(), await guest.view(await guest.ticket(true))];
+    const clients = await Promise.all([watcher, driver].map(({ wire }) => RfbClient.open(wire)));
+    const become = async (width: number, height: number) => {
+      const isSo = () => clients.every(({ frame }) => frame.width === width && frame.height === height);
+      for (const end = performance.now() + HEARD_MS; !isSo() && performance.now() < end; ) {
+        await Promise.all(clients.map((client) => client.current()));
+      }
+      expect(clients.map(({ frame }) => [frame.width, frame.height])).toEqual(clients.map(() => [width, height]));
+    };
+    await watcher.wire.write(sizeWish(700, 500));
+    await driver.wire.write(sizeWish(100, 100));
+    await driver.wire.write(sizeWish(800, 600));
+    await become(800, 600);
+    expect((await guest.use({ action: "screenshot" })).width).toBe(800);
+    await driver.wire.write(sizeWish(1280, 800));
+    await become(1280, 800);
+    for (const seat of [watcher, driver]) seat.leave();
+  });
+
+  test("sends what is copied to who drives alone", async () => {
+    const said = "copied in the sandbox";
+    const seats = [
+      await guest.view(),
+      await guest.view(await guest.ticket(false)),
+      await guest.view(await guest.ticket(true)),
+    ];
+    const heardBy = await Promise.all(
+      seats.map(async ({ wire }, at) => {
+        const heard = { bytes: Buffer.alloc(0) };
+        const hear = async () => {
+          for await (const bytes of wire.output) heard.bytes = Buffer.concat([heard.bytes, bytes]);
+        };
+        hear().catch(() => {});
+        const isDriver = at === 2;
+        // A viewer that says nothing of what it takes is sent all that it does not have to ask for.
+        const encodings = setEncodings(isDriver ? [0] : [0, EXTENDED_CLIPBOARD]);
+        await wire.write(packed("RFB 003.008\n", ["u8", 1], ["u8", 1], encodings));
+        return heard;
+      }),
+    );
+    // That all of them are being told: what the server can do, and the desktop's name.
+    await until(() =>
+      heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? "@" : Buffer.from([255, 255, 255, 248]))),
+    );
+    start("xclip", ["-quiet", "-selection", "clipboard", "-display", display]).stdin?.end(said);
+    const [NOTIFIES, PROVIDES] = [8, 16].map((action) => Buffer.from([255, 255, 255, 252, action, 0, 0, 1]));
+    await until(() => heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? said : (NOTIFIES ?? ""))));
+    for (const { bytes } of heardBy.slice(0, 2)) {
+      expect([bytes.includes(said), bytes.includes((PROVIDES ?? Buffer.alloc(0)).subarray(4))]).toEqual([false, false]);
+    }
+    for (const seat of seats) seat.leave();
   });
 
   test("that is none is told of", async () => {

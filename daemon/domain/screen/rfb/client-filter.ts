@@ -1,16 +1,23 @@
 /**
  * Owns what a viewer may say to a screen's server: RFB 3.8 without a password, the messages of RFC 6143 (section 7.5), and those
- * extensions that viewers use. Who only looks asks for pictures; what would change anything is dropped.
+ * extensions that viewers use. Who only looks asks for pictures; what would change anything is dropped. Nor is the clipboard sent to
+ * them: in their place the service tells the server that they take none, which needs a viewer that knows the extended clipboard.
  *
  *   version ──▶ security ──▶ shared or not ──▶ messages: head ──▶ the rest of it ──▶ head …
+ *                                                encodings of who looks: head ──▶ one ──▶ one … ──▶ head …
  *
  * It holds a message's first bytes alone, and passes on or drops what follows as it comes, so that each byte is looked at once.
  */
+import { SCREEN_SIZE } from "../../../../shared/api/screen.ts";
 import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
-import { SECURITY_NONE, VERSION_LINE } from "./messages.ts";
+import { EXTENDED_CLIPBOARD, SECURITY_NONE, setEncodings, takeNoClipboard, VERSION_LINE } from "./messages.ts";
 
-/** Encodings that a viewer may name: noVNC names some twenty. */
-const MOST_ENCODINGS = 1024;
+/** Goes to the server before all that a viewer who only looks says. */
+const NO_CLIPBOARD = Buffer.concat([setEncodings([EXTENDED_CLIPBOARD]), takeNoClipboard()]);
+const ENCODINGS = 2;
+
+/** Encodings that a viewer may name: noVNC names some thirty. */
+const MOST_ENCODINGS = 128;
 const MOST_FENCE_BYTES = 64;
 /** Of the longest head, and of what comes before messages. */
 const MOST_HELD_BYTES = 16;
@@ -22,6 +29,8 @@ interface Message {
   length(head: Buffer): number;
   /** Who gets it through; what nobody does is dropped. */
   passes: "all" | "drivers" | "nobody";
+  /** Of those who get it through: whether this one goes through. */
+  isGood?(head: Buffer): boolean;
 }
 
 const fixed = (bytes: number, passes: Message["passes"]): Message => ({ head: 1, length: () => bytes, passes });
@@ -29,8 +38,7 @@ const fixed = (bytes: number, passes: Message["passes"]): Message => ({ head: 1,
 const MESSAGES: Readonly<Record<number, Message>> = {
   /** Pixel format. */
   0: fixed(20, "all"),
-  /** Encodings. */
-  2: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
+  [ENCODINGS]: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
   /** Asks for an update. */
   3: fixed(10, "all"),
   /** Key. */
@@ -46,7 +54,12 @@ const MESSAGES: Readonly<Record<number, Message>> = {
   /** Shutdown and reboot of the machine: who drives the screen does not end the sandbox. */
   250: fixed(4, "nobody"),
   /** Another size of the screen, of some monitors. */
-  251: { head: 8, length: (head) => 8 + 16 * head.readUInt8(6), passes: "drivers" },
+  251: {
+    head: 8,
+    length: (head) => 8 + 16 * head.readUInt8(6),
+    passes: "drivers",
+    isGood: (head) => isScreenSize(head.readUInt16BE(2), head.readUInt16BE(4)),
+  },
   /** A key with its scan code, as QEMU's servers take it. */
   255: {
     head: 2,
@@ -57,12 +70,15 @@ const MESSAGES: Readonly<Record<number, Message>> = {
 
 export class ClientFilter {
   readonly #drives: boolean;
-  #step: "version" | "security" | "shared" | "messages" = "version";
+  #step: "version" | "security" | "shared" | "messages" | "encodings" = "version";
   readonly #held = Buffer.alloc(MOST_HELD_BYTES);
   #heldBytes = 0;
   /** How many bytes of the message under way are still to come, and whether they go on. */
   #left = 0;
   #passes = false;
+  /** Of who looks: encodings still to come, and whether the clipboard's extension was among those before. */
+  #encodings = 0;
+  #isExtended = false;
   /** How many messages there were. */
   messages = 0;
 
@@ -90,15 +106,42 @@ export class ClientFilter {
 
   /** Once what is held says how long it is: that, as it goes on. */
   #begin(): Uint8Array | null {
+    if (this.#step === "encodings") return this.#encoding();
     if (this.#step !== "messages") return this.#greet();
     const type = this.#held.readUInt8(0);
     const message = MESSAGES[type] ?? never(String(type));
     if (this.#heldBytes < message.head) return null;
     this.messages++;
+    if (type === ENCODINGS && !this.#drives) return this.#beginEncodings(message.length(this.#held));
     this.#left = message.length(this.#held) - this.#heldBytes;
-    this.#passes = message.passes === "all" || (message.passes === "drivers" && this.#drives);
+    const isLet = message.passes === "all" || (message.passes === "drivers" && this.#drives);
+    this.#passes = isLet && (message.isGood?.(this.#held) ?? true);
     const head = this.#cut();
     return this.#passes ? head : null;
+  }
+
+  /** The server goes by the last ones that are named. */
+  #beginEncodings(length: number): Uint8Array {
+    const head = this.#cut();
+    this.#encodings = (length - head.byteLength) / 4;
+    this.#isExtended = false;
+    this.#step = "encodings";
+    if (this.#encodings === 0) this.#endEncodings();
+    return head;
+  }
+
+  #encoding(): Uint8Array | null {
+    if (this.#heldBytes < 4) return null;
+    const encoding = this.#cut();
+    this.#isExtended ||= encoding.readInt32BE() === EXTENDED_CLIPBOARD;
+    if (--this.#encodings === 0) this.#endEncodings();
+    return encoding;
+  }
+
+  /** Without the extension the server would send what is copied, whatever it was told before. */
+  #endEncodings(): void {
+    if (!this.#isExtended) throw new RfbError(`a viewer that only looks must name encoding ${EXTENDED_CLIPBOARD}`);
+    this.#step = "messages";
   }
 
   #greet(): Uint8Array | null {
@@ -117,7 +160,8 @@ export class ClientFilter {
     }
     this.#step = "messages";
     // Nobody sends others away.
-    return Uint8Array.of(1);
+    const shared = Uint8Array.of(1);
+    return this.#drives ? shared : Buffer.concat([shared, NO_CLIPBOARD]);
   }
 
   #cut(): Buffer {
@@ -125,6 +169,11 @@ export class ClientFilter {
     this.#heldBytes = 0;
     return cut;
   }
+}
+
+function isScreenSize(width: number, height: number): boolean {
+  const { least, most } = SCREEN_SIZE;
+  return width >= least.width && height >= least.height && width <= most.width && height <= most.height;
 }
 
 function atMost(most: number, count: number): number {

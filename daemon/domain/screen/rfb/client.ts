@@ -12,7 +12,16 @@ import { Decoder, type Hold } from "./decode.ts";
 import { type Frame, wholeOf } from "./frame.ts";
 import { shakeHands } from "./handshake.ts";
 import { type Allowances, freshAllowances, MOST_UNWRITTEN_BYTES, RfbError } from "./limits.ts";
-import { Encoding, keyEvent, pointerEvent, setEncodings, setPixelFormat, updateRequest } from "./messages.ts";
+import {
+  Encoding,
+  EXTENDED_CLIPBOARD,
+  keyEvent,
+  pointerEvent,
+  setEncodings,
+  setPixelFormat,
+  takeNoClipboard,
+  updateRequest,
+} from "./messages.ts";
 
 /** A guest without KVM takes seconds while it is busy. */
 const ANSWER_MS = 15_000;
@@ -92,7 +101,8 @@ export class RfbClient {
         "the screen's handshake",
       );
       const client = new RfbClient(wire, new Decoder(reader, size, { hold, sizes: allowances.sizes }), answerMs);
-      client.#send(setPixelFormat(), setEncodings(Object.values(Encoding)));
+      const encodings = setEncodings([...Object.values(Encoding), EXTENDED_CLIPBOARD]);
+      client.#send(setPixelFormat(), encodings, takeNoClipboard());
       client.#askForAll();
       return client;
     } catch (error) {

@@ -5,7 +5,7 @@ import { Allowance } from "../../../host/guest-link/pace.ts";
 export const MOST_SIDE = 4096;
 /** The desktop's name, and why the server refuses. */
 export const MOST_TEXT_BYTES = 4096;
-/** A clipboard that is told; it is read and dropped. */
+/** A clipboard: of a server it is read and dropped. */
 export const MOST_CUT_TEXT_BYTES = 1024 * 1024;
 export const MOST_RECTANGLES = 20_000;
 export const MOST_SECURITY_TYPES = 32;

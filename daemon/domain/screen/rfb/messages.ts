@@ -13,6 +13,11 @@ export const Encoding = {
   pointerPosition: 0x574d5666,
 } as const;
 
+/** Names the clipboard's extension: a server that knows it tells first that something was copied. Xvnc has it. */
+export const EXTENDED_CLIPBOARD = -1063131698;
+/** Of that extension, as bits: text, and what a client does. */
+const Clip = { text: 1, capabilities: 1 << 24, hearsOfIt: 1 << 27 } as const;
+
 /** Buttons by their bit in a pointer event. */
 export const Button = { left: 1, middle: 2, right: 4, up: 8, down: 16, toLeft: 32, toRight: 64 } as const;
 
@@ -46,6 +51,16 @@ export function setEncodings(encodings: readonly number[]): Buffer {
   message.writeUInt8(2, 0);
   message.writeUInt16BE(encodings.length, 2);
   for (const [at, encoding] of encodings.entries()) message.writeInt32BE(encoding, 4 + at * 4);
+  return message;
+}
+
+/** After that extension was named: a client that takes no clipboard. It is still told that something was copied, not what. */
+export function takeNoClipboard(): Buffer {
+  const message = Buffer.alloc(16);
+  message.writeUInt8(6, 0);
+  message.writeInt32BE(-8, 4);
+  message.writeUInt32BE(Clip.capabilities | Clip.hearsOfIt | Clip.text, 8);
+  // No text is so short that it is sent without being asked for: the last four bytes stay 0.
   return message;
 }
 

@@ -1,24 +1,29 @@
 /** What a viewer may say to a screen's server, however its bytes are cut. */
 import { describe, expect, test } from "vitest";
 import { ClientFilter } from "../../../../daemon/domain/screen/rfb/client-filter.ts";
+import { RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
 import {
+  EXTENDED_CLIPBOARD,
   keyEvent,
   pointerEvent,
   setEncodings,
   setPixelFormat,
+  takeNoClipboard,
   updateRequest,
 } from "../../../../daemon/domain/screen/rfb/messages.ts";
-import { packed } from "../../../harness/rfb-server.ts";
+import { packed, sizeWish } from "../../../harness/rfb-server.ts";
 
 const AREA = { x: 0, y: 0, width: 64, height: 40 };
 const HELLO = packed("RFB 003.008\n", ["u8", 1], ["u8", 0]);
 /** A viewer that would send others away says so in its last byte: nobody is. */
-const HELLO_PASSED = packed("RFB 003.008\n", ["u8", 1], ["u8", 1]);
+const HELLO_DRIVES = packed("RFB 003.008\n", ["u8", 1], ["u8", 1]);
+/** For who only looks the service says that they take no clipboard. */
+const HELLO_LOOKS = packed(HELLO_DRIVES, setEncodings([EXTENDED_CLIPBOARD]), takeNoClipboard());
+const helloOf = (drives: boolean) => (drives ? HELLO_DRIVES : HELLO_LOOKS);
 const clipboard = (length: number, text: string) => packed(["u8", 6], new Uint8Array(3), ["s32", length], text);
 const LOOKS = {
   "a pixel format": setPixelFormat(),
-  encodings: setEncodings([0, -223, 7]),
-  "no encodings": setEncodings([]),
+  encodings: setEncodings([0, EXTENDED_CLIPBOARD, -223, 7]),
   "a request": updateRequest(true, AREA),
   "updates without asking": packed(["u8", 150], new Uint8Array(9)),
   "a fence": packed(["u8", 248], new Uint8Array(3), ["u32", 1], ["u8", 4], "abcd"),
@@ -29,7 +34,7 @@ const DRIVES = {
   "the pointer with many buttons": packed(["u8", 5], ["u8", 0x81], ["u16", 3], ["u16", 4], ["u8", 1]),
   "a clipboard": clipboard(5, "words"),
   "an extended clipboard": clipboard(-4, "\x10\x00\x00\x01"),
-  "a size": packed(["u8", 251], ["u8", 0], ["u16", 800], ["u16", 600], ["u8", 1], ["u8", 0], new Uint8Array(16)),
+  "a size": sizeWish(800, 600),
   "a scan code": packed(["u8", 255], ["u8", 0], ["u16", 1], ["u32", 0x61], ["u32", 30]),
 };
 const SHUTDOWN = packed(["u8", 250], ["u8", 0], ["u8", 1], ["u8", 2]);
@@ -45,21 +50,53 @@ const ALL = [...Object.values(LOOKS), SHUTDOWN, ...Object.values(DRIVES), ...Obj
 
 describe.each([1, 2, 3, 7, 64, 1000])("in pieces of %i bytes", (piece) => {
   test("who looks asks for pictures, and what would change anything is dropped", () => {
-    const looks = Buffer.concat([HELLO_PASSED, ...Object.values(LOOKS), ...Object.values(LOOKS)]);
+    const looks = Buffer.concat([HELLO_LOOKS, ...Object.values(LOOKS), ...Object.values(LOOKS)]);
     expect(passedBy(false, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(looks);
   });
 
   test("who drives is heard, but ends no machine", () => {
-    const drives = Buffer.concat([HELLO_PASSED, ...ALL.filter((each) => each !== SHUTDOWN)]);
+    const drives = Buffer.concat([HELLO_DRIVES, ...ALL.filter((each) => each !== SHUTDOWN)]);
     expect(passedBy(true, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(drives);
   });
 });
 
 test.each(Object.entries(DRIVES))("%s does not get through from who looks, alone or in pieces", (_, message) => {
-  expect(passedBy(false, Buffer.concat([HELLO, message]))).toEqual(HELLO_PASSED);
-  expect(passedBy(false, Buffer.concat([HELLO, message]), 1)).toEqual(HELLO_PASSED);
-  expect(passedBy(true, Buffer.concat([HELLO, message]))).toEqual(Buffer.concat([HELLO_PASSED, message]));
+  expect(passedBy(false, Buffer.concat([HELLO, message]))).toEqual(HELLO_LOOKS);
+  expect(passedBy(false, Buffer.concat([HELLO, message]), 1)).toEqual(HELLO_LOOKS);
+  expect(passedBy(true, Buffer.concat([HELLO, message]))).toEqual(Buffer.concat([HELLO_DRIVES, message]));
 });
+
+test.each<[isLet: boolean, width: number, height: number, monitors?: number]>([
+  [true, 320, 200],
+  [true, 4096, 4096],
+  [true, 2560, 1024, 2],
+  [false, 319, 200],
+  [false, 320, 199],
+  [false, 4097, 1000],
+  [false, 1000, 4097],
+  [false, 0, 0, 0],
+  [false, 65_535, 65_535, 255],
+])("that a size gets through from who drives is %s of %i by %i", (isLet, width, height, monitors) => {
+  const [asked, after] = [sizeWish(width, height, monitors), keyEvent(0x61, true)];
+  for (const piece of [1, 7, 10_000]) {
+    const expected = [HELLO_DRIVES, ...(isLet ? [asked] : []), after];
+    expect(passedBy(true, Buffer.concat([HELLO, asked, after]), piece)).toEqual(Buffer.concat(expected));
+    expect(passedBy(false, Buffer.concat([HELLO, asked, after]), piece)).toEqual(HELLO_LOOKS);
+  }
+});
+
+test.each([{ encodings: [] }, { encodings: [0] }, { encodings: [0, -223, 7] }])(
+  "who only looks and names encodings $encodings would be sent the clipboard, and is refused",
+  ({ encodings }) => {
+    const named = Buffer.concat([HELLO, setEncodings(encodings)]);
+    for (const piece of [1, 3, 1000]) {
+      expect(() => passedBy(false, named, piece)).toThrow(/must name encoding -1063131698/);
+      expect(passedBy(true, named, piece)).toEqual(Buffer.concat([HELLO_DRIVES, setEncodings(encodings)]));
+    }
+    // Also once it has named another list before.
+    expect(() => passedBy(false, Buffer.concat([HELLO, LOOKS.encodings, setEncodings(encodings)]))).toThrow(RfbError);
+  },
+);
 
 test("each byte of a long message is looked at once", () => {
   const long = packed(HELLO, clipboard(1024 * 1024, "x".repeat(1024 * 1024)), updateRequest(true, AREA));
@@ -68,7 +105,7 @@ test("each byte of a long message is looked at once", () => {
     let passed = 0;
     const begun = performance.now();
     for (let at = 0; at < long.byteLength; at++) passed += filter.take(long.subarray(at, at + 1)).byteLength;
-    const expected = HELLO.byteLength + 10 + (drives ? 8 + 1024 * 1024 : 0);
+    const expected = helloOf(drives).byteLength + 10 + (drives ? 8 + 1024 * 1024 : 0);
     expect([passed, filter.messages]).toEqual([expected, 2]);
     console.log(`1 MiB in single bytes: ${Math.round(performance.now() - begun)} ms`);
   }

@@ -93,6 +93,14 @@ describe("updates", () => {
     );
   });
 
+  test("may have clipboards before them, of both kinds, which are dropped", async () => {
+    const clipboard = (length: number, bytes: Uint8Array) =>
+      packed(["u8", 3], new Uint8Array(3), ["s32", length], bytes);
+    const bytes = packed(clipboard(3, new Uint8Array(3)), clipboard(-12, new Uint8Array(12)), update(shaded(WHOLE, 9)));
+    const { updates } = await decoded(bytes, { lengths: [1, 5] });
+    expect(updates).toMatchObject([{ drawn: 32 }]);
+  });
+
   test("with a new size begin a new frame, and give back the old one's memory", async () => {
     const held: number[] = [];
     const hold = (bytes: number) => {
@@ -182,7 +190,8 @@ describe("updates", () => {
     ["an encoding that was not asked for", update(rectangle(WHOLE, 1)), /encoding 1 /],
     ["a size of nothing", update(rectangle({ x: 0, y: 0, width: 0, height: 4 }, -223)), /0x4/],
     ["a size that is too large", update(rectangle({ x: 0, y: 0, width: 4096, height: 65_535 }, -223)), /4096x65535/],
-    ["a clipboard without end", packed(["u8", 3], new Uint8Array(3), ["u32", 0x80000000]), /clipboard/],
+    ["a clipboard without end", packed(["u8", 3], new Uint8Array(3), ["u32", 0x7fffffff]), /clipboard/],
+    ["an extended one without end", packed(["u8", 3], new Uint8Array(3), ["u32", 0x80000000]), /clipboard/],
     [
       "ever new sizes",
       Buffer.concat(
