@@ -5,6 +5,7 @@
  */
 import { createInterface } from "node:readline";
 import { openBrowser } from "./browser.mjs";
+import { resize, useClipboard } from "./screen-panel.mjs";
 
 const [executablePath, url, pictures, told] = process.argv.slice(2);
 const { cookies, room, agent } = JSON.parse(told);
@@ -56,6 +57,10 @@ await page.keyboard.type("p");
 await painted("p");
 seen.heard.push(await happens("heard"));
 await look(page, "screen-driven");
+seen.clipboard = await useClipboard(page, happens);
+seen.size = await resize(page, happens);
+// What was pressed beside the screen has not reached it, and the keyboard is its own again.
+await canvas.focus();
 for (let count = 0; count < 3; count++) await page.keyboard.press("Escape");
 await page.getByText("you drive", { exact: true }).waitFor({ state: "detached", ...SLOW });
 await live();

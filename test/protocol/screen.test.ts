@@ -1,8 +1,6 @@
 /** Our half of RFB against a real Xvnc: through the agent's handler and the operations, as a guest with a desktop has it. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RfbClient } from "../../daemon/domain/screen/rfb/client.ts";
 import { EXTENDED_CLIPBOARD, setEncodings } from "../../daemon/domain/screen/rfb/messages.ts";
@@ -11,12 +9,11 @@ import { filmOf, Player } from "../../guest-agent/film/film.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../shared/api/recordings.ts";
 import { colourAt } from "../harness/png.ts";
+import { missingOf, RealScreen } from "../harness/real-screen.ts";
 import { packed, sizeWish } from "../harness/rfb-server.ts";
 import { ScreenGuest } from "../harness/screen-guest.ts";
 
-const missing = ["Xvnc", "xev", "xsetroot", "xrandr", "xclip"].filter(
-  (program) => spawnSync("which", [program]).status !== 0,
-);
+const missing = missingOf("xev", "xsetroot", "xrandr", "xclip");
 if (missing.length > 0) console.log(`a real screen: left out, because there is no ${missing.join(" and no ")}`);
 
 const SIZE = [1280, 800] as const;
@@ -24,22 +21,10 @@ const SIZE = [1280, 800] as const;
 const WINDOW = { x: 100, y: 100, width: 400, height: 300 };
 const HEARD_MS = 15_000;
 
-const processes: ChildProcess[] = [];
-const directory = mkdtempSync("/tmp/roomd-screen-");
-const socket = join(directory, "rfb");
-const recordings = join(directory, "recordings");
+const recordings = mkdtempSync("/tmp/roomd-recordings-");
 let heard = "";
+let screen: RealScreen;
 let guest: ScreenGuest;
-let display = "";
-
-function start(program: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  const child = spawn(program, args, {
-    env: { PATH: process.env.PATH, HOME: directory, ...env },
-    stdio: ["pipe", "pipe", "ignore", "pipe"],
-  });
-  processes.push(child);
-  return child;
-}
 
 async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + HEARD_MS;
@@ -49,29 +34,21 @@ async function until(isSo: () => boolean): Promise<void> {
 
 describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => {
   beforeAll(async () => {
-    const geometry = ["-geometry", SIZE.join("x"), "-depth", "24", "-AcceptSetDesktopSize", "-AlwaysShared"];
-    const access = ["-rfbunixpath", socket, "-rfbunixmode", "0600", "-rfbport", "-1", "-SecurityTypes", "None"];
-    const server = start("Xvnc", ["-displayfd", "3", "-nolisten", "tcp", ...access, ...geometry]);
-    display = await new Promise<string>((resolve, reject) => {
-      (server.stdio[3] as Readable).once("data", (said) => resolve(`:${String(said).trim()}`));
-      server.once("exit", () => reject(new Error("Xvnc ended")));
-    });
+    screen = await RealScreen.start(...SIZE);
     const place = `${WINDOW.width}x${WINDOW.height}+${WINDOW.x}+${WINDOW.y}`;
-    const listener = start("stdbuf", ["-oL", "xev", "-display", display, "-geometry", place], {
-      DISPLAY: display,
-      LC_ALL: "C.UTF-8",
-    });
+    const listener = screen.run("stdbuf", ["-oL", "xev", "-geometry", place]);
     listener.stdout?.on("data", (said) => {
       heard += said;
     });
-    guest = new ScreenGuest((stream) => connectToScreen(stream, socket), { paths: { recordings: () => recordings } });
+    const paths = { recordings: () => recordings };
+    guest = new ScreenGuest((stream) => connectToScreen(stream, screen.socket), { paths });
     await until(() => heard.includes("MapNotify"));
   }, 60_000);
 
   afterAll(() => {
     guest?.screens.stop();
-    for (const child of processes.reverse()) child.kill();
-    rmSync(directory, { recursive: true, force: true });
+    screen?.stop();
+    rmSync(recordings, { recursive: true });
   });
 
   test("is seen, in its own size and smaller", async () => {
@@ -103,7 +80,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   test("shows the pointer, once a program gave it a shape", async () => {
     await guest.use({ action: "mouse_move", coordinate: [900, 600], screenshot: false });
     const before = Buffer.from(await guest.picture());
-    expect(spawnSync("xsetroot", ["-display", display, "-cursor_name", "crosshair"]).status).toBe(0);
+    expect(spawnSync("xsetroot", ["-display", screen.display, "-cursor_name", "crosshair"]).status).toBe(0);
     let isShown = false;
     for (const end = performance.now() + HEARD_MS; !isShown && performance.now() < end; ) {
       isShown = !before.equals(await guest.picture());
@@ -128,7 +105,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     await until(() => heard.includes("ButtonRelease"));
     expect([...heard.matchAll(/ButtonPress[^\n]*\n[^\n]*root:\((\d+),(\d+)\)/g)].map(([, x]) => x)).toEqual(["350"]);
     // What one does, and the service's own action, all see.
-    expect(spawnSync("xsetroot", ["-display", display, "-solid", "#204060"]).status).toBe(0);
+    expect(spawnSync("xsetroot", ["-display", screen.display, "-solid", "#204060"]).status).toBe(0);
     for (const client of clients) {
       const isBlue = async () => {
         await client.current();
@@ -185,7 +162,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     const shown: Uint8Array[] = [];
     for (const colour of ["#804020", "#208040"]) {
       const before = await size();
-      expect(spawnSync("xsetroot", ["-display", display, "-solid", colour]).status).toBe(0);
+      expect(spawnSync("xsetroot", ["-display", screen.display, "-solid", colour]).status).toBe(0);
       await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(before);
       shown.push(await guest.picture());
     }
@@ -230,7 +207,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   });
 
   test("may get another size", async () => {
-    expect(spawnSync("xrandr", ["-display", display, "-s", "1024x768"]).status).toBe(0);
+    expect(spawnSync("xrandr", ["-display", screen.display, "-s", "1024x768"]).status).toBe(0);
     let used = await guest.use({ action: "screenshot" });
     for (const end = performance.now() + HEARD_MS; used.width !== 1024 && performance.now() < end; ) {
       used = await guest.use({ action: "screenshot" });
@@ -286,7 +263,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     await until(() =>
       heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? "@" : Buffer.from([255, 255, 255, 248]))),
     );
-    start("xclip", ["-quiet", "-selection", "clipboard", "-display", display]).stdin?.end(said);
+    screen.copy(said);
     const [NOTIFIES, PROVIDES] = [8, 16].map((action) => Buffer.from([255, 255, 255, 252, action, 0, 0, 1]));
     await until(() => heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? said : (NOTIFIES ?? ""))));
     for (const { bytes } of heardBy.slice(0, 2)) {
@@ -296,7 +273,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   });
 
   test("that is none is told of", async () => {
-    const none = new ScreenGuest((stream) => connectToScreen(stream, join(directory, "none")));
+    const none = new ScreenGuest((stream) => connectToScreen(stream, `${screen.socket}-none`));
     await expect(none.picture()).rejects.toMatchObject({ code: "invalid_state" });
   });
 });

@@ -17,6 +17,9 @@ const AT = "/v1/rooms/d/sandboxes/clerk";
 const UNHEARD = 0x6a;
 /** Where nothing but the program's colour is. */
 const MIDDLE = [640, 500] as const;
+/** What a program there copies, and how much of a longer text a page shows. */
+const COPIED = "copied <b>in the sandbox</b>: gr\u00fc\u00df\u{1f600}";
+const MOST_COPIED = 64 * 1024;
 
 /**
  * Paints the whole terminal in a colour that says what it was sent last: the key's first byte and how many there were, or the mouse's
@@ -188,7 +191,18 @@ describe.skipIf(!LONG)("where there is time", () => {
       "a person sees it in the hub, and drives it by a ticket",
       async () => {
         const { daemon } = guests;
+        const asAgent = "setpriv --reuid=agent --regid=agent --init-groups --reset-env env DISPLAY=:0 LANG=C.UTF-8";
+        const copy = async (stdin: string) => {
+          // It goes on in the background, so as to give what it copied to who asks.
+          const command = `setsid --wait ${asAgent} xclip -selection clipboard >/dev/null 2>&1`;
+          expect((await daemon.exec("d", "clerk", { command, stdin })).exit_code).toBe(0);
+        };
         const does = {
+          copy: () => copy(COPIED),
+          "copy-long": () => copy("x".repeat(MOST_COPIED + 1000)),
+          pasted: () => daemon.sh("d", "clerk", `${asAgent} xclip -o -selection clipboard`),
+          size: () =>
+            daemon.sh("d", "clerk", `${asAgent} xdpyinfo | sed -n 's/^ *dimensions: *\\([0-9x]*\\) .*/\\1/p'`),
           ticket: async () => (await daemon.ok("POST", `${AT}/screen/ticket`, { drive: true })).ticket as string,
           heard: async () => (await heard()).at(-1) ?? "",
           pause: async () => void (await daemon.ok("POST", `${AT}/standby`, {})),
@@ -197,6 +211,15 @@ describe.skipIf(!LONG)("where there is time", () => {
         const seen = await seenBy("screen-reader.mjs", daemon, { room: "d", agent: "clerk" }, does);
         // Leaving takes three of Esc, which are typed. What was pressed while one only looked was heard by nobody.
         expect(seen.heard).toEqual(["p", "\x1b"]);
+        expect(seen.clipboard).toEqual({
+          shown: COPIED,
+          before: "untouched",
+          mine: COPIED,
+          most: MOST_COPIED,
+          marked: [true, MOST_COPIED],
+          pasted: "typed in the hub: gr\u00fc\u00df",
+        });
+        expect(seen.size).toEqual({ is_room: true, is_told: true, isPressed: "true", back: "1280x800" });
         // That a ticket is none, and that a sandbox is paused, the browser says too.
         const isTold = (text: string) => /screen\/ws|Failed when connecting|status of 409/.test(text);
         const complaints = seen.complaints.filter((text: string) => !isTold(text));

@@ -129,7 +129,15 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-export function Copy({ text, label = "Copy", main = false }: { text: string; label?: string; main?: boolean }) {
+interface CopyProps {
+  text: string;
+  label?: string;
+  main?: boolean;
+  /** Marks the text where it stands, for browsers that let no page copy. */
+  mark?: () => void;
+}
+
+export function Copy({ text, label = "Copy", main = false, mark }: CopyProps) {
   const isDone = useSignal(false);
   useEffect(() => {
     isDone.value = false;
@@ -140,7 +148,10 @@ export function Copy({ text, label = "Copy", main = false }: { text: string; lab
       isDone.value = true;
       say("Copied.");
     } catch {
-      say("The browser did not let this page copy: mark the text and copy it.");
+      mark?.();
+      say(
+        `The browser did not let this page copy: ${mark ? "the text is marked, copy" : "mark the text and copy"} it.`,
+      );
     }
   };
   return (

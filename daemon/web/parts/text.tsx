@@ -3,6 +3,9 @@
  * Control characters are shown as signs, and what would turn the direction of text around stays within its place.
  */
 import { computed, signal } from "@preact/signals";
+import { visible } from "./visible.ts";
+
+export { visible };
 
 /** Now, to ten seconds, while the tab is seen. */
 const tick = signal(Date.now());
@@ -98,19 +101,6 @@ export function Clock({ at }: { at: string }) {
       {clockText(at)}
     </time>
   );
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const CONTROL = /[\p{Cf}\p{Zl}\p{Zp}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u115f\u1160\u2800\u3164\uffa0]|\u034f/gu;
-
-/** What nobody would see, or would not see as it is, as signs. */
-export function visible(text: string): string {
-  return text.replaceAll(CONTROL, (each) => {
-    const code = each.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-  });
 }
 
 /** A name or other text that is not ours, on one line, cut where it is too long. */

@@ -6,8 +6,9 @@ import { State, Trouble } from "../../parts/parts.tsx";
 import { visible } from "../../parts/text.tsx";
 import { say } from "../../shell/said.ts";
 import { ByTicket, useEscapes } from "../by-ticket.tsx";
+import { Driving } from "./driving.tsx";
 import { Picture } from "./picture.tsx";
-import { type Seat, type Seen, UNSEEN, view } from "./viewing.ts";
+import { type Seat, type Seen, type Size, UNSEEN, view } from "./viewing.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],
@@ -58,6 +59,10 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
     drove.current = drives;
   }, [drives]);
   useEscapes(drives, box, leave);
+  const isCopied = seen.value.copied !== null;
+  useEffect(() => {
+    if (isCopied) say("Something was copied on the screen.");
+  }, [isCopied]);
   // What ended with the ticket is seen again without it.
   useEffect(() => {
     if (over === null || drivesBy.value === null) return;
@@ -90,44 +95,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
       {typeof over === "string" ? <p class="warning">{visible(over)}</p> : null}
       {isRefused ? <Trouble problem={over} /> : null}
       {drives ? (
-        <>
-          <p>
-            <button type="button" class="button" onClick={leave}>
-              Stop driving
-            </button>{" "}
-            <span class="muted">
-              or press <kbd>Esc</kbd> three times. Keys and pointer reach the screen; the keys of this page do not work
-              there.
-            </span>
-          </p>
-          <form
-            class="row"
-            onSubmit={(event) => {
-              event.preventDefault();
-              const { current } = seat;
-              if (!current) return say("The screen is not live just now.");
-              current.paste(text.value);
-              say("It is in the clipboard of the screen.");
-              current.focus();
-            }}
-          >
-            <div class="field">
-              <label for="clipboard">Text for its clipboard</label>
-              <input
-                id="clipboard"
-                type="text"
-                autocomplete="off"
-                value={text.value}
-                onInput={({ currentTarget }) => {
-                  text.value = currentTarget.value;
-                }}
-              />
-            </div>
-            <button type="submit" class="button">
-              Copy into it
-            </button>
-          </form>
-        </>
+        <Driving seen={seen.value} seat={() => seat.current} room={() => roomOf(box.current)} {...{ leave, text }} />
       ) : (
         <ByTicket
           name="Drive it"
@@ -147,6 +115,11 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
       )}
     </>
   );
+}
+
+/** As high as the box may become. */
+function roomOf(box: HTMLElement | null): Size {
+  return { width: box?.clientWidth ?? 0, height: box ? Number.parseFloat(getComputedStyle(box).maxHeight) : 0 };
 }
 
 const NOT_LOADED = "The program that draws screens could not be loaded. Load the page anew.";

@@ -19,6 +19,8 @@ declare module "@novnc/novnc" {
     scaleViewport: boolean;
     background: string;
     qualityLevel: number;
+    /** While it is so, the screen is asked to be as large as `target` is; at once where it becomes so. */
+    resizeSession: boolean;
     focus(): void;
     blur(): void;
     clipboardPasteFrom(text: string): void;

@@ -6,10 +6,11 @@
  */
 import type { Signal } from "@preact/signals";
 import type { Problem } from "../../../../shared/api/errors.ts";
-import type { SCREEN_CLOSE, ScreenClose } from "../../../../shared/api/screen.ts";
+import type { SCREEN_CLOSE, SCREEN_SIZE, ScreenClose } from "../../../../shared/api/screen.ts";
 import type { TOKEN_PROTOCOL_PREFIX } from "../../../../shared/api/terminals.ts";
 import { ask, Refused } from "../../data/api.ts";
 import { type Following, later, untilSeen } from "../../data/follow.ts";
+import { type Copied, copiedOf } from "./copied.ts";
 
 export interface Seen {
   state: Following;
@@ -17,24 +18,36 @@ export interface Seen {
   drives: boolean;
   width: number;
   height: number;
+  /** By a program there, last; null while nothing was, or while one only looks. */
+  copied: Copied | null;
   /** Why nothing more comes. */
   over: Problem | string | null;
 }
 
-export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, over: null };
+export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, copied: null, over: null };
+
+export interface Size {
+  width: number;
+  height: number;
+}
 
 /** What a person does at a screen, besides keys and pointer. */
 export interface Seat {
   focus(): void;
   /** Into the clipboard of the screen. */
   paste(text: string): void;
+  /** Asks for another size, within bounds. */
+  resize(size: Size): void;
 }
 
 const FIRST_RETRY_MS = 500;
 /** A screen that was live for so long is a good one: the next retry is soon. */
 const LIVE_MS = 10_000;
+const BOUNDS = { least: { width: 320, height: 200 }, most: { width: 4096, height: 4096 } } satisfies typeof SCREEN_SIZE;
 /** Most pixels of a side that a page draws; a guest may say any number. */
-const MOST_SIDE = 4096;
+const MOST_SIDE = BOUNDS.most.width;
+/** A program may copy as often as it likes: what it did last is shown after so long. */
+const COPIED_MS = 200;
 /** With a ticket that has not let in yet, so often before it is taken for none. */
 const TRIES = 3;
 /** The same of one that has. */
@@ -127,7 +140,27 @@ export async function view(
       liveSince = performance.now();
       hasDriven ||= ticket !== null;
       change({ state: "live", drives: ticket !== null });
-      seated({ focus: () => screen.focus(), paste: (text) => screen.clipboardPasteFrom(text) });
+      seated({
+        focus: () => screen.focus(),
+        paste: (text) => screen.clipboardPasteFrom(text),
+        resize: ({ width, height }) => {
+          // noVNC asks for the size of its place, which is this one for the moment.
+          Object.assign(place.style, { width: `${width}px`, height: `${height}px` });
+          screen.resizeSession = true;
+          screen.resizeSession = false;
+          Object.assign(place.style, { width: "", height: "" });
+        },
+      });
+    });
+    let last: string | null = null;
+    screen.addEventListener("clipboard", (event) => {
+      const isOnItsWay = last !== null;
+      last = (event as CustomEvent<{ text: string }>).detail.text;
+      if (isOnItsWay) return;
+      setTimeout(() => {
+        change({ copied: copiedOf(last ?? "") });
+        last = null;
+      }, COPIED_MS);
     });
     const leave = () => screen.disconnect();
     left.addEventListener("abort", leave, { signal });
@@ -144,6 +177,13 @@ export async function view(
     if (isTooLarge) return TOO_LARGE;
     return isOpen ? (code as Code) : null;
   }
+}
+
+/** The nearest size that a screen may be made. */
+export function withinBounds({ width, height }: Size): Size {
+  const { least, most } = BOUNDS;
+  const nearest = (side: number, low: number, high: number) => Math.floor(Math.min(Math.max(side, low), high));
+  return { width: nearest(width, least.width, most.width), height: nearest(height, least.height, most.height) };
 }
 
 const UNAUTHORIZED = 4002 satisfies Code;
