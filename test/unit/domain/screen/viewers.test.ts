@@ -2,10 +2,11 @@
 import { afterEach, expect, test } from "vitest";
 import { listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { RfbClient } from "../../../../daemon/domain/screen/rfb/client.ts";
+import { setEncodings } from "../../../../daemon/domain/screen/rfb/messages.ts";
 import { MAX_VIEWERS, SCREEN_CLOSE } from "../../../../shared/api/screen.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { until } from "../../../harness/guests.ts";
-import { RfbServer } from "../../../harness/rfb-server.ts";
+import { packed, RfbServer } from "../../../harness/rfb-server.ts";
 import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
 
 const guests: ScreenGuest[] = [];
@@ -89,6 +90,15 @@ test("who says what no viewer may is sent away", async () => {
   const other = await guest.view();
   await other.wire.write(Buffer.from("GET / HTTP/1.1\r\n"));
   expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);
+});
+
+test("who only looks is not sent the clipboard, and is sent away where that cannot be", async () => {
+  const { guest } = someGuest();
+  const hello = (encodings: number[]) => packed("RFB 003.008\n", ["u8", 1], ["u8", 1], setEncodings(encodings));
+  const seat = await guest.view(await guest.ticket(false));
+  await seat.wire.write(hello([0]));
+  const why = "bad_message: a viewer that only looks must name encoding -1063131698";
+  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, why]);
 });
 
 test("who sends more messages than any viewer does is sent away", async () => {
