@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type Header, pack } from "tar-stream";
 
 /** What a container's image brings of its own: one static program, which is all of them. */
@@ -26,14 +26,16 @@ const APPLETS = [
 
 export type Entry = Pick<Header, "name"> & Partial<Header> & { content?: string | Buffer };
 
-export interface LayerFaults {
+export interface LayerTraits {
+  /** By gzip, unless it is said. */
+  packed?: "gzip" | "zstd";
   /** Compressed bytes instead of those that the digests are of. */
   stored?: Buffer;
   /** Instead of the digest of what it unpacks to. */
   diffId?: string;
 }
 
-export type Layer = Entry[] | ({ entries: Entry[] } & LayerFaults);
+export type Layer = Entry[] | ({ entries: Entry[] } & LayerTraits);
 
 export interface ImageConfig {
   Env?: string[];
@@ -69,12 +71,12 @@ export async function writeImage(
   const described: object[] = [];
   const diffIds: string[] = [];
   for (const layer of layers) {
-    const { entries, stored, diffId }: { entries: Entry[] } & LayerFaults = Array.isArray(layer)
-      ? { entries: layer }
-      : layer;
+    const given: { entries: Entry[] } & LayerTraits = Array.isArray(layer) ? { entries: layer } : layer;
+    const { entries, packed = "gzip", stored, diffId } = given;
     const tar = await tarOf(entries);
     diffIds.push(diffId ?? `sha256:${createHash("sha256").update(tar).digest("hex")}`);
-    described.push({ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", ...blob(gzipSync(tar), stored) });
+    const bytes = packed === "gzip" ? gzipSync(tar) : zstdCompressSync(tar);
+    described.push({ mediaType: `application/vnd.oci.image.layer.v1.tar+${packed}`, ...blob(bytes, stored) });
   }
   const { os, architecture } = more.platform ?? { os: "linux", architecture: "amd64" };
   const about = json({ os, architecture, config, rootfs: { type: "layers", diff_ids: more.diffIds ?? diffIds } });

@@ -36,7 +36,7 @@ const FIRST: Layer = [
   { name: "hidden/older", content: "old" },
   { name: "way", type: "symlink", linkname: "/" },
 ];
-const SECOND: Layer = [
+const SECOND: Entry[] = [
   { name: "opt/.wh.removed", content: "" },
   { name: "opt/changed", content: "new" },
   { name: "opt/changed", content: "newer" },
@@ -72,7 +72,10 @@ testAlone(
   "an image of a foreign root is a template, whose commands start as it says",
   { prepare },
   async (daemon) => {
-    const reference = await writeImage(join(daemon.home, "image"), [FIRST, SECOND], CONFIG);
+    // The second is there twice, as layers are with nothing in them.
+    const second: Layer = { entries: SECOND, packed: "zstd" };
+    const reference = await writeImage(join(daemon.home, "image"), [FIRST, second, second], CONFIG);
+    const index = JSON.parse(readFileSync(join(daemon.home, "image", "index.json"), "utf8"));
     using before = since();
     const { status, said } = await importImage(daemon, "foreign", reference);
     // The runner writes what it compiles beside its sources, and what roots are made of is shared with others.
@@ -80,7 +83,10 @@ testAlone(
     expect(before.changed([daemon.home, process.cwd(), cache])).toEqual([]);
     expect([status, said]).toMatchObject([
       0,
-      { template_id: "foreign", source: { ref: reference, index_digest: null } },
+      {
+        template_id: "foreign",
+        source: { ref: reference, index_digest: null, manifest_digest: index.manifests[0].digest },
+      },
     ]);
     expect(daemon.leftovers()).toEqual([]);
 
@@ -133,6 +139,9 @@ testAlone(
 
 const MIB = 1024 ** 2;
 const ZEROS = Buffer.alloc(64 * MIB);
+/** More than the disk has. */
+const manyZeros = (nameOf: (at: number) => string): Entry[] =>
+  Array.from({ length: 17 }, (_, at) => ({ name: nameOf(at), content: ZEROS }));
 
 /** Images that are refused: by which code, and what is told of it. */
 const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
@@ -151,9 +160,27 @@ const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
   ["a layer that is no archive", () => [{ entries: [], stored: Buffer.alloc(4096, 7) }], "image_invalid", /./],
   [
     "a small layer that unpacks to more than the disk",
-    () => [[...busyboxRoot(), ...Array.from({ length: 17 }, (_, at): Entry => ({ name: `z${at}`, content: ZEROS }))]],
+    () => [[...busyboxRoot(), ...manyZeros((at) => `z${at}`)]],
     "image_too_large",
     /no space left/i,
+  ],
+  [
+    "a small layer of zstd that unpacks to more than the disk",
+    () => [{ entries: [...busyboxRoot(), ...manyZeros((at) => `z${at}`)], packed: "zstd" }],
+    "image_too_large",
+    /no space left/i,
+  ],
+  [
+    "a small layer of zstd that is more than the disk, of which one file would stay",
+    () => [{ entries: [...busyboxRoot(), ...manyZeros(() => "z")], packed: "zstd" }],
+    "image_too_large",
+    /no space left/i,
+  ],
+  [
+    "a layer of zstd that unpacks to something else than the configuration says",
+    () => [{ entries: busyboxRoot(), packed: "zstd", diffId: `sha256:${"0".repeat(64)}` }],
+    "image_invalid",
+    /digest/i,
   ],
   [
     "more files than the disk has room for",

@@ -17,6 +17,7 @@ const MOST_LAYERS = 127;
 const MOST_ENV = 1024;
 /** The name of the image in the layouts that we make. */
 export const IMAGE_NAME = "image";
+export const INDEX_FILE = "index.json";
 
 const digest = Type.String({ pattern: "^sha256:[0-9a-f]{64}$" });
 const descriptor = Type.Object({
@@ -77,14 +78,8 @@ export function platformManifest({ manifests }: ImageIndex): string {
   throw new ServiceError("image_not_found", { detail: "The image is not there for linux/amd64." });
 }
 
-/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored, and image_invalid where they are packed as nobody unpacks them. */
+/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored. */
 export function layerBytes({ layers }: ImageManifest, mostBytes: number): number {
-  if (layers.some(({ mediaType }) => mediaType?.endsWith("+zstd"))) {
-    throw new ServiceError("image_invalid", {
-      detail: "The image's layers are packed by zstd, which is not unpacked here.",
-      hint: "Push it with gzip, as docker does where nothing else is said; buildx: --output type=image,compression=gzip.",
-    });
-  }
   const bytes = layers.reduce((sum, { size }) => sum + size, 0);
   if (bytes <= mostBytes) return bytes;
   const mib = (value: number) => Math.ceil(value / 1024 ** 2);
@@ -93,30 +88,43 @@ export function layerBytes({ layers }: ImageManifest, mostBytes: number): number
   });
 }
 
-/** Reads the image in a layout that we made. Throws image_invalid. */
-export async function readLayout(directory: string, mostBytes: number): Promise<ImageFacts> {
+export interface ImageFiles {
+  /** What names it in its index. */
+  named: Static<typeof descriptor>;
+  image: ImageManifest;
+  about: Static<typeof config>;
+}
+
+/** The files of the image in a layout that we made; each layer has its name. Throws image_invalid. */
+export async function readFiles(directory: string): Promise<ImageFiles> {
   const read = async (path: string) => await readBounded(join(directory, path));
-  const { manifests } = checked(index, parseJson(await read("index.json"), "index"), "index");
-  const [only] = manifests;
-  if (!only || manifests.length > 1) throw invalid("its index names no image, or several");
-  const image = checked(manifest, parseJson(await read(blob(only.digest)), "manifest"), "manifest");
-  const bytes = layerBytes(image, mostBytes);
-  for (const { digest, size } of image.layers) {
-    const there = lstatSync(join(directory, blob(digest)), { throwIfNoEntry: false });
-    if (!there?.isFile() || there.size !== size)
-      throw invalid(`layer ${digest} has not the size that the manifest says`);
-  }
-  const about = checked(config, parseJson(await read(blob(image.config.digest)), "configuration"), "configuration");
-  if ((about.os ?? "linux") !== "linux" || (about.architecture ?? "amd64") !== "amd64") {
-    throw invalid(`it is for ${printableName(about.os)}/${printableName(about.architecture)}, not for linux/amd64`);
-  }
+  const { manifests } = checked(index, parseJson(await read(INDEX_FILE), "index"), "index");
+  const [named] = manifests;
+  if (!named || manifests.length > 1) throw invalid("its index names no image, or several");
+  const image = checked(manifest, parseJson(await read(blobFile(named.digest)), "manifest"), "manifest");
+  const about = checked(config, parseJson(await read(blobFile(image.config.digest)), "configuration"), "configuration");
   if (about.rootfs.diff_ids.length !== image.layers.length) {
     throw invalid(
       `its configuration names ${about.rootfs.diff_ids.length} layers, its manifest ${image.layers.length}`,
     );
   }
+  return { named, image, about };
+}
+
+/** Reads the image in a layout that we made. Throws image_invalid or image_too_large. */
+export async function readLayout(directory: string, mostBytes: number): Promise<ImageFacts> {
+  const { named, image, about } = await readFiles(directory);
+  const bytes = layerBytes(image, mostBytes);
+  for (const { digest, size } of image.layers) {
+    const there = lstatSync(join(directory, blobFile(digest)), { throwIfNoEntry: false });
+    if (!there?.isFile() || there.size !== size)
+      throw invalid(`layer ${digest} has not the size that the manifest says`);
+  }
+  if ((about.os ?? "linux") !== "linux" || (about.architecture ?? "amd64") !== "amd64") {
+    throw invalid(`it is for ${printableName(about.os)}/${printableName(about.architecture)}, not for linux/amd64`);
+  }
   return {
-    manifest_digest: only.digest,
+    manifest_digest: named.digest,
     config_digest: image.config.digest,
     layer_bytes: bytes,
     defaults: defaultsOf(about),
@@ -143,7 +151,8 @@ function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults
   return { env: Object.fromEntries(pairs), cwd, user, start: argv.length === 0 ? null : argv };
 }
 
-const blob = (digest: string) => join("blobs", "sha256", digest.slice("sha256:".length));
+/** Where it lies in a layout. */
+export const blobFile = (digest: string): string => join("blobs", "sha256", digest.slice("sha256:".length));
 
 async function readBounded(path: string): Promise<string> {
   const there = lstatSync(path, { throwIfNoEntry: false });

@@ -13,6 +13,8 @@ import type { Machine } from "../../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../../host/machine/spec.ts";
 import { runProgram } from "../../../host/process.ts";
 import { type TrialDeps, withTrialMachine } from "../trial-machine.ts";
+import { readFiles } from "./layout.ts";
+import { writePlainManifest } from "./zstd.ts";
 
 /** As packaging/guest-image/build makes them. */
 const FS_UUID = "726f6f6d-6400-4000-8000-726f6f740001";
@@ -55,6 +57,7 @@ export async function unpackImage(
   const initramfs = join(directory, "unpacker.img");
   await copyFile(join(runtime, "unpacker.img"), initramfs);
   await mkdir(tree, { mode: 0o700 });
+  await writePlainManifest(await readFiles(layout), join(tree, "zstd"));
   await rename(layout, join(tree, "layout"));
   // Links to the same files, since they are many.
   await runProgram(["cp", "--archive", "--link", join(runtime, "runtime"), join(tree, "runtime")], PACK_DEADLINE_MS);

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   digestOf,
-  layerBytes,
   MOST_JSON_BYTES,
   platformManifest,
   readIndexOrManifest,
@@ -79,13 +78,6 @@ test("what is too large is refused before anything of it is read", async () => {
   writeFileSync(join(directory, "index.json"), "");
   truncateSync(join(directory, "index.json"), MOST_JSON_BYTES + 1);
   expect(await refused()).toMatchObject({ code: "image_invalid" });
-});
-
-test("layers that nobody here unpacks are refused before they are fetched, with what to do", () => {
-  const part = { digest: digestOf("x"), size: 1 };
-  const layers = [part, { ...part, mediaType: "application/vnd.oci.image.layer.v1.tar+zstd" }];
-  const zstd = { code: "image_invalid", options: expect.objectContaining({ hint: expect.stringContaining("gzip") }) };
-  expect(() => layerBytes({ config: part, layers }, MOST)).toThrow(expect.objectContaining(zstd));
 });
 
 test.each(["", "{", "[]", "{}", '{"manifests":[{"digest":"../../etc/passwd","size":1}]}'])(
