@@ -14,6 +14,7 @@ import { LONG, testAlone, withGuests } from "../harness/guests.ts";
 import { ImageRegistry } from "../harness/image-registry.ts";
 import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
 import { OUTSIDE_PORTS, Outside } from "../harness/outside.ts";
+import { run as runHere, SshClient, sshPort } from "../harness/ssh-client.ts";
 import { readStream } from "../harness/streams.ts";
 
 const IMPORT_MS = 480_000;
@@ -131,6 +132,17 @@ testAlone(
       1,
       expect.stringContaining("403 Forbidden"),
     ]);
+    // It has no rsync of its own.
+    using client = new SshClient(sshPort(daemon));
+    await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
+    writeFileSync(join(client.home, "a file"), "by rsync");
+    const rsync = async (from: string, to: string) => {
+      const { status, stderr } = await runHere("rsync", ["-a", "-e", `${client.command} -l a@r`, from, to]);
+      expect([status, stderr]).toEqual([0, ""]);
+    };
+    await rsync(join(client.home, "a file"), "127.0.0.1:/tmp/synced/");
+    await rsync("127.0.0.1:/tmp/synced/", join(client.home, "back/"));
+    expect(readFileSync(join(client.home, "back", "a file"), "utf8")).toBe("by rsync");
     await daemon.ok("DELETE", "/v1/rooms/r?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
   },

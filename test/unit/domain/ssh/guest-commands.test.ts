@@ -1,0 +1,24 @@
+/** Which lines of an SSH session run as they are, and what an rsync client gets where the root may have none. */
+import { expect, test } from "vitest";
+import { commandOf } from "../../../../daemon/domain/ssh/guest-commands.ts";
+
+const run = (line: string) => {
+  const { stdout } = Bun.spawnSync(commandOf(line), { env: { PATH: "/usr/bin:/bin" } });
+  return stdout.toString();
+};
+
+test("a line runs as it is, in the user's shell", () => {
+  expect(run("echo one 'two  three' $((1 + 1))")).toBe("one two  three 2\n");
+  expect(commandOf("echo rsync --server .")).toHaveLength(4);
+  expect(commandOf("rsync --serverless")).toHaveLength(4);
+});
+
+test("the root's own rsync comes first, and ours is called through its loader with the client's words", () => {
+  const line = "rsync --server -logDtpre.iLsfxCIvu . '/root/a b'";
+  const [, , script, first, ours] = commandOf(line);
+  expect([first, ours]).toEqual([
+    line,
+    "/usr/lib/roomd/lib/ld.so --library-path /usr/lib/roomd/lib /usr/lib/roomd/bin/rsync --server -logDtpre.iLsfxCIvu . '/root/a b'",
+  ]);
+  expect(script).toMatch(/^command -v rsync .*"\$1"; exec .*"\$0"$/);
+});
