@@ -59,7 +59,7 @@ function stop(): Command {
   })
     .argument("[recording]", "its recording_id; the one that goes on if absent")
     .action(async (room_id: string, sandbox: string, given: string | undefined, options: JsonOption) => {
-      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      const recording_id = given ?? (await goingOn(room_id, sandbox)).recording_id;
       const reply = await call(recordingStop, { room_id, sandbox, recording_id });
       await show(reply, options, fieldLines);
     });
@@ -175,6 +175,13 @@ function remove(): Command {
       const reply = await call(recordingDelete, { room_id, sandbox, recording_id });
       await show(reply, options, (done) => [`deleted ${done.recording_id}`]);
     });
+}
+
+async function goingOn(room_id: string, sandbox: string): Promise<RecordingRecord> {
+  const { items } = (await call(recordingList, { room_id, sandbox })).value;
+  const found = items.find(({ state }) => state === "recording");
+  if (!found) throw new CliError(`The screen of ${sandbox} is not being recorded.`);
+  return found;
 }
 
 async function newest(room_id: string, sandbox: string): Promise<RecordingRecord> {

@@ -21,7 +21,7 @@ export function makeFilmGuests(
       const image = await usableSnapshot(templates, FILM_TEMPLATE);
       if (!image) {
         throw new ServiceError("template_not_found", {
-          detail: `This host has no template ${FILM_TEMPLATE}, whose machines make films.`,
+          detail: `This host has no template ${FILM_TEMPLATE} that it can start machines from, which make films.`,
           hint: `The operator builds it with \`roomd template build ${FILM_TEMPLATE}\`.`,
         });
       }

@@ -5,6 +5,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
+import { liveRoomUids } from "../domain/rooms/index.ts";
 import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
 import { makeScreens } from "../domain/screen/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
@@ -105,6 +106,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     database,
     log,
     paths,
+    roomsOf: (orgId) => liveRoomUids(database.queries, orgId),
     hasSpace: () => disk.hasSpace,
     withFilmGuest: makeFilmGuests(base, (memoryMib) => sandboxes.hasMemoryFor([memoryMib])),
     sandboxes: access,

@@ -103,7 +103,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. */
     drive: (roomUid: string) => join(data, "rooms", roomUid, "drive"),
     room: (roomUid: string) => join(data, "rooms", roomUid),
-    /** What screens of the room's sandboxes showed; it goes where the drive goes. */
+    /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),
     retired_room: (roomUid: string) => join(data, "retired", roomUid),

@@ -78,6 +78,10 @@ export class Tenure {
       };
       return { ...done, events: { ...done.events, events: untilRead(events, letGo), cancel: over } };
     }
+    if (done?.stream) {
+      const { type, bytes } = done.stream;
+      return { ...done, stream: { type, bytes: streamUntilRead(bytes, letGo) } };
+    }
     if (done?.bytes) return { ...done, bytes: { ...done.bytes, stream: streamUntilRead(done.bytes.stream, letGo) } };
     // A conversation holds on by itself.
     letGo();
@@ -85,10 +89,10 @@ export class Tenure {
   }
 }
 
-function discard({ events, bytes, conversation }: Done<Operation>): void {
+function discard({ events, bytes, stream, conversation }: Done<Operation>): void {
   events?.cancel();
   conversation?.left();
-  bytes?.stream.cancel().catch(() => {});
+  for (const each of [bytes?.stream, stream?.bytes]) each?.cancel().catch(() => {});
 }
 
 async function* untilRead<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {

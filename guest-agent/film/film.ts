@@ -94,15 +94,24 @@ export class Player {
 
 /** One that is cut off at its end is left out. */
 async function* piecesOf(recording: AsyncIterable<Uint8Array>): AsyncGenerator<{ ms: number; bytes: Buffer }> {
-  let held = Buffer.alloc(0);
-  for await (const bytes of recording) {
-    held = Buffer.concat([held, bytes]);
-    for (;;) {
-      if (held.byteLength < PIECE_HEADER_BYTES) break;
-      const end = PIECE_HEADER_BYTES + held.readUInt32BE(4);
-      if (held.byteLength < end) break;
-      yield { ms: held.readUInt32BE(0), bytes: held.subarray(PIECE_HEADER_BYTES, end) };
-      held = held.subarray(end);
+  let held: Uint8Array[] = [];
+  let bytes = 0;
+  let needed = PIECE_HEADER_BYTES;
+  for await (const chunk of recording) {
+    held.push(chunk);
+    bytes += chunk.byteLength;
+    while (bytes >= needed) {
+      const all = Buffer.concat(held);
+      const end = PIECE_HEADER_BYTES + all.readUInt32BE(4);
+      if (bytes >= end) {
+        yield { ms: all.readUInt32BE(0), bytes: all.subarray(PIECE_HEADER_BYTES, end) };
+        held = [all.subarray(end)];
+        bytes -= end;
+        needed = PIECE_HEADER_BYTES;
+      } else {
+        held = [all];
+        needed = end;
+      }
     }
   }
 }

@@ -12,20 +12,23 @@ export class Zrle {
   readonly #inflate: Inflate = createInflate();
   #out: Buffer[] = [];
   #failure: Error | null = null;
+  /** Of the rectangle under way. */
+  #taken: PromiseWithResolvers<void> | null = null;
 
   constructor() {
     this.#inflate.on("data", (bytes: Buffer) => this.#out.push(bytes));
     this.#inflate.on("error", (error) => {
       this.#failure = error;
+      this.#taken?.resolve();
     });
   }
 
   /** Draws a rectangle. Throws where it is none. */
   async draw(packed: Uint8Array, canvas: Canvas, rectangle: Rectangle): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#inflate.once("error", () => resolve());
-    this.#inflate.write(packed, () => resolve());
-    await promise;
+    const taken = Promise.withResolvers<void>();
+    this.#taken = taken;
+    this.#inflate.write(packed, () => taken.resolve());
+    await taken.promise;
     if (this.#failure) throw this.#failure;
     const bytes = Buffer.concat(this.#out);
     this.#out = [];

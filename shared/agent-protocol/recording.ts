@@ -8,8 +8,8 @@
  */
 
 export const PIECE_HEADER_BYTES = 8;
-/** Of one update: a screen of 2048 by 2048 as it is, and much more where it is packed. */
-export const MOST_PIECE_BYTES = 16 * 1024 * 1024 + 65_536;
+/** Of one update: the host has it in memory before it is written. A screen of 1920 by 1080 fits as it is, and larger ones as they are packed. */
+export const MOST_PIECE_BYTES = 9 * 1024 * 1024;
 
 export const RECORDED = { raw: 0, zrle: 16, desktopSize: -223 } as const;
 

@@ -7,9 +7,10 @@ export const DEFAULT_RECORDING_SECONDS = 3600;
 export const MAX_RECORDING_SECONDS = 4 * 3600;
 /** Of one; it ends there. */
 export const MAX_RECORDING_BYTES = 256 * 1024 * 1024;
-/** Of all recordings of a room. */
+/** Kept in a room. */
 export const MAX_RECORDINGS = 100;
-export const MAX_RECORDINGS_BYTES = 1024 * 1024 * 1024;
+/** Kept of an organization, in all its rooms; one that goes on counts as large as it may become. */
+export const MAX_RECORDINGS_BYTES = 4 * 1024 * 1024 * 1024;
 /** Screens of an organization that are recorded at once. */
 export const MAX_RECORDERS_OF_ORG = 16;
 /** Pictures in a second at most, as it is recorded and as the film has them. */
@@ -63,7 +64,7 @@ export const recordingStart = operation({
   method: "POST",
   path: PATH,
   summary: "Begin to record a sandbox's screen",
-  description: `Keeps what the screen shows, up to ${RECORDED_PER_SECOND} pictures a second and only where something changes, until it is stopped. It also ends when its time is up, at ${MAX_RECORDING_BYTES / 1024 ** 2} MiB, and with the sandbox or its pause: end_reason says which. A sandbox that is only recorded is idle. One recording of a screen at a time; a room keeps up to ${MAX_RECORDINGS} of ${MAX_RECORDINGS_BYTES / 1024 ** 2} MiB together, until they are deleted or its drive is. What is typed, heard or copied is not in it.`,
+  description: `Keeps what the screen shows, up to ${RECORDED_PER_SECOND} pictures a second and only where something changes, until it is stopped. It also ends when its time is up, at ${MAX_RECORDING_BYTES / 1024 ** 2} MiB, and with the sandbox or its pause: end_reason says which. A sandbox that is only recorded is idle. One recording of a screen at a time; a room keeps up to ${MAX_RECORDINGS} and an organization ${MAX_RECORDINGS_BYTES / 1024 ** 3} GiB, until they are deleted or their room is. What is typed, heard or copied is not in it.`,
   params: sandboxPath,
   body: fields({
     max_seconds: Type.Optional(
@@ -116,7 +117,7 @@ export const recordingGet = operation({
   output: recordingRecord,
   outcomes: { ok: 200 },
   errors: [...ONE_ERRORS],
-  audit: "screen.recording_read",
+  audit: "screen.recording_state_read",
 });
 
 export const recordingStop = operation({

@@ -187,6 +187,7 @@ export const LEFT_OUT: readonly string[] = [
   "screen.watched",
   "screen.recordings_listed",
   "screen.recording_read",
+  "screen.recording_state_read",
   "screen.film_read",
   ...["drive.read", "drive.listed", "drive.stat_read"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],

@@ -83,6 +83,7 @@ export class ScreenGuest {
       database: this.database,
       log: makeLog("error", () => {}),
       paths: { recordings: () => "/nowhere" },
+      roomsOf: () => [TARGET.room.room_uid],
       hasSpace: () => true,
       withFilmGuest: () => Promise.reject(new Error("no machine makes films here")),
       sandboxes,

@@ -5,7 +5,7 @@
  * row says destroyed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, rename } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { roomDestroy } from "../../../shared/api/rooms.ts";
 import { after, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -150,6 +150,8 @@ async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_u
   const directory = paths.room(roomUid);
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {
+    // Nobody could reach them any more, or delete them.
+    await rm(paths.recordings(roomUid), { recursive: true, force: true });
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });
     await rename(directory, paths.retired_room(roomUid));
   });

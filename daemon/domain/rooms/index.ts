@@ -39,7 +39,7 @@ import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
-export { countAllRooms, countRooms } from "./store.ts";
+export { countAllRooms, countRooms, liveRoomUids } from "./store.ts";
 
 export interface Rooms {
   operations: Bound[];

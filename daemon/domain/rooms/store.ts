@@ -100,6 +100,12 @@ export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
   return queries.select().from(rooms).where(isLiveOf(orgId)).all();
 }
 
+/** The same, by their ids alone. */
+export function liveRoomUids(queries: Queries, orgId: OrgId): RoomUid[] {
+  const found = queries.select({ room_uid: rooms.room_uid }).from(rooms).where(isLiveOf(orgId)).all();
+  return found.map(({ room_uid }) => room_uid);
+}
+
 /** An organization's destroyed rooms whose drives are kept. */
 export function keptRooms(queries: Queries, orgId: OrgId): RoomRow[] {
   return queries

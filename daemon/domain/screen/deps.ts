@@ -1,6 +1,6 @@
 /** What screens need of others. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
-import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { HeldSession, KeyCall } from "../../core/operation.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -41,6 +41,8 @@ export interface ScreenDeps {
   database: Database;
   log: Log;
   paths: Pick<Paths, "recordings">;
+  /** An organization's rooms that are not destroyed. */
+  roomsOf(orgId: OrgId): readonly RoomUid[];
   /** Whether the disk has space for more. */
   hasSpace(): boolean;
   sandboxes: SandboxAccess;

@@ -5,6 +5,7 @@ import { makeComputer } from "./computer.ts";
 import { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { makeGet } from "./get.ts";
+import { Films } from "./recordings/film.ts";
 import { recordingOperations } from "./recordings/index.ts";
 import { Recordings } from "./recordings/recordings.ts";
 import { makeTicket, makeView, type ScreenGoal } from "./view.ts";
@@ -21,17 +22,18 @@ export function makeScreens(deps: ScreenDeps): Screens {
   const tickets = new Tickets<ScreenGoal>();
   const viewers = new Viewers(deps);
   const recordings = new Recordings(deps);
+  const films = new Films(deps);
   return {
     operations: [
       makeGet(deps, connections),
       makeComputer(deps, connections),
       makeTicket(deps, tickets),
       makeView(deps, tickets, viewers),
-      ...recordingOperations(deps, recordings),
+      ...recordingOperations(deps, recordings, films),
     ],
     stop: async () => {
       viewers.stop();
-      await recordings.close();
+      await Promise.all([recordings.close(), films.stop()]);
       connections.stop();
     },
   };

@@ -52,7 +52,7 @@ const LINES: readonly string[][] = [
   "screen r w --output PNG --width 640",
   "screen r w --ticket --drive",
   "recording start r w --for 10m",
-  "recording stop r w",
+  "recording stop r w RECORDING",
   "recording list r w",
   "recording get r w RECORDING",
   "recording film r w RECORDING --output -",

@@ -36,3 +36,37 @@ test.each([
 ] as const)("a call %s", async (_, held, isKept, expected) => {
   expect(await cutWhile(held, isKept)).toEqual(expected);
 });
+
+test("an answer that is sent as it is made holds on to its key until it is read, or is thrown away with it", async () => {
+  let held = 0;
+  const cuts: (() => void)[] = [];
+  const hold = (_: unknown, onEnd: () => void) => {
+    held++;
+    cuts.push(onEnd);
+    return () => void held--;
+  };
+  const make = () =>
+    new Tenure(
+      hold,
+      KEY,
+      () => new AbortController().signal,
+      () => false,
+    );
+  const stream = (bytes: ReadableStream<Uint8Array>) => ({ outcome: "ok", stream: { type: "video/mp4", bytes } });
+
+  const read = make().end(stream(new Blob(["film"]).stream()))?.stream?.bytes;
+  expect(held).toBe(1);
+  expect(await new Response(read).text()).toBe("film");
+  expect(held).toBe(0);
+
+  let isThrownAway = false;
+  const work = Promise.withResolvers<ReturnType<typeof stream>>();
+  const answered = make().until(work.promise);
+  cuts.at(-1)?.();
+  await expect(answered).rejects.toMatchObject({ code: "invalid_api_key" });
+  const cancel = () => {
+    isThrownAway = true;
+  };
+  work.resolve(stream(new ReadableStream<Uint8Array>({ cancel })));
+  await expect.poll(() => isThrownAway).toBe(true);
+});

@@ -6,11 +6,13 @@
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../../../shared/api/recordings.ts";
 import { newId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
-import { describeError } from "../../../core/service-error.ts";
+import { unlessGivenUp } from "../../../core/published.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
 import { CHUNK_BYTES } from "../../../host/files/open-file.ts";
 import { type LiveCommand, startCommand } from "../../../host/guest-link/command.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
+import type { ScreenDeps } from "../deps.ts";
 
 /** Sent as it is made: a player needs no end to begin. Both sides of a picture of this kind are even. */
 const SCRIPT = `
@@ -21,65 +23,108 @@ const SCRIPT = `
 `;
 const MOST_SAID = 2000;
 
-/**
- * Resolves once its machine works at it; it owns the file then, and closes it. `signal` gives it up. Throws what `withGuest` does. The stream
- * fails where the film could not be made to its end.
- */
-export async function makeFilm(
-  withGuest: <T>(work: (link: GuestLink) => Promise<T>) => Promise<T>,
-  { width, height, duration_ms, size_bytes }: RecordingRecord,
-  file: OpenFile,
-  { signal, log }: { signal: AbortSignal; log: Log },
-): Promise<ReadableStream<Uint8Array>> {
-  const begun = Promise.withResolvers<LiveCommand>();
-  const over = Promise.withResolvers<void>();
-  const giveUp = () => over.resolve();
-  signal.addEventListener("abort", giveUp, { once: true });
-  const end = () => {
-    signal.removeEventListener("abort", giveUp);
-    over.resolve();
-  };
-  const made = withGuest(async (link) => {
-    const facts = [Math.max(width, 2), Math.max(height, 2), duration_ms, RECORDED_PER_SECOND].map(String);
-    const argv = ["/bin/bash", "-o", "pipefail", "-c", SCRIPT, "film", ...facts];
-    const command = await startCommand(link, { exec_id: newId("exe"), argv, env: {} });
-    begun.resolve(command);
-    void feed(command, file, size_bytes).catch(() => {});
-    await over.promise;
-  });
-  made.catch(begun.reject).finally(async () => await file[Symbol.asyncDispose]());
-  const command = await begun.promise;
-  const said = lastWords(command);
-  const pieces = command.stdout[Symbol.asyncIterator]();
-  const next = async (): Promise<Uint8Array | null> => {
-    const { done, value } = await pieces.next();
-    if (!done) return value;
-    const { exit_code } = await command.ended;
-    if (exit_code === 0) return null;
-    throw new Error(`the film was not made: ${exit_code}, ${await said}`);
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          const bytes = await next();
-          if (bytes) return controller.enqueue(bytes);
-          end();
-          controller.close();
-        } catch (error) {
-          end();
-          if (!signal.aborted) log.error("film not made", { error: describeError(error) });
-          controller.error(error);
-        }
+/** What a machine may need to begin and to end. */
+const USUAL_MS = 600_000;
+/** It encodes some pictures a second also where machines are emulated. */
+const TIMES_ITS_LENGTH = 20;
+/** Who takes nothing of a film for so long has the machine stand still for others. */
+const UNTAKEN_MS = 60_000;
+
+export class Films {
+  readonly #withGuest: ScreenDeps["withFilmGuest"];
+  readonly #log: Log;
+  readonly #stopping = new AbortController();
+  /** Each until nothing of its machine is left. */
+  readonly #made = new Set<Promise<unknown>>();
+
+  constructor({ withFilmGuest, log }: Pick<ScreenDeps, "withFilmGuest" | "log">) {
+    this.#withGuest = withFilmGuest;
+    this.#log = log;
+  }
+
+  /**
+   * Resolves once its machine works at it; it owns the file then, and closes it. `signal` gives it up. Throws what withFilmGuest does. The
+   * stream fails where the film could not be made to its end.
+   */
+  async make(record: RecordingRecord, file: OpenFile, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const { width, height, duration_ms, recording_id } = record;
+    const begun = Promise.withResolvers<LiveCommand>();
+    const over = new AbortController();
+    const late = setTimeout(() => over.abort(new Error("it took too long")), USUAL_MS + TIMES_ITS_LENGTH * duration_ms);
+    const ends = AbortSignal.any([signal, this.#stopping.signal, over.signal]);
+    const work = async (link: GuestLink) => {
+      ends.throwIfAborted();
+      const facts = [Math.max(width, 2), Math.max(height, 2), duration_ms, RECORDED_PER_SECOND].map(String);
+      const argv = ["/bin/bash", "-o", "pipefail", "-c", SCRIPT, "film", ...facts];
+      const command = await startCommand(link, { exec_id: newId("exe"), argv, env: {} });
+      begun.resolve(command);
+      feed(command, file, record.size_bytes, ends).catch((error: unknown) => over.abort(error));
+      await unlessGivenUp(
+        ends,
+        command.ended.then(() => Promise.withResolvers<never>().promise),
+      ).catch(() => {});
+    };
+    const made = this.#withGuest(work).catch((error: unknown) => {
+      // Who has been answered hears of nothing any more.
+      this.#log.warn("a machine for a film", { recording_id, error: describeError(error) });
+      begun.reject(error);
+    });
+    const settled = made.finally(async () => {
+      clearTimeout(late);
+      this.#made.delete(settled);
+      await file[Symbol.asyncDispose]();
+    });
+    this.#made.add(settled);
+    return this.#streamOf(await begun.promise, recording_id, ends, over);
+  }
+
+  /** All are given up, and nothing is left of their machines once it resolves. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new ServiceError("shutting_down"));
+    await Promise.allSettled(this.#made);
+  }
+
+  #streamOf(command: LiveCommand, recording_id: string, ends: AbortSignal, over: AbortController) {
+    const said = lastWords(command);
+    const pieces = command.stdout[Symbol.asyncIterator]();
+    const next = async (): Promise<Uint8Array | null> => {
+      const { done, value } = await pieces.next();
+      ends.throwIfAborted();
+      if (!done) return value;
+      const { exit_code } = await command.ended;
+      if (exit_code === 0) return null;
+      throw new Error(`the film was not made: ${exit_code}, ${await said}`);
+    };
+    let untaken: Timer | undefined;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          clearTimeout(untaken);
+          try {
+            const bytes = await unlessGivenUp(ends, next());
+            untaken = setTimeout(() => over.abort(new Error("nobody takes it")), UNTAKEN_MS);
+            if (bytes) return controller.enqueue(bytes);
+            controller.close();
+          } catch (error) {
+            const reason = ends.aborted ? ends.reason : error;
+            this.#log.warn("film not made", { recording_id, error: describeError(reason) });
+            controller.error(reason);
+          }
+          clearTimeout(untaken);
+          over.abort();
+        },
+        cancel: () => {
+          clearTimeout(untaken);
+          over.abort();
+        },
       },
-      cancel: end,
-    },
-    { highWaterMark: 0 },
-  );
+      { highWaterMark: 0 },
+    );
+  }
 }
 
-async function feed(command: LiveCommand, file: OpenFile, size: number): Promise<void> {
-  for (let at = 0; at < size; ) {
+async function feed(command: LiveCommand, file: OpenFile, size: number, ends: AbortSignal): Promise<void> {
+  for (let at = 0; at < size && !ends.aborted; ) {
     const bytes = await file.read(at, Math.min(CHUNK_BYTES, size - at));
     if (bytes.length === 0) break;
     await command.write(bytes);

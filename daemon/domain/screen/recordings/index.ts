@@ -14,14 +14,10 @@ import { type Bound, bind } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { fileStream } from "../../../host/files/file-stream.ts";
 import type { ScreenDeps } from "../deps.ts";
-import { makeFilm } from "./film.ts";
+import type { Films } from "./film.ts";
 import type { Recordings } from "./recordings.ts";
-import { openFile } from "./store.ts";
 
-export function recordingOperations(
-  { sandboxes, paths, log, withFilmGuest }: ScreenDeps,
-  recordings: Recordings,
-): Bound[] {
+export function recordingOperations({ sandboxes }: ScreenDeps, recordings: Recordings, films: Films): Bound[] {
   return [
     bind(recordingStart, {
       find: (call, params) => sandboxes.find(call, params),
@@ -62,9 +58,8 @@ export function recordingOperations(
       run: async (call, { recording_id }, target) => {
         call.audit.details = { recording_id };
         // So far, while it goes on.
-        const { size_bytes } = await recordings.get(target, recording_id);
-        const file = openFile(paths.recordings(target.room.room_uid), recording_id);
-        const bytes = fileStream(file, 0, size_bytes, call.signal);
+        const { record, file } = await recordings.open(target, recording_id);
+        const bytes = fileStream(file, 0, record.size_bytes, call.signal);
         return { outcome: "ok", stream: { type: RECORDING_TYPE, bytes } };
       },
     }),
@@ -72,16 +67,16 @@ export function recordingOperations(
       find: (call, params) => sandboxes.findEver(call, params),
       run: async (call, { recording_id }, target) => {
         call.audit.details = { recording_id };
-        const record = await recordings.get(target, recording_id);
+        const { record, file } = await recordings.open(target, recording_id);
         if (record.state === "recording") {
+          await file[Symbol.asyncDispose]();
           throw new ServiceError("invalid_state", {
             detail: `Recording ${recording_id} goes on.`,
             details: { state: record.state, allowed_states: ["ended"] },
             hint: "Stop it first.",
           });
         }
-        const file = openFile(paths.recordings(target.room.room_uid), recording_id);
-        const bytes = await makeFilm(withFilmGuest, record, file, { signal: call.signal, log });
+        const bytes = await films.make(record, file, call.signal);
         return { outcome: "ok", stream: { type: FILM_TYPE, bytes } };
       },
     }),

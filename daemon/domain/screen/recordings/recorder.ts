@@ -10,10 +10,10 @@ import { pieceHeader, RECORDED } from "../../../../shared/agent-protocol/recordi
 import { MAX_RECORDING_BYTES, RECORDED_PER_SECOND, type RecordingEnd } from "../../../../shared/api/recordings.ts";
 import { within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
+import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { ByteReader } from "../rfb/byte-reader.ts";
 import type { Wire } from "../rfb/client.ts";
 import { shakeHands } from "../rfb/handshake.ts";
-import { freshAllowances } from "../rfb/limits.ts";
 import { serverInit, setEncodings, setPixelFormat, updateRequest } from "../rfb/messages.ts";
 import { Updates } from "../rfb/updates.ts";
 
@@ -23,6 +23,8 @@ const BETWEEN_MS = 1000 / RECORDED_PER_SECOND;
 /** What a recorder needs of its host. */
 interface Means {
   hasSpace(): boolean;
+  /** What reading it may take of our time, with all others of the organization. */
+  reads: Allowance;
   mostMs: number;
   mostBytes?: number;
 }
@@ -66,12 +68,11 @@ export class Recorder {
     means: Means,
   ): Promise<Recorder> {
     try {
-      const { reads, sizes } = freshAllowances();
-      const reader = new ByteReader(wire.output, reads);
+      const reader = new ByteReader(wire.output, means.reads);
       const write = (bytes: Uint8Array) => wire.write(bytes);
       const size = await within(shakeHands(reader, write), HANDSHAKE_MS, "the screen's handshake");
       const file = await makeFile(size);
-      return new Recorder({ wire, updates: new Updates(reader, sizes), size }, file, means);
+      return new Recorder({ wire, updates: new Updates(reader), size }, file, means);
     } catch (error) {
       wire.close();
       throw error;
@@ -97,6 +98,8 @@ export class Recorder {
     const reason = await this.#stopped.promise;
     clearTimeout(this.#timer);
     await failed;
+    // On disk, like what is said of it.
+    await this.#file.sync().catch(() => {});
     await this.#file.close().catch(() => {});
     return reason;
   }

@@ -3,24 +3,28 @@ import type { FileHandle } from "node:fs/promises";
 import {
   DEFAULT_RECORDING_SECONDS,
   MAX_RECORDERS_OF_ORG,
+  MAX_RECORDING_BYTES,
   MAX_RECORDINGS,
   MAX_RECORDINGS_BYTES,
   type RecordingEnd,
   type RecordingRecord,
 } from "../../../../shared/api/recordings.ts";
-import { newId } from "../../../../shared/ids.ts";
+import { newId, type OrgId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { Places } from "../../../core/places.ts";
-import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
+import type { OpenFile } from "../../../host/files/open-file.ts";
+import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { connect } from "../connect.ts";
 import type { ScreenDeps, ScreenTarget } from "../deps.ts";
 import { screenError } from "../errors.ts";
 import { recordOf } from "../record.ts";
+import { freshReads } from "../rfb/limits.ts";
 import { Recorder } from "./recorder.ts";
-import { beginFile, type Found, findFile, type Kept, listFiles, removeFiles, writeKept } from "./store.ts";
+import { beginFile, type Found, findFile, type Kept, listFiles, openFile, removeFiles, writeKept } from "./store.ts";
 
-const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
 
 interface Live {
   kept: Kept;
@@ -31,8 +35,10 @@ interface Live {
 
 export class Recordings {
   readonly #deps: ScreenDeps;
-  /** By sandbox; null while one is being opened. */
-  readonly #live = new Map<string, Live | null>();
+  /** By sandbox; without a recorder while one is being opened. */
+  readonly #live = new Map<string, { org_id: OrgId; live: Live | null }>();
+  /** By organization, while a screen of it is recorded: each new recording is no new allowance. */
+  readonly #reads = new Map<OrgId, Allowance>();
   readonly #ofOrgs = new Places(
     MAX_RECORDERS_OF_ORG,
     () =>
@@ -47,15 +53,19 @@ export class Recordings {
   async start(call: KeyCall, target: ScreenTarget, seconds = DEFAULT_RECORDING_SECONDS): Promise<RecordingRecord> {
     const { room, row } = target;
     if (this.#live.has(row.sandbox_id)) throw this.#isRecorded(row.sandbox_id);
-    const leave = this.#ofOrgs.take(row.org_id);
-    this.#live.set(row.sandbox_id, null);
+    const giveBack = this.#ofOrgs.take(row.org_id);
+    const leave = () => {
+      giveBack();
+      this.#live.delete(row.sandbox_id);
+      if (![...this.#live.values()].some(({ org_id }) => org_id === row.org_id)) this.#reads.delete(row.org_id);
+    };
+    this.#live.set(row.sandbox_id, { org_id: row.org_id, live: null });
     try {
       await this.#requireSpace(target);
       const live = await this.#open(call, target, seconds * 1000);
       void live.settled.then(leave);
       return this.#shown(room.room_id, { ...live.kept, size_bytes: 0, changed_at: live.kept.started_at });
     } catch (error) {
-      this.#live.delete(row.sandbox_id);
       leave();
       throw error;
     }
@@ -74,6 +84,17 @@ export class Recordings {
     return this.#shown(target.room.room_id, await this.#find(target, recordingId));
   }
 
+  /** Its file as it is now, and its record. Throws recording_not_found. */
+  async open(target: ScreenTarget, recordingId: string): Promise<{ record: RecordingRecord; file: OpenFile }> {
+    const record = await this.get(target, recordingId);
+    try {
+      return { record, file: openFile(this.#directory(target.room.room_uid), recordingId) };
+    } catch (error) {
+      // Deleted just now.
+      throw errnoOf(error) === "ENOENT" ? this.#none(target, recordingId) : error;
+    }
+  }
+
   /** Resolves once it is whole. Throws recording_not_found. */
   async stop(target: ScreenTarget, recordingId: string): Promise<RecordingRecord> {
     await this.#end(target, recordingId);
@@ -89,7 +110,7 @@ export class Recordings {
 
   /** All end, and are whole once it resolves. */
   async close(): Promise<void> {
-    const all = [...this.#live.values()].filter((live) => live !== null);
+    const all = [...this.#live.values()].flatMap(({ live }) => live ?? []);
     for (const { recorder } of all) recorder.end("service_restarted");
     await Promise.all(all.map(({ settled }) => settled));
   }
@@ -98,15 +119,17 @@ export class Recordings {
     const { room, row } = target;
     const directory = this.#directory(room.room_uid);
     const { agent_id, sandbox_id } = row;
-    let kept: Kept = {
-      ...{ recording_id: newId("rec"), agent_id, sandbox_id, started_at: now(), width: 0, height: 0, end: null },
-    };
+    const size = { width: 0, height: 0 };
+    let kept: Kept = { recording_id: newId("rec"), agent_id, sandbox_id, started_at: now(), ...size, end: null };
     const makeFile = async (size: { width: number; height: number }): Promise<FileHandle> => {
       kept = { ...kept, ...size };
       return await beginFile(directory, kept);
     };
     const port = await connect(this.#deps, call, { ...target, isLookedAt: true });
-    const recorder = await Recorder.open(port, makeFile, { mostMs, hasSpace: this.#deps.hasSpace }).catch((error) => {
+    const reads = this.#reads.get(row.org_id) ?? freshReads();
+    this.#reads.set(row.org_id, reads);
+    const { hasSpace } = this.#deps;
+    const recorder = await Recorder.open(port, makeFile, { mostMs, hasSpace, reads }).catch((error) => {
       throw screenError(error, agent_id, call.signal);
     });
     const over = new AbortController();
@@ -115,19 +138,23 @@ export class Recordings {
       .then(async (reason) => {
         over.abort();
         const { duration_ms, size_bytes, width, height } = recorder;
-        this.#live.delete(sandbox_id);
-        await writeKept(directory, { ...kept, width, height, end: { reason, at: now(), duration_ms } });
+        const end = { reason, at: now(), duration_ms };
+        // Its room may be gone, or the disk full: that it has ended is known all the same.
+        const written = await Promise.allSettled([writeKept(directory, { ...kept, width, height, end })]);
         const details = { recording_id: kept.recording_id, end_reason: reason, size_bytes };
         await recordOf(this.#deps, call, "screen.recording_ended", details, duration_ms);
+        if (written[0].status === "rejected" && errnoOf(written[0].reason) !== "ENOENT") throw written[0].reason;
       })
-      .catch((error: unknown) => this.#deps.log.error("recording not ended", { error: describeError(error) }));
+      .catch((error: unknown) =>
+        this.#deps.log.error("the end of a recording was not written", { sandbox_id, error: describeError(error) }),
+      );
     const live = { kept, recorder, settled };
-    this.#live.set(sandbox_id, live);
+    this.#live.set(sandbox_id, { org_id: row.org_id, live });
     return live;
   }
 
   async #end({ row }: ScreenTarget, recordingId: string): Promise<void> {
-    const live = this.#live.get(row.sandbox_id);
+    const live = this.#live.get(row.sandbox_id)?.live;
     if (live?.kept.recording_id !== recordingId) return;
     live.recorder.end("stopped");
     await live.settled;
@@ -135,27 +162,39 @@ export class Recordings {
 
   async #find({ room, row }: ScreenTarget, recordingId: string): Promise<Found> {
     const found = await findFile(this.#directory(room.room_uid), recordingId);
-    if (found?.sandbox_id !== row.sandbox_id) {
-      throw new ServiceError("recording_not_found", {
-        detail: `Sandbox ${row.agent_id} has no recording ${recordingId}.`,
-      });
-    }
+    if (found?.sandbox_id !== row.sandbox_id) throw this.#none({ row }, recordingId);
     return found;
   }
 
+  #none({ row }: Pick<ScreenTarget, "row">, recordingId: string): ServiceError {
+    return new ServiceError("recording_not_found", {
+      detail: `Sandbox ${row.agent_id} has no recording ${recordingId}.`,
+    });
+  }
+
   /** Throws insufficient_capacity. */
-  async #requireSpace({ room }: ScreenTarget): Promise<void> {
-    const all = await listFiles(this.#directory(room.room_uid));
-    const bytes = all.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
-    if (all.length < MAX_RECORDINGS && bytes < MAX_RECORDINGS_BYTES) return;
+  async #requireSpace({ room, row: { org_id } }: ScreenTarget): Promise<void> {
+    const hint = "Delete some of them first.";
+    if ((await listFiles(this.#directory(room.room_uid))).length >= MAX_RECORDINGS) {
+      const detail = `Room ${room.room_id} keeps ${MAX_RECORDINGS} recordings, which is the maximum.`;
+      throw new ServiceError("insufficient_capacity", { detail, hint });
+    }
+    const going = [...this.#live.values()].flatMap((each) => (each.org_id === org_id ? [each.live?.kept] : []));
+    let bytes = going.length * MAX_RECORDING_BYTES;
+    for (const roomUid of this.#deps.roomsOf(org_id)) {
+      for (const { recording_id, size_bytes } of await listFiles(this.#directory(roomUid))) {
+        if (!going.some((kept) => kept?.recording_id === recording_id)) bytes += size_bytes;
+      }
+    }
+    if (bytes <= MAX_RECORDINGS_BYTES) return;
     throw new ServiceError("insufficient_capacity", {
-      detail: `Room ${room.room_id} has ${all.length} recordings of ${Math.round(bytes / MIB)} MiB; it keeps ${MAX_RECORDINGS} of ${MAX_RECORDINGS_BYTES / MIB} MiB together.`,
-      hint: "Delete some of them first.",
+      detail: `The organization's recordings could come to ${(bytes / GIB).toFixed(1)} GiB; it keeps ${MAX_RECORDINGS_BYTES / GIB} GiB.`,
+      hint,
     });
   }
 
   #isRecorded(sandboxId: string): ServiceError {
-    const recording_id = this.#live.get(sandboxId)?.kept.recording_id;
+    const recording_id = this.#live.get(sandboxId)?.live?.kept.recording_id;
     return new ServiceError("already_exists", {
       detail: `This screen is being recorded already${recording_id === undefined ? "" : `, as ${recording_id}`}.`,
       ...(recording_id === undefined ? {} : { details: { recording_id } }),
@@ -164,7 +203,7 @@ export class Recordings {
   }
 
   #shown(room_id: string, { end, changed_at, size_bytes, ...kept }: Found): RecordingRecord {
-    const live = this.#live.get(kept.sandbox_id);
+    const live = this.#live.get(kept.sandbox_id)?.live;
     if (live?.kept.recording_id === kept.recording_id) {
       const { width, height, duration_ms, size_bytes } = live.recorder;
       return {

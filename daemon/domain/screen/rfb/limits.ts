@@ -19,15 +19,17 @@ const READS_AT_ONCE = 4096;
 const SIZES_PER_SECOND = 2;
 const SIZES_AT_ONCE = 2;
 
-/** What a screen may take of our time, over all connections to it. */
+/** What a screen may take of our time, over all connections of actions to it. */
 export interface Allowances {
   reads: Allowance;
   sizes: Allowance;
 }
 
+export const freshReads = (): Allowance => new Allowance(READS_PER_SECOND, READS_AT_ONCE);
+
 export function freshAllowances(): Allowances {
   return {
-    reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE),
+    reads: freshReads(),
     sizes: new Allowance(SIZES_PER_SECOND, SIZES_AT_ONCE),
   };
 }

@@ -3,12 +3,14 @@
  * Everything else that it may say is dropped.
  */
 import { MOST_PIECE_BYTES, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
-import type { Allowance } from "../../../host/guest-link/pace.ts";
+import { within } from "../../../core/published.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { dropMessage, Message } from "./server-messages.ts";
 
 const PIXEL_BYTES = 4;
+/** So long the host holds what has come of one. */
+const WHOLE_MS = 30_000;
 
 export interface RawUpdate {
   /** The whole message, in its parts. */
@@ -22,19 +24,17 @@ export interface RawUpdate {
 
 export class Updates {
   readonly #reader: ByteReader;
-  readonly #sizes: Allowance;
 
-  constructor(reader: ByteReader, sizes: Allowance) {
+  constructor(reader: ByteReader) {
     this.#reader = reader;
-    this.#sizes = sizes;
   }
 
-  /** Resolves with the next update. Throws RfbError when there is none any more. */
+  /** Resolves with the next update. What has begun comes soon, or never. Throws RfbError when there is none any more, DeadlineError. */
   async next(): Promise<RawUpdate> {
     for (;;) {
       const type = await this.#reader.u8();
-      if (type === Message.update) return await this.#update();
-      await dropMessage(this.#reader, type);
+      if (type === Message.update) return await within(this.#update(), WHOLE_MS, "an update of the screen");
+      await within(dropMessage(this.#reader, type), WHOLE_MS, "a message of the screen");
     }
   }
 
@@ -54,19 +54,15 @@ export class Updates {
     requireSize(Math.max(width, 1), Math.max(height, 1));
     if (encoding === RECORDED.raw) await this.#take(update, width * height * PIXEL_BYTES);
     else if (encoding === RECORDED.zrle) await this.#take(update, (await this.#take(update, 4)).readUInt32BE());
-    else if (encoding === RECORDED.desktopSize) this.#resize(update, width, height);
-    else throw new RfbError(`encoding ${encoding} was not asked for`);
-  }
-
-  #resize(update: RawUpdate, width: number, height: number): void {
-    requireSize(width, height);
-    if (!this.#sizes.take()) throw new RfbError("the screen has a new size too often");
-    update.size = { width, height };
+    else if (encoding === RECORDED.desktopSize) {
+      requireSize(width, height);
+      update.size = { width, height };
+    } else throw new RfbError(`encoding ${encoding} was not asked for`);
   }
 
   async #take(update: RawUpdate, count: number): Promise<Buffer> {
     update.length += count;
-    if (update.length > MOST_PIECE_BYTES) throw new RfbError("an update is larger than the screen");
+    if (update.length > MOST_PIECE_BYTES) throw new RfbError(`an update of ${update.length} bytes is too large`);
     const taken = await this.#reader.bytes(count);
     update.parts.push(taken);
     return taken;

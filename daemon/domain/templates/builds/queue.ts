@@ -174,7 +174,9 @@ export class Builds {
       await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
       const stopWatching = this.#watch(live);
       await carryOut(live.order, hear, live.over.signal).finally(stopWatching);
-      await this.#lookAtSoft(org_id, before);
+      await this.#lookAtSoft(org_id, before).catch((error: unknown) =>
+        log.warn("an organization's templates were not measured", { org_id, error: describeError(error) }),
+      );
     } catch (error) {
       if (!live.over.signal.aborted) {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });

@@ -3,11 +3,13 @@
  * begin again and to hurry.
  */
 import type { Signal } from "@preact/signals";
-import type { PIECE_HEADER_BYTES as PieceHeaderBytes } from "../../../../shared/agent-protocol/recording.ts";
+import { PIECE_HEADER_BYTES } from "../../../../shared/agent-protocol/recording.ts";
 
 export interface Played {
   atMs: number;
   isPlaying: boolean;
+  /** What is recorded there is nothing that a screen's server says. */
+  isBroken: boolean;
 }
 
 export interface Player {
@@ -21,7 +23,6 @@ interface Piece {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-const PIECE_HEADER_BYTES = 8 satisfies typeof PieceHeaderBytes;
 const TICK_MS = 50;
 /** Version, one type of security, none, and that it is well: what a server says before its introduction. */
 const GREETING = [new TextEncoder().encode("RFB 003.008\n"), Uint8Array.of(1, 1), Uint8Array.of(0, 0, 0, 0)];
@@ -41,7 +42,10 @@ export async function playerOf(
 
   const begin = () => {
     screen?.end();
-    screen = new Screen(RFB, box);
+    const begun = new Screen(RFB, box, () => {
+      if (screen === begun) played.value = { ...played.value, isPlaying: false, isBroken: true };
+    });
+    screen = begun;
     for (const bytes of GREETING) screen.say(bytes);
     next = 0;
   };
@@ -60,7 +64,7 @@ export async function playerOf(
     if (isPlaying && !document.hidden) {
       const ms = Math.min(lengthMs, atMs + now - before);
       showUntil(ms);
-      played.value = { atMs: ms, isPlaying: ms < lengthMs };
+      played.value = { ...played.value, atMs: ms, isPlaying: ms < lengthMs && !played.value.isBroken };
     }
     before = now;
   }, TICK_MS);
@@ -92,14 +96,18 @@ class Screen {
   readonly #place: HTMLElement;
   readonly #rfb: InstanceType<Rfb>;
   readonly #channel: Channel;
+  #isOver = false;
 
-  constructor(RFB: Rfb, box: HTMLElement) {
+  constructor(RFB: Rfb, box: HTMLElement, broke: () => void) {
     this.#place = box.appendChild(document.createElement("div"));
     this.#channel = new Channel();
     this.#rfb = new RFB(this.#place, this.#channel, { shared: true });
     this.#rfb.viewOnly = true;
     this.#rfb.scaleViewport = true;
     this.#rfb.background = "transparent";
+    this.#rfb.addEventListener("disconnect", () => {
+      if (!this.#isOver) broke();
+    });
   }
 
   say(bytes: Uint8Array<ArrayBuffer>): void {
@@ -107,6 +115,7 @@ class Screen {
   }
 
   end(): void {
+    this.#isOver = true;
     this.#rfb.disconnect();
     this.#place.remove();
   }

@@ -22,7 +22,15 @@ const WHY: Record<RecordingEnd, string> = {
 /** The address names one that is to be played at once. */
 const asked = () => new URLSearchParams(location.search).get("recording");
 
-export function Recordings({ path, room, agent }: { path: string; room: string; agent: string }) {
+interface Props {
+  path: string;
+  room: string;
+  agent: string;
+  /** Whether the sandbox is there, whose screen could be recorded. */
+  isThere: boolean;
+}
+
+export function Recordings({ path, room, agent, isThere }: Props) {
   const found = useLoaded(
     `recordings ${path}`,
     (signal) => get<typeof recordingList>(`${path}/recordings`, {}, signal),
@@ -35,6 +43,7 @@ export function Recordings({ path, room, agent }: { path: string; room: string; 
       <Shown of={found}>
         {({ items }) => {
           const one = items.find(({ recording_id }) => recording_id === chosen.value);
+          const isGoingOn = items.some(({ state }) => state === "recording");
           return (
             <>
               {one && one.state === "ended" ? <Play key={one.recording_id} path={path} recording={one} /> : null}
@@ -47,13 +56,9 @@ export function Recordings({ path, room, agent }: { path: string; room: string; 
                   }}
                 />
               ) : (
-                <p class="muted">Nothing was recorded of this screen. To begin:</p>
+                <p class="muted">Nothing was recorded of this screen.{isThere ? " To begin:" : ""}</p>
               )}
-              {items.some(({ state }) => state === "recording") ? (
-                <Line words={["recording", "stop", room, agent]} />
-              ) : (
-                <Line words={["recording", "start", room, agent]} />
-              )}
+              {isThere ? <Line words={["recording", isGoingOn ? "stop" : "start", room, agent]} /> : null}
             </>
           );
         }}
@@ -108,10 +113,14 @@ function Table({
 }
 
 function Play({ path, recording }: { path: string; recording: RecordingRecord }) {
-  const { recording_id, duration_ms, width, height } = recording;
+  const { recording_id, duration_ms, size_bytes, width, height } = recording;
   const box = useRef<HTMLDivElement>(null);
   const player = useRef<Player | null>(null);
-  const played = useSignal<Played>({ atMs: 0, isPlaying: false });
+  const played = useSignal<Played>({ atMs: 0, isPlaying: false, isBroken: false });
+  /** Where it is being moved to. */
+  const moved = useSignal<number | null>(null);
+  const isLoaded = useSignal(false);
+  const failed = useSignal(false);
   const problem = useSignal<Problem | null>(null);
   useEffect(() => {
     const { current } = box;
@@ -122,19 +131,25 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
       const data = await response.arrayBuffer();
       if (left.signal.aborted) return;
       player.current = await playerOf(data, duration_ms, current, played, left.signal);
+      isLoaded.value = true;
       player.current.play();
     };
     load().catch((error: unknown) => {
       if (left.signal.aborted) return;
-      if (!(error instanceof Refused)) throw error;
-      problem.value = error.problem;
+      if (error instanceof Refused) problem.value = error.problem;
+      else failed.value = true;
     });
     return () => left.abort();
   }, []);
-  const { atMs, isPlaying } = played.value;
+  const { isPlaying, isBroken } = played.value;
+  const atMs = moved.value ?? played.value.atMs;
   return (
     <section aria-label="A recording">
       {problem.value ? <Trouble problem={problem.value} /> : null}
+      {failed.value ? <p class="warning">The recording could not be loaded. Load the page anew.</p> : null}
+      {isBroken ? (
+        <p class="warning">From here on the recording cannot be played: it is nothing that a screen says.</p>
+      ) : null}
       <div
         class="screen-live played"
         role="img"
@@ -146,6 +161,7 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
         <button
           type="button"
           class="button"
+          disabled={!isLoaded.value}
           onClick={() => (isPlaying ? player.current?.pause() : player.current?.play())}
         >
           {isPlaying ? "Pause" : "Play"}
@@ -158,10 +174,18 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
           max={duration_ms}
           step={100}
           value={atMs}
-          onInput={({ currentTarget }) => player.current?.seek(Number(currentTarget.value))}
+          onInput={({ currentTarget }) => {
+            moved.value = Number(currentTarget.value);
+          }}
+          onChange={({ currentTarget }) => {
+            moved.value = null;
+            player.current?.seek(Number(currentTarget.value));
+          }}
         />
         <span class="muted number">
-          {clock(atMs)} / {clock(duration_ms)}
+          {isLoaded.value || failed.value
+            ? `${clock(atMs)} / ${clock(duration_ms)}`
+            : `loading ${sizeText(size_bytes)}`}
         </span>
       </p>
     </section>

@@ -22,7 +22,7 @@ export default function Screen({ room: { room_id: room, state }, agentId: agent,
           room={room}
           agent={agent}
         />
-        <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} />
+        <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} isThere />
         <h2>In a shell</h2>
         <Line words={["screen", room, agent, "--output", "screen.png"]} />
       </>
@@ -30,7 +30,9 @@ export default function Screen({ room: { room_id: room, state }, agentId: agent,
   }
   return (
     <>
-      {mayHaveHad ? <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} /> : null}
+      {mayHaveHad ? (
+        <Recordings path={`${sandboxPath(sandbox)}/screen`} room={room} agent={agent} isThere={false} />
+      ) : null}
       <Without {...{ room, agent, sandbox }} />
     </>
   );

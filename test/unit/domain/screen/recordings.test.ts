@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { Recorder } from "../../../../daemon/domain/screen/recordings/recorder.ts";
 import { beginFile } from "../../../../daemon/domain/screen/recordings/store.ts";
+import { freshReads } from "../../../../daemon/domain/screen/rfb/limits.ts";
 import { MAX_RECORDINGS, type RecordingEnd, type RecordingRecord } from "../../../../shared/api/recordings.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 import { packed, RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
@@ -123,7 +124,7 @@ test("one ends where it is as large as it may be, and where the disk is full", a
     const facts = { agent_id: "a", sandbox_id: "s", started_at: "", end: null };
     const makeFile = (size: { width: number; height: number }) =>
       beginFile(directory, { recording_id, ...facts, ...size });
-    const recorder = await Recorder.open(server.wire, makeFile, { mostMs: 60_000, ...means });
+    const recorder = await Recorder.open(server.wire, makeFile, { mostMs: 60_000, reads: freshReads(), ...means });
     let shade = 0;
     const painting = setInterval(() => server.paint(shade++ % 256), 20);
     expect(await recorder.over).toBe(reason);
