@@ -16,6 +16,7 @@ import {
   PURGE_LIST,
   UNIT_CHANGES,
 } from "../core/paths.ts";
+import { sweepGuests } from "../domain/templates/trials.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { runProgram, runWithProgress } from "../host/process.ts";
@@ -103,6 +104,7 @@ async function takeDown(paths: Paths): Promise<number> {
   return await withProgress("ending the service and its sandboxes", async () => {
     if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
     await endDaemon(paths);
+    for (const placeOf of [paths.trial, paths.film]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
     const left = [...guestProcesses(paths.guests).keys()];
     await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));

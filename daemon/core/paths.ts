@@ -114,6 +114,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     reserve: join(data, "reserve"),
     guests: join(runtime, "g"),
     trial_guests: join(runtime, "t"),
+    film_guests: join(runtime, "f"),
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),

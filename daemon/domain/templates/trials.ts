@@ -53,7 +53,8 @@ export async function sweepFilms({ film }: Pick<Paths, "film">): Promise<void> {
   await sweepGuests(film);
 }
 
-async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
+/** Frees every guest there is of a kind, whoever has it. */
+export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
   const sockets = dirname(placeOf("any").runtime);
   const directories = dirname(placeOf("any").directory);
   const found = new Set([...guestProcesses(sockets).keys(), ...namesIn(sockets), ...namesIn(directories)]);
