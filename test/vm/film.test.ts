@@ -104,7 +104,8 @@ describe.skipIf(!LONG)("where there is time", () => {
         const last = await daemon.sh("d", "reader", `ffmpeg -v error -sseof -0.5 -i /mnt/drive/film.mp4 ${pixel}`);
         const colour = last.trim().split(/\s+/).map(Number);
         for (const [at, value] of (COLOURS[1] as readonly number[]).entries()) {
-          expect(Math.abs((colour[at] ?? Number.NaN) - value)).toBeLessThan(16);
+          // Soon after a change it is not exact; of the other colour it is 190 away.
+          expect(Math.abs((colour[at] ?? Number.NaN) - value)).toBeLessThan(48);
         }
       },
       BUILD_MS,

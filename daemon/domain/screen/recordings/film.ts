@@ -18,7 +18,7 @@ import type { ScreenDeps } from "../deps.ts";
 const SCRIPT = `
 /usr/lib/roomd/agent film "$@" |
   ffmpeg -nostdin -loglevel error -f rawvideo -pix_fmt rgb0 -s "$1x$2" -r "$4" -i - \\
-    -c:v libx264 -preset veryfast -crf 26 -vf 'crop=trunc(iw/2)*2:trunc(ih/2)*2' -pix_fmt yuv420p \\
+    -c:v libx264 -preset veryfast -crf 23 -vf 'crop=trunc(iw/2)*2:trunc(ih/2)*2' -pix_fmt yuv420p \\
     -movflags frag_keyframe+empty_moov+default_base_moof -f mp4 -
 `;
 const MOST_SAID = 2000;
@@ -66,7 +66,8 @@ export class Films {
     };
     const made = this.#withGuest(work).catch((error: unknown) => {
       // Who has been answered hears of nothing any more.
-      this.#log.warn("a machine for a film", { recording_id, error: describeError(error) });
+      if (!(error instanceof ServiceError))
+        this.#log.warn("a film's machine", { recording_id, error: describeError(error) });
       begun.reject(error);
     });
     const settled = made.finally(async () => {
