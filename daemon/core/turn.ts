@@ -1,12 +1,16 @@
-/** Turns of the event loop: asking something once for many of them, and yielding to others. */
+/** Turns of the event loop: doing something once in a turn, and yielding to others. */
 import { FairQueue } from "./fair-queue.ts";
 
-/** What `ask` said, at most so long ago: it is asked again after that. */
-export function lately<T>(ms: number, ask: () => T): () => T {
-  let said: { value: T; atMs: number } | null = null;
+/** What `ask` said in this turn; asked again in a later one. */
+export function onceATurn<T>(ask: () => T): () => T {
+  let said: { value: T } | null = null;
   return () => {
-    const nowMs = performance.now();
-    if (said === null || nowMs - said.atMs >= ms) said = { value: ask(), atMs: nowMs };
+    if (said === null) {
+      said = { value: ask() };
+      setImmediate(() => {
+        said = null;
+      });
+    }
     return said.value;
   };
 }

@@ -1,7 +1,7 @@
 /** Owns the database connection: the only import of bun:sqlite. */
 import { Database } from "bun:sqlite";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
-import { lately } from "../core/turn.ts";
+import { onceATurn } from "../core/turn.ts";
 
 export type Queries = BunSQLiteDatabase;
 
@@ -18,10 +18,7 @@ export interface Connection {
 
 const writesOf = new WeakMap<Queries, () => unknown>();
 
-/** What another process has written may be seen so much later: it takes that process longer to end. */
-const UNSEEN_MS = 5;
-
-/** Differs from before when another process has written to the database, at most so long ago. */
+/** Differs from an earlier turn's when another process has written to the database. */
 export function othersWrites(queries: Queries): unknown {
   return writesOf.get(queries)?.();
 }
@@ -89,7 +86,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   clients.set(queries, database);
   writesOf.set(
     queries,
-    lately(UNSEEN_MS, () => version.values()[0]?.[0]),
+    onceATurn(() => version.values()[0]?.[0]),
   );
   return {
     queries,

@@ -34,7 +34,7 @@ export type RecordingEnd = (typeof RECORDING_ENDS)[number];
 
 const recordingPath = fields({
   ...sandboxPath.properties,
-  recording_id: Type.String({ pattern: "^rec_[0-9A-HJKMNP-TV-Z]{26}$" }),
+  recording_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }),
 });
 
 export const recordingRecord = fields({

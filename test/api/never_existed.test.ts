@@ -45,6 +45,7 @@ const NOT_KEPT: Record<string, string> = {
   template_id: "the host's",
   exec_id: "in the guest's memory",
   terminal_id: "in the guest's memory",
+  recording_id: "in the room's directory",
 };
 
 interface Case {

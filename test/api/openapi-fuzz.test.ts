@@ -65,6 +65,7 @@ beforeAll(async () => {
     build_id: [String(build.build_id)],
     exec_id: ["build-1"],
     terminal_id: ["ter_none"],
+    recording_id: ["rec_none"],
     message_id: ["m-1"],
     barrier_id: ["b-1", "b-2"],
     public_key: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUoB5TV0m0d6mFwC0ZfL0nX2bq3mJm1xJdJ0rYt7yQh laptop"],
@@ -97,7 +98,9 @@ test(`${REQUESTS} requests from the document are answered as it says`, { timeout
   expect(Object.fromEntries(faults)).toEqual({});
   expect([...seen.keys()].sort()).toEqual(operations.map(({ operationId }) => operationId).sort());
   const done = [...seen.values()].filter((statuses) => [...statuses].some((status) => status < 400)).length;
-  expect(done, "operations of which something was carried out").toBeGreaterThan(OF_KEYS.length / 3);
+  // Nothing is carried out in a sandbox: there is none.
+  const possible = OF_KEYS.filter(({ path }) => !path.includes("{sandbox}"));
+  expect(done, "operations of which something was carried out").toBeGreaterThan(possible.length / 2);
 
   expect(daemon.runs).toBe(true);
   expect(daemon.log.split("\n").filter((line) => line.includes('"level":"error"'))).toEqual([]);

@@ -82,7 +82,7 @@ describe("a room at a glance", () => {
         [other.room_uid, 0, 7_200_000],
       ]) {
         const day = new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
-        database.run("INSERT INTO usage VALUES (?, ?, ?, 'worker', 'kid_1', ?, 0, 0, 0, 0, 0, 0)", [
+        database.run("INSERT INTO usage VALUES (?, ?, ?, 'worker', 'kid_1', ?, 0, 0, 0, 0, 0, 0, 0)", [
           ...[daemon.orgId, day, uid, ms],
         ] as (string | number)[]);
       }

@@ -14,6 +14,7 @@ import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchFaults } from "./faults.ts";
+import { benchImages } from "./images.ts";
 import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
@@ -26,6 +27,10 @@ import { benchWatchers } from "./watchers.ts";
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
   ["templates", { about: "a sandbox of each family of templates, against one of `default`", run: benchTemplates }],
+  [
+    "images",
+    { about: "`true` in a sandbox while a hostile image is unpacked, against a quiet host", run: benchImages },
+  ],
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
   ["ssh", { about: "`true` by ssh and 64 MiB by scp either way, against a local sshd", run: benchSsh }],

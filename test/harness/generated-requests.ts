@@ -140,7 +140,20 @@ function named(name: string, schema: Json, wild: number): fc.Arbitrary<unknown> 
 export const KNOWABLE: ReadonlySet<string> = new Set(
   [
     ["room_id", "org_id", "sandbox", "agent_id", "source", "destination", "message_id", "reply_to", "barrier_id"],
-    ["path", "from", "to", "key_id", "ssh_key_id", "access_id", "exec_id", "terminal_id", "port", "cursor", "topic"],
+    [
+      "path",
+      "from",
+      "to",
+      "key_id",
+      "ssh_key_id",
+      "access_id",
+      "exec_id",
+      "terminal_id",
+      "recording_id",
+      "port",
+      "cursor",
+      "topic",
+    ],
     ["template_id", "public_key"],
   ].flat(),
 );

@@ -4,9 +4,23 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 import { until } from "./guests.ts";
-import { issue } from "./issued-certificate.ts";
+import { type Issued, issue } from "./issued-certificate.ts";
 
 const USER = "puller";
+
+/** Writes what docker-registry is started with, and returns where that is. What it keeps lies in `directory`. */
+export function registryConfig(directory: string, addr: string, { cert, key }: Issued, more: object = {}): string {
+  mkdirSync(directory, { recursive: true });
+  const write = (name: string, text: string) => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const tls = { certificate: write("cert.pem", cert), key: write("key.pem", key) };
+  const storage = { filesystem: { rootdirectory: join(directory, "blobs") } };
+  const config = { version: "0.1", log: { level: "warn" }, storage, http: { addr, tls }, ...more };
+  // JSON is YAML too.
+  return write("config.yml", JSON.stringify(config));
+}
 
 export class ImageRegistry {
   readonly host: string;
@@ -32,26 +46,18 @@ export class ImageRegistry {
     mkdirSync(directory, { recursive: true });
     const port = given ?? (await freePort());
     const host = `localhost:${port}`;
-    const { authority, cert, key } = await issue(["localhost"]);
-    const write = (name: string, text: string) => {
-      writeFileSync(join(directory, name), text);
-      return join(directory, name);
-    };
+    const issued = await issue(["localhost"]);
+    const { authority } = issued;
     // Where containers' programs look for whom to trust.
     const trust = join("/etc/containers/certs.d", host);
     mkdirSync(trust, { recursive: true });
     writeFileSync(join(trust, "ca.crt"), authority);
     const password = crypto.randomUUID();
-    const users = `${USER}:${await Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 })}\n`;
-    const config = {
-      version: "0.1",
-      log: { level: "warn" },
-      storage: { filesystem: { rootdirectory: join(directory, "blobs") } },
-      http: { addr: `127.0.0.1:${port}`, tls: { certificate: write("cert.pem", cert), key: write("key.pem", key) } },
-      auth: { htpasswd: { realm: "images", path: write("users", users) } },
-    };
-    // JSON is YAML too.
-    const registry = new ImageRegistry(host, password, write("config.yml", JSON.stringify(config)), trust);
+    const users = join(directory, "users");
+    writeFileSync(users, `${USER}:${await Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 })}\n`);
+    const auth = { htpasswd: { realm: "images", path: users } };
+    const config = registryConfig(directory, `127.0.0.1:${port}`, issued, { auth });
+    const registry = new ImageRegistry(host, password, config, trust);
     const answers = async () =>
       await fetch(`https://${host}/v2/`, { tls: { ca: authority } }).then(
         ({ status }) => status === 401,

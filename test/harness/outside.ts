@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { until } from "./guests.ts";
-import { issue } from "./issued-certificate.ts";
+import { type Issued, issue } from "./issued-certificate.ts";
 
 export const OUTSIDE_PORTS = {
   http: 80,
@@ -46,8 +46,8 @@ export class Outside implements AsyncDisposable {
   /** Served by HTTP and HTTPS. */
   readonly root: string;
   readonly hostsFile: string;
-  /** The certificate of the authority of the test's own, as PEM. */
-  readonly authority: string;
+  /** Of an authority of the test's own, for all names. */
+  readonly issued: Issued;
   /** The host's own addresses on the way there, and the servers'. */
   readonly hostV4: string;
   readonly v4: string;
@@ -55,12 +55,13 @@ export class Outside implements AsyncDisposable {
   readonly v6: string;
   readonly seen: Seen[] = [];
   readonly #process: ChildProcess;
+  readonly #more: ChildProcess[] = [];
 
-  private constructor(directory: string, authority: string, addresses: Addresses, process: ChildProcess) {
+  private constructor(directory: string, issued: Issued, addresses: Addresses, process: ChildProcess) {
     this.directory = directory;
     this.root = join(directory, "root");
     this.hostsFile = join(directory, "hosts");
-    this.authority = authority;
+    this.issued = issued;
     this.hostV4 = addresses.hostV4;
     this.v4 = addresses.v4;
     this.privateV4 = addresses.privateV4;
@@ -72,9 +73,10 @@ export class Outside implements AsyncDisposable {
   static async start(names: readonly string[]): Promise<Outside> {
     const directory = mkdtempSync(join(tmpdir(), "roomd-outside-"));
     const addresses = freeAddresses();
-    const { authority, cert, key } = await issue(names);
+    const issued = await issue(names);
+    const { cert, key } = issued;
     const child = spawn("unshare", ["--net", process.execPath, SERVER], { stdio: ["pipe", "pipe", "inherit"] });
-    const outside = new Outside(directory, authority, addresses, child);
+    const outside = new Outside(directory, issued, addresses, child);
     try {
       mkdirSync(outside.root);
       outside.setHosts({});
@@ -108,8 +110,15 @@ export class Outside implements AsyncDisposable {
     writeFileSync(this.hostsFile, `${lines.join("\n")}\n`);
   }
 
+  /** Begins another server there, which ends with the others. */
+  run(program: string, ...args: string[]): void {
+    const there = `--net=/proc/${this.#process.pid}/ns/net`;
+    this.#more.push(spawn("nsenter", [there, program, ...args], { stdio: ["ignore", "ignore", "inherit"] }));
+  }
+
   /** With the namespace's last process it goes, and the interfaces with it. */
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#more) child.kill("SIGKILL");
     const gone = once(this.#process, "exit");
     if (this.#process.exitCode === null && this.#process.signalCode === null && this.#process.kill("SIGKILL"))
       await gone;

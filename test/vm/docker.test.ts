@@ -2,15 +2,19 @@
  * The template `docker`: containers run, build and talk to each other, and reach outside what the sandbox's list allows and nothing else.
  * Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildRecipe, ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
 import { ExposedPort } from "../harness/exposed-port.ts";
-import { LONG, untilState, withGuests } from "../harness/guests.ts";
+import { LONG, until, untilState, withGuests } from "../harness/guests.ts";
+import { registryConfig } from "../harness/image-registry.ts";
+import { busyboxRoot, writeImage } from "../harness/oci-image.ts";
 import { Outside } from "../harness/outside.ts";
 
 const NAMES = ["allowed.example", "other.example"];
+const REGISTRY_PORT = 5000;
 const BUILD_MS = 1_200_000;
 /** Emulated, and each of its processes is new. */
 const EXEC_MS = 170_000;
@@ -77,7 +81,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       await shippedTemplate(daemon, "docker");
       outside.setHosts({ "allowed.example": outside.v4, "other.example": outside.v4 });
       await daemon.room("d");
-      const egress_allowlist = ["allowed.example"];
+      const egress_allowlist = ["allowed.example", `allowed.example:${REGISTRY_PORT}`];
       const record = await daemon.sandbox("d", "host", guests.cid(), {
         template_id: "docker",
         memory_mib: 1024,
@@ -123,6 +127,40 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(items.map(({ details }: { details: { host: string } }) => details.host)).toContain("other.example");
       },
       EXEC_MS * 4,
+    );
+
+    test(
+      "an image is pulled from a registry that the list has, and from no other",
+      async () => {
+        const { daemon } = guests;
+        const { v4, directory, issued } = outside;
+        const addr = `${v4}:${REGISTRY_PORT}`;
+        outside.run("docker-registry", "serve", registryConfig(join(directory, "registry"), addr, issued));
+        const answers = () =>
+          fetch(`https://${addr}/v2/`, { tls: { rejectUnauthorized: false } }).then(
+            ({ ok }) => ok,
+            () => false,
+          );
+        await until("the registry answers", answers, 20_000);
+        const from = await writeImage(join(daemon.home, "tool"), [busyboxRoot()], { Env: ["PATH=/bin"] });
+        const push = ["--insecure-policy", "copy", "--dest-tls-verify=false", from, `docker://${addr}/tool:1`];
+        expect(spawnSync("skopeo", push, { encoding: "utf8" })).toMatchObject({ status: 0 });
+        const authority = Buffer.from(issued.authority).toString("base64");
+        for (const name of NAMES) {
+          const trust = `/etc/docker/certs.d/${name}:${REGISTRY_PORT}`;
+          await sh(`mkdir -p ${trust} && echo ${authority} | base64 -d >${trust}/ca.crt`);
+        }
+        const image = (name: string) => `${name}:${REGISTRY_PORT}/tool:1`;
+        await sh(`docker pull -q ${image("allowed.example")}`);
+        expect(await sh(`docker run --rm ${image("allowed.example")} sh -c 'echo pulled'`)).toBe("pulled");
+        const command = `docker pull -q ${image("other.example")}`;
+        const refused = await daemon.exec("d", "host", { command, timeout_ms: EXEC_MS });
+        expect(refused.exit_code).not.toBe(0);
+        const { items } = await daemon.ok("GET", "/v1/rooms/d/audit?event=egress.denied");
+        const denied = items.map(({ details }: { details: { host: string; port: number } }) => details);
+        expect(denied).toContainEqual(expect.objectContaining({ host: "other.example", port: REGISTRY_PORT }));
+      },
+      EXEC_MS * 3,
     );
 
     test(

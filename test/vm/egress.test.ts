@@ -94,7 +94,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     writeGitMirror(outside.root);
     await daemon.room("e");
     for (const [path, content] of [
-      ["/ca.pem", outside.authority],
+      ["/ca.pem", outside.issued.authority],
       ["/client.py", CLIENT],
     ]) {
       await daemon.ok("POST", "/v1/rooms/e/drive/write", { path, content });

@@ -10,7 +10,7 @@
 import { statfsSync } from "node:fs";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
-import { lately } from "../../core/turn.ts";
+import { onceATurn } from "../../core/turn.ts";
 import { Reserve } from "./reserve.ts";
 
 /** On a small disk floor and reserve are this share of it each. */
@@ -18,8 +18,6 @@ const LARGEST_SHARE = 1 / 8;
 /** A disk can also run out of names. */
 const LEAST_NAMES = 64;
 const MIB = 1024 ** 2;
-/** What is added in this time is little beside the floor. */
-const LATELY_MS = 20;
 
 export interface DiskState {
   size_bytes: number;
@@ -35,7 +33,7 @@ export class Disk {
   readonly #floor: number;
   readonly #reserve: Reserve;
   /** For what comes in numbers. */
-  readonly #hadSpace = lately(LATELY_MS, () => this.#hasSpace);
+  readonly #hasSpaceNow = onceATurn(() => this.#hasSpace);
 
   constructor(
     { data: directory, reserve }: Pick<Paths, "data" | "reserve">,
@@ -66,8 +64,7 @@ export class Disk {
 
   /** Before anything that adds data. Throws disk_full. */
   requireSpace(): void {
-    // Who has freed some is not refused for what was before.
-    if (!this.#hadSpace() && !this.#hasSpace) throw this.#full();
+    if (!this.#hasSpaceNow()) throw this.#full();
   }
 
   /** Before what is only recorded. Throws disk_full. */
