@@ -26,6 +26,7 @@ async function somebody() {
   await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
   await page.route(`**/v1/rooms/${room}/sandboxes/${agent}`, (route) => route.fulfill({ json: sandbox }));
   const picture = await page.screenshot();
+  await page.route("**/sandboxes/*/screen/recordings", (route) => route.fulfill({ json: { items: [] } }));
   await page.route("**/sandboxes/*/screen", (route) => route.fulfill({ contentType: "image/png", body: picture }));
   page.on("websocket", () => sockets.opened++);
   await page.addInitScript((port) => {
