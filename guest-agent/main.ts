@@ -11,13 +11,14 @@ import {
   TEMPLATE_FLAG,
   TEMPLATE_READY_LINE,
 } from "../shared/agent-protocol/messages.ts";
+import { FILM_COMMAND } from "../shared/agent-protocol/recording.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
 import { Journal } from "./exec/journal.ts";
-import { FILM_COMMAND, runFilm } from "./film/film.ts";
+import { runFilm } from "./film/film.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { HostLine } from "./host-line.ts";
 import { HostTrust } from "./host-trust.ts";

@@ -7,9 +7,6 @@ import { PIECE_HEADER_BYTES, RECORDED } from "../../shared/agent-protocol/record
 import { Canvas } from "./canvas.ts";
 import { Zrle } from "./zrle.ts";
 
-/** The first argument by which the agent's program is this command. */
-export const FILM_COMMAND = "film";
-
 const RECTANGLE_BYTES = 12;
 
 /** Arguments: width and height of the film, its length in milliseconds, pictures a second. */

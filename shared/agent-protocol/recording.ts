@@ -7,6 +7,9 @@
  * little endian, red first; rectangles are Raw, ZRLE or a new size.
  */
 
+/** The first argument by which the agent's program plays one, for whoever makes a film of it. */
+export const FILM_COMMAND = "film";
+
 export const PIECE_HEADER_BYTES = 8;
 /** Of one update: the host has it in memory before it is written. A screen of 1920 by 1080 fits as it is, and larger ones as they are packed. */
 export const MOST_PIECE_BYTES = 9 * 1024 * 1024;

@@ -2,21 +2,21 @@
  * Owns a film of a recording as it is made: the recording goes into a machine that is there for this alone, plays it there for ffmpeg, and
  * what that writes comes out.
  */
-
+import { FILM_COMMAND } from "../../../../shared/agent-protocol/recording.ts";
+import { RUNTIME } from "../../../../shared/agent-protocol/runtime.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../../../shared/api/recordings.ts";
 import { newId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import { unlessGivenUp } from "../../../core/published.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
-import type { OpenFile } from "../../../host/files/open-file.ts";
-import { CHUNK_BYTES } from "../../../host/files/open-file.ts";
+import { CHUNK_BYTES, type OpenFile } from "../../../host/files/open-file.ts";
 import { type LiveCommand, startCommand } from "../../../host/guest-link/command.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import type { ScreenDeps } from "../deps.ts";
 
 /** Sent as it is made: a player needs no end to begin. Both sides of a picture of this kind are even. */
 const SCRIPT = `
-/usr/lib/roomd/agent film "$@" |
+${RUNTIME}/agent ${FILM_COMMAND} "$@" |
   ffmpeg -nostdin -loglevel error -f rawvideo -pix_fmt rgb0 -s "$1x$2" -r "$4" -i - \\
     -c:v libx264 -preset veryfast -crf 23 -vf 'crop=trunc(iw/2)*2:trunc(ih/2)*2' -pix_fmt yuv420p \\
     -movflags frag_keyframe+empty_moov+default_base_moof -f mp4 -
@@ -27,7 +27,7 @@ const MOST_SAID = 2000;
 const USUAL_MS = 600_000;
 /** It encodes some pictures a second also where machines are emulated. */
 const TIMES_ITS_LENGTH = 20;
-/** Who takes nothing of a film for so long has the machine stand still for others. */
+/** Who takes nothing of a film for so long is in the way of others. */
 const UNTAKEN_MS = 60_000;
 
 export class Films {
@@ -59,10 +59,9 @@ export class Films {
       const command = await startCommand(link, { exec_id: newId("exe"), argv, env: {} });
       begun.resolve(command);
       feed(command, file, record.size_bytes, ends).catch((error: unknown) => over.abort(error));
-      await unlessGivenUp(
-        ends,
-        command.ended.then(() => Promise.withResolvers<never>().promise),
-      ).catch(() => {});
+      // Until it is read to its end, or nobody wants it.
+      const never = new Promise<never>(() => {});
+      await unlessGivenUp(ends, never).catch(() => {});
     };
     const made = this.#withGuest(work).catch((error: unknown) => {
       // Who has been answered hears of nothing any more.
@@ -96,14 +95,15 @@ export class Films {
       if (exit_code === 0) return null;
       throw new Error(`the film was not made: ${exit_code}, ${await said}`);
     };
-    let untaken: Timer | undefined;
+    const untakenFrom = () => setTimeout(() => over.abort(new Error("nobody takes it")), UNTAKEN_MS);
+    let untaken = untakenFrom();
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
           clearTimeout(untaken);
           try {
             const bytes = await unlessGivenUp(ends, next());
-            untaken = setTimeout(() => over.abort(new Error("nobody takes it")), UNTAKEN_MS);
+            untaken = untakenFrom();
             if (bytes) return controller.enqueue(bytes);
             controller.close();
           } catch (error) {
