@@ -7,6 +7,7 @@ import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, timeout } from "./command.ts";
+import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds, word } from "./values.ts";
@@ -14,7 +15,7 @@ import { integer, pair, seconds, word } from "./values.ts";
 /** Others may take the suggested guest_cid first; so many in a row means that something else is wrong. */
 const MAX_TRIES = 50;
 
-interface CreateOptions extends JsonOption {
+interface CreateOptions extends JsonOption, LifecycleOptions {
   memory?: number;
   vcpus?: number;
   cid?: number;
@@ -31,14 +32,16 @@ interface CreateOptions extends JsonOption {
 }
 
 export function sandboxCreateCommand(): Command {
-  return command("create <room> <agent>", {
+  const about = command("create <room> <agent>", {
     summary: "create a sandbox for an agent and wait until it is ready",
     examples: [
       "roomd sandbox create build-42 worker-1 --memory 512",
       "roomd sandbox create build-42 worker-2 --memory 1024 --vcpus 2 --env CI=1 --cid 9200",
       "roomd sandbox create build-42 worker-3 --no-egress --wait none --json",
+      "roomd sandbox create build-42 worker-4 --idle-timeout 10m --on-idle hibernate",
     ],
-  })
+  });
+  return withLifecycle(about)
     .option("--memory <mib>", "memory in MiB (default: the template's)", integer(0))
     .option("--vcpus <n>", "virtual processors (default: 1)", integer(0))
     .option("--cid <n>", "guest_cid, 9100 to 9999 (default: a free one)", integer(0))
@@ -47,7 +50,11 @@ export function sandboxCreateCommand(): Command {
     .option("--egress <entry>", "allow only this host, address or network; repeatable", word)
     .option("--no-egress", "allow no connection to the outside")
     .option("--label <key=value>", "a label of your own; repeatable", pair)
-    .option("--idle-timeout <time>", "end it after this time without a call", seconds)
+    .option(
+      "--idle-timeout <time>",
+      "it is idle after this time without a call, and ends unless --on-idle says else",
+      seconds,
+    )
     .option("--max-duration <time>", "end it after this time", seconds)
     .addOption(choice("--wait <what>", "wait until it is ready, or do not wait (default: ready)", ["ready", "none"]))
     .addOption(timeout("longest wait (default: 60s)"))
@@ -81,6 +88,7 @@ export async function createSandbox(room_id: string, agent_id: string, options: 
         labels: options.label,
         idle_timeout_seconds: options.idleTimeout,
         max_duration_seconds: options.maxDuration,
+        lifecycle: lifecycleFrom(options),
         wait: options.wait,
         wait_timeout_ms: options.timeout,
         attach_fabric: options.fabric === false ? false : undefined,

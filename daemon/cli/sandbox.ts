@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, timeout } from "./command.ts";
+import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { asList, type ListOptions, labelQuery } from "./room.ts";
@@ -20,6 +21,7 @@ export function sandboxCommand(): Command {
     .addCommand(metrics())
     .addCommand(update())
     .addCommand(standby())
+    .addCommand(hibernate())
     .addCommand(resume())
     .addCommand(destroy());
 }
@@ -79,22 +81,28 @@ function metrics(): Command {
   });
 }
 
-interface UpdateOptions extends JsonOption {
+interface UpdateOptions extends JsonOption, LifecycleOptions {
   label?: Record<string, string>;
   idleTimeout?: number | "none";
   maxDuration?: number | "none";
 }
 
 function update(): Command {
-  return command("update <room> <agent>", {
+  const about = command("update <room> <agent>", {
     summary: "change a sandbox's labels and timeouts; the others stay",
     examples: [
       "roomd sandbox update build-42 worker-1 --label role=builder",
       "roomd sandbox update build-42 worker-1 --idle-timeout none --max-duration 8h",
+      "roomd sandbox update build-42 worker-1 --idle-timeout 10m --on-idle hibernate --wake-on message",
     ],
-  })
+  });
+  return withLifecycle(about)
     .option("--label <key=value>", "a label; repeatable; these replace all earlier ones", pair)
-    .option("--idle-timeout <time>", "end it after this time without a call, or none", secondsOrNone)
+    .option(
+      "--idle-timeout <time>",
+      "it is idle after this time without a call, and ends unless --on-idle says else; or none",
+      secondsOrNone,
+    )
     .option("--max-duration <time>", "end it after this time, or none", secondsOrNone)
     .action(async (room_id: string, sandbox: string, options: UpdateOptions) => {
       const reply = await call(sandboxes.sandboxUpdate, {
@@ -103,6 +111,7 @@ function update(): Command {
         labels: options.label,
         idle_timeout_seconds: orNull(options.idleTimeout),
         max_duration_seconds: orNull(options.maxDuration),
+        lifecycle: lifecycleFrom(options),
       });
       await show(reply, options, fieldLines);
     });
@@ -124,9 +133,21 @@ function standby(): Command {
   });
 }
 
+function hibernate(): Command {
+  return command("hibernate <room> <agent>", {
+    summary: "put a sandbox to sleep on disk: it uses no memory, and outlives a restart of the host",
+    examples: ["roomd sandbox hibernate build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await withProgress(`saving sandbox ${sandbox} to disk`, () =>
+      call(sandboxes.sandboxHibernate, { room_id, sandbox }),
+    );
+    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
+  });
+}
+
 function resume(): Command {
   return command("resume <room> <agent>", {
-    summary: "resume a sandbox in standby, with its clock set right",
+    summary: "resume a sandbox in standby or hibernation, with its clock set right",
     examples: ["roomd sandbox resume build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await withProgress(`resuming sandbox ${sandbox}`, () =>

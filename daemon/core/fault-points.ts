@@ -14,7 +14,11 @@ import { writeSync } from "node:fs";
 export const FAULT_VARIABLE = "ROOMD_FAULT_POINT";
 
 /** The steps of a guest's start, in their order: each has a point before and after it, and before and after its undo. */
-export const FAULT_STEPS = ["directories", "disk", "machine", "load", "devices", "plug", "resume", "agent"] as const;
+export const FAULT_STEPS = [
+  ...["directories", "disk", "machine", "load", "devices", "plug", "resume", "agent"],
+  // Of one that is restored from what was saved of it.
+  ...["drive", "vsock", "spend"],
+] as const;
 
 /** Points of code that waits nowhere: a test can kill there, and not stall. */
 const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.recorded"] as const;
@@ -29,6 +33,8 @@ const PLACES = [
   "sandbox.adopting", // its guest is about to be taken over, which is noted
   "sandbox.ended", // its guest has ended, its directory is there
   "sandbox.erased", // its directory is gone, its row says destroying
+  "hibernate.saved", // a guest's memory is on disk, nothing says so
+  "hibernate.kept", // … what says so is there too, its processes are
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

@@ -26,10 +26,18 @@ export const PREVIOUS_UNIT_CHANGE = "/usr/share/roomd/previous-version.conf";
 /** Read by the package's purge: what of roomd lies elsewhere than in the usual directories, a path a line. */
 export const PURGE_LIST = "/var/lib/roomd/purge";
 
+/** In a sandbox's directory: what its disk lies over is named relative to it. */
+export const BASE = "base";
+
 export interface SandboxPaths {
-  /** Kept until the sandbox is destroyed: overlay and logs. */
+  /** Kept until the sandbox is destroyed: disk, saved memory and logs. */
   directory: string;
   overlay: string;
+  /** Directory of what it has of its template. */
+  base: string;
+  /** Memory and devices while it hibernates, and by which it is whole. */
+  memory: string;
+  saved: string;
   /** Directory of the bounded log of the serial console. */
   console_log: string;
   /** Process records, which only the daemon writes, and a directory of sockets for each program that makes some. */
@@ -60,6 +68,9 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     return {
       directory,
       overlay: join(directory, "disk.qcow2"),
+      base: join(directory, BASE),
+      memory: join(directory, "memory"),
+      saved: join(directory, "saved.json"),
       console_log: join(directory, "console"),
       runtime: sockets,
       vm_sockets: join(sockets, "vm"),

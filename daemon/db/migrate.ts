@@ -43,6 +43,7 @@ import awaited from "./migrations/0040_awaited.sql" with { type: "text" };
 import egressDestinations from "./migrations/0041_egress_destinations.sql" with { type: "text" };
 import templateBuilds from "./migrations/0042_template_builds.sql" with { type: "text" };
 import buildTime from "./migrations/0043_build_time.sql" with { type: "text" };
+import hibernation from "./migrations/0044_hibernation.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -89,6 +90,7 @@ export const MIGRATIONS: readonly string[] = [
   egressDestinations,
   templateBuilds,
   buildTime,
+  hibernation,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -121,6 +121,11 @@ export const ERRORS = {
   },
   invalid_state: { status: 409, title: "Not possible in this state" },
   room_destroying: { status: 409, title: "The room is being destroyed" },
+  snapshot_incompatible: {
+    status: 409,
+    title: "What was saved does not fit this host",
+    hint: "Its disk can be started anew: create a sandbox from it with mode disk.",
+  },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },
   billing_off: {
     status: 409,

@@ -86,6 +86,7 @@ export const operations = {
   sandbox_update: sandboxes.sandboxUpdate,
   sandbox_destroy: sandboxes.sandboxDestroy,
   sandbox_standby: sandboxes.sandboxStandby,
+  sandbox_hibernate: sandboxes.sandboxHibernate,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

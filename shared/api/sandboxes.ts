@@ -41,6 +41,14 @@ const egressEntriesJson = Type.Optional(
   Type.String({ code: "invalid_egress_entry", description: "The same as a JSON string." }),
 );
 
+/** What becomes of a sandbox that is idle. */
+export const ON_IDLE = ["destroy", "standby", "hibernate"] as const;
+export type OnIdle = (typeof ON_IDLE)[number];
+
+/** What wakes one that is in standby or hibernates. */
+export const WAKE_REASONS = ["api", "terminal", "message", "port"] as const;
+export type WakeReason = (typeof WAKE_REASONS)[number];
+
 const timeouts = {
   idle_timeout_seconds: Type.Optional(
     Type.Integer({
@@ -59,12 +67,31 @@ const timeouts = {
   ),
 };
 
+const onIdle = oneOf(ON_IDLE, {
+  description: "What becomes of it when it is idle: destroy (the default), standby, hibernate.",
+});
+const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
+  maxItems: WAKE_REASONS.length,
+  description:
+    "What resumes it when it is in standby or hibernates, and then waits for it: api is a call that uses it, terminal who attaches to one, message one to its agent, port a request to an exposed one.",
+});
+/** At create and by PATCH. */
+const lifecycleInput = Type.Optional(
+  fields({
+    idle_after_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
+    on_idle: Type.Optional(onIdle),
+    wake_on: Type.Optional(wakeOn),
+  }),
+);
+
 export const SANDBOX_STATES = [
   "creating",
   "starting",
   "running",
   "pausing",
   "paused",
+  "hibernating",
+  "hibernated",
   "resuming",
   "failed",
   "destroying",
@@ -115,6 +142,7 @@ export const sandbox = fields({
   }),
   ports: Type.Array(shownPort),
   labels,
+  lifecycle: fields({ idle_after_seconds: nullable(Type.Integer()), on_idle: onIdle, wake_on: wakeOn }),
   created_at: timestamp,
   started_at: nullable(timestamp),
   ready_at: nullable(timestamp),
@@ -178,6 +206,7 @@ export const sandboxCreate = operation({
     egress_allowlist_json: egressEntriesJson,
     labels: Type.Optional(labels),
     ...timeouts,
+    lifecycle: lifecycleInput,
     attach_fabric: Type.Optional(Type.Boolean({ description: "Whether the guest reaches its room; true if absent." })),
     enable_guest_net: Type.Optional(Type.Boolean({ description: "false: no egress at all; true if absent." })),
   }),
@@ -269,10 +298,11 @@ export const sandboxUpdate = operation({
     labels: Type.Optional(labels),
     idle_timeout_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
     max_duration_seconds: Type.Optional(nullable(timeouts.max_duration_seconds)),
+    lifecycle: lifecycleInput,
   }),
   output: sandbox,
   outcomes: { ok: 200 },
-  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying"],
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "conflicting_fields"],
   onFullDisk: true,
   audit: "sandbox.updated",
   example: { body: { labels: { team: "search", role: "builder" } } },
@@ -322,9 +352,9 @@ export const sandboxResume = operation({
   extension: "sandbox.standby",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume",
-  summary: "Resume a sandbox in standby",
+  summary: "Resume a sandbox in standby or hibernation",
   description:
-    "Its processes continue where they were. The wall clock is corrected before the answer comes; the monotonic clock does not count the pause.",
+    "Its processes continue where they were. The wall clock is corrected before the answer comes; the monotonic clock does not count the pause. One that hibernates needs memory again.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -337,9 +367,39 @@ export const sandboxResume = operation({
     "invalid_state",
     "room_destroying",
     "quota_exceeded",
+    "insufficient_capacity",
+    "snapshot_incompatible",
+    "not_ready",
+    "drive_full",
     "guest_unreachable",
   ],
   audit: "sandbox.resume",
+});
+
+export const sandboxHibernate = operation({
+  name: "sandbox_hibernate",
+  extension: "sandbox.hibernate",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/hibernate",
+  summary: "Put a sandbox to sleep on disk",
+  description:
+    "Saves its memory and devices to disk and ends its processes: it uses no memory and no CPU, survives a restart of the host, and keeps its guest_cid, ports and files. Resume brings it back where it was; connections are cut, and programs hear of it by /etc/roomd/after-restore.d. Where it cannot be saved it goes on as before.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: sandbox,
+  outcomes: { hibernated: 200 },
+  errors: [
+    "room_not_found",
+    "sandbox_not_found",
+    "invalid_state",
+    "room_destroying",
+    "guest_unreachable",
+    "drive_full",
+    "disk_full",
+  ],
+  audit: "sandbox.hibernated",
 });
 
 export const sandboxLogs = operation({

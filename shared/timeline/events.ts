@@ -140,6 +140,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "sandbox.drive_degraded": because("the drive does not answer in the sandbox"),
   "sandbox.drive_restored": ofSandbox("the drive answers in the sandbox again"),
   "sandbox.standby": { type: "standby", say: () => STANDBY.begun },
+  "sandbox.hibernated": { type: "standby", say: () => STANDBY.onDisk },
   "sandbox.resume": { type: "standby", say: () => STANDBY.over },
 
   "drive.written": ofDrive("wrote"),

@@ -1,7 +1,7 @@
 /** Owns the one line that an item is told in. Pure. */
 
-/** How the two ends of a standby are told, by which they are joined. */
-export const STANDBY = { begun: "standby", over: "resumed" } as const;
+/** How the two ends of a standby are told, by which they are joined; on disk it is a hibernation. */
+export const STANDBY = { begun: "standby", onDisk: "hibernation", over: "resumed" } as const;
 export const DESTROYED = { sandbox: "sandbox destroyed", failed: "sandbox failed", room: "room destroyed" } as const;
 
 const MOST_CHARACTERS = 200;

@@ -53,9 +53,10 @@ function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
     const at = calledAt ?? since;
     return [{ ...rest, agent_id, type: "wait", at, title: TITLES[type](id), to: on.slice(0, 16), ref }];
   });
-  const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since }): TimelineItem => {
+  const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since, onDisk }): TimelineItem => {
+    const title = onDisk ? STANDBY.onDisk : STANDBY.begun;
     const ref = { type: "sandbox", id: sandbox_id };
-    return { ...rest, agent_id, type: "standby", at: since, title: STANDBY.begun, to: [], ref };
+    return { ...rest, agent_id, type: "standby", at: since, title, to: [], ref };
   });
   return [...waits, ...standby].sort((a, b) => (a.at < b.at ? -1 : 1));
 }

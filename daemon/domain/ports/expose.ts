@@ -17,7 +17,16 @@ import { findPort, insertPort, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import { newLabel } from "./tokens.ts";
 
-const ALLOWED: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
+const ALLOWED: readonly SandboxState[] = [
+  "creating",
+  "starting",
+  "running",
+  "pausing",
+  "paused",
+  "hibernating",
+  "hibernated",
+  "resuming",
+];
 
 export function makeExpose(parts: PortParts): Bound {
   return bind(sandboxExposePort, {

@@ -2,6 +2,7 @@
 import { FairQueue } from "../../core/fair-queue.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import type { WarmPool } from "../../host/guest/pool.ts";
 import { availableMemoryMib } from "../../host/use.ts";
 import { memoryPromised } from "./store.ts";
 
@@ -35,8 +36,25 @@ export function requireMemory(memoryMib: number, free: number): void {
   });
 }
 
+/** Admits a guest by `admit`; where memory is lacking, machines that wait for sandboxes of other templates give theirs. */
+export async function makingRoom<T>(
+  pool: Pick<WarmPool, "makeRoom">,
+  memoryMib: number,
+  admit: () => Promise<T>,
+): Promise<T> {
+  // One that ends may give less than it was promised.
+  while (true) {
+    try {
+      return await admit();
+    } catch (error) {
+      const lack = lackOf(error, memoryMib);
+      if (lack === null || !(await pool.makeRoom(lack))) throw error;
+    }
+  }
+}
+
 /** How much memory is lacking, where that is why there is none; null for other errors. */
-export function lackOf(error: unknown, memoryMib: number): number | null {
+function lackOf(error: unknown, memoryMib: number): number | null {
   if (!(error instanceof ServiceError) || error.code !== "insufficient_capacity") return null;
   return needOf([memoryMib]) - Number(error.options.details?.memory_mib_free);
 }

@@ -15,11 +15,12 @@ import { actingAs } from "../agents/index.ts";
 import { environmentRules } from "../executions/environment.ts";
 import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
-import { freeMemoryMib, lackOf, requireMemory } from "./admission.ts";
+import { freeMemoryMib, makingRoom, requireMemory } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
 import { egressOf, egressRules } from "./egress-list.ts";
 import { findRoomTarget } from "./find.ts";
+import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
 import { heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -32,7 +33,16 @@ const DEFAULT_WAIT_MS = 60_000;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
 
-const IS_COMING: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
+const IS_COMING: readonly SandboxState[] = [
+  "creating",
+  "starting",
+  "running",
+  "pausing",
+  "paused",
+  "hibernating",
+  "hibernated",
+  "resuming",
+];
 
 type Input = InputOf<typeof sandboxCreate>;
 
@@ -41,7 +51,11 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE, org_id);
 
   const rules = (input: Partial<Input>, room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
-    const broken = [...environmentRules(input.env), ...egressRules("egress_allowlist", input.egress_allowlist)];
+    const broken = [
+      ...environmentRules(input.env),
+      ...egressRules("egress_allowlist", input.egress_allowlist),
+      ...lifecycleRules(input),
+    ];
     const template = templateOf(input, room);
     if (!template) broken.push(unknownTemplate(deps, room, input.template_id ?? DEFAULT_TEMPLATE));
     const max = mostMemory(deps, template);
@@ -152,7 +166,7 @@ async function begin(
   const supervisor = supervisors.add(row, room, warm);
   let warnings: string[];
   try {
-    warnings = await insertMakingRoom(deps, supervisors, call, row, room);
+    warnings = await makingRoom(deps.pool, row.memory_mib, () => insert(deps, supervisors, call, row, room));
   } catch (error) {
     supervisors.drop(row.sandbox_id);
     if (warm) deps.pool.giveBack(warm);
@@ -181,20 +195,6 @@ function mostMemory({ limits }: SandboxDeps, template: Template | null): number 
 function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
   if ((input.vcpu_count ?? 1) > 1) return null;
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
-}
-
-/** The same as insert; where memory is lacking, machines that wait for sandboxes of other templates give theirs. */
-async function insertMakingRoom(...to: Parameters<typeof insert>): Promise<string[]> {
-  const [{ pool }, , , { memory_mib }] = to;
-  // One that ends may give less than it was promised.
-  while (true) {
-    try {
-      return await insert(...to);
-    } catch (error) {
-      const lack = lackOf(error, memory_mib);
-      if (lack === null || !(await pool.makeRoom(lack))) throw error;
-    }
-  }
 }
 
 /** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */
@@ -307,7 +307,7 @@ function newRow(
     guest_net: input.enable_guest_net ?? true,
     fabric_attached: input.attach_fabric ?? true,
     labels: input.labels ?? {},
-    idle_timeout_seconds: input.idle_timeout_seconds ?? null,
+    ...lifecycleOf(input),
     max_duration_seconds: input.max_duration_seconds ?? null,
     created_at,
     started_at: null,

@@ -10,7 +10,16 @@ import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-const CHANGEABLE = ["creating", "starting", "running", "pausing", "paused", "resuming"] as const;
+const CHANGEABLE = [
+  "creating",
+  "starting",
+  "running",
+  "pausing",
+  "paused",
+  "hibernating",
+  "hibernated",
+  "resuming",
+] as const;
 
 export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
   const toRecord = (row: SandboxRow) => ({

@@ -20,21 +20,41 @@ export interface EndingDeps {
   paths: SandboxPaths;
   /** Ends and removes whatever is on the host by the sandbox's name, but its logs. Throws when something is left. */
   freeRemains(): Promise<void>;
+  /** The same, but its disk and what was saved of it. */
+  endLeft(): Promise<void>;
   /** Hears of what nobody asked for: an end, an expiry. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
 }
 
 export class Ending {
-  /** What there is to end; null before it has started and after it has ended. */
-  guest: Guest | null = null;
-  /** Aborted when the guest is being ended: nobody need watch it any more. */
-  readonly begun = new AbortController();
+  #guest: Guest | null = null;
+  #begun = new AbortController();
   readonly #row: PublishedRow;
   readonly #deps: EndingDeps;
 
   constructor(row: PublishedRow, deps: EndingDeps) {
     this.#row = row;
     this.#deps = deps;
+  }
+
+  /** What there is to end; null before it has started, after it has ended, and while it hibernates. */
+  get guest(): Guest | null {
+    return this.#guest;
+  }
+
+  /** There is a guest. The signal is aborted when it is being ended: nobody need watch it any more. */
+  take(guest: Guest): AbortSignal {
+    this.#guest = guest;
+    this.#begun = new AbortController();
+    return this.#begun.signal;
+  }
+
+  /** The guest was saved and stands still: ends it, and keeps what was saved. What does not end now is tried again by the reconciler. */
+  async leave(): Promise<void> {
+    this.#begun.abort();
+    const guest = this.#guest;
+    this.#guest = null;
+    await (guest?.leave() ?? Promise.resolve()).catch(() => this.#deps.endLeft());
   }
 
   /** What is left of it is freed first: whoever hears of its failure can use its CID again. Nothing when it has ended. */
@@ -47,7 +67,7 @@ export class Ending {
 
   /** A guest that has ended, or is of no use any more: its failure is said at once, and then it is freed. */
   async failNow(guest: Guest, cause: ExitCause, message: string): Promise<void> {
-    if (this.guest !== guest) return;
+    if (this.#guest !== guest) return;
     if (await this.#failed(cause, cause, message, {})) await this.free({ stopped_at: now() });
   }
 
@@ -100,11 +120,11 @@ export class Ending {
 
   /** Ends the guest, by what is known of it or else by its names. Throws when something of it is left. */
   async #endGuest(): Promise<void> {
-    this.begun.abort();
-    const guest = this.guest;
+    this.#begun.abort();
+    const guest = this.#guest;
     // What its steps cannot undo is perhaps gone by its names.
     if (guest) await guest.end().catch(() => this.#deps.freeRemains());
     else await this.#deps.freeRemains();
-    this.guest = null;
+    this.#guest = null;
   }
 }

@@ -5,7 +5,8 @@ import type { SandboxRow } from "./table.ts";
 export interface Going {
   /** But those that were begun by SSH: only the guest knows of them. */
   commands: (RunningCommand & { agent_id: string })[];
-  standby: { agent_id: string; sandbox_id: string; since: string }[];
+  /** In memory, or on disk. */
+  standby: { agent_id: string; sandbox_id: string; since: string; onDisk: boolean }[];
 }
 
 export function goingIn(rows: readonly SandboxRow[], ends: Pick<Ends, "running">): Going {
@@ -14,7 +15,12 @@ export function goingIn(rows: readonly SandboxRow[], ends: Pick<Ends, "running">
       ends.running(sandbox_id).map((command) => ({ ...command, agent_id })),
     ),
     standby: rows
-      .filter(({ state }) => state === "paused")
-      .map(({ agent_id, sandbox_id, last_transition_at }) => ({ agent_id, sandbox_id, since: last_transition_at })),
+      .filter(({ state }) => state === "paused" || state === "hibernated")
+      .map(({ agent_id, sandbox_id, last_transition_at, state }) => ({
+        agent_id,
+        sandbox_id,
+        since: last_transition_at,
+        onDisk: state === "hibernated",
+      })),
   };
 }

@@ -4,6 +4,8 @@ import type { SandboxRow } from "./table.ts";
 
 export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";
 
+export const HIBERNATED_MESSAGE = "The sandbox is on disk until it is resumed.";
+
 /** `status.reason` while the guest is paused because the host's disk is full. */
 export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";

@@ -16,6 +16,7 @@ import { Ends } from "./executions/ends.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
 import { type Going, goingIn } from "./going.ts";
+import { makeHibernate } from "./hibernate.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -87,6 +88,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeUpdate(deps, supervisors),
       makeDestroy(deps, supervisors),
       makeStandby(deps, supervisors),
+      makeHibernate(deps, supervisors),
       makeResume(deps, supervisors),
       makeLogs(deps),
       makeMetrics(deps, supervisors),
@@ -130,7 +132,9 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         sandboxes: Object.fromEntries(
           states.map((each) => [each, counts.find(({ state }) => state === each)?.held ?? 0]),
         ),
-        memory_mib: live.reduce((sum, { memory_mib }) => sum + memory_mib, 0),
+        memory_mib: live
+          .filter(({ state }) => state !== "hibernated")
+          .reduce((sum, { memory_mib }) => sum + memory_mib, 0),
         outcomes: supervisors.outcomes,
       };
     },

@@ -1,8 +1,8 @@
 /** Owns what many sandboxes use just now, measured from outside: of each two files of the kernel's, and nothing of the guest's. */
-import { statSync } from "node:fs";
 import type { TopItem } from "../../../shared/api/top.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { Pace } from "../../host/files/pace.ts";
+import { diskUse } from "../../host/guest/saved.ts";
 import { useOfProcess } from "../../host/use.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { type ListedSandbox, listUndestroyed } from "./store.ts";
@@ -19,7 +19,6 @@ export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
   const measure = (room_id: string, { agent_id, sandbox_id, state, ...row }: ListedSandbox): TopItem => {
     const pid = supervisors.get(sandbox_id)?.guest?.machine.process.pid;
     const use = pid === undefined ? null : unlessGone(() => useOfProcess(pid));
-    const disk = statSync(deps.paths.sandbox(sandbox_id).overlay, { throwIfNoEntry: false });
     const { sent_bytes, received_bytes, open_connections } = deps.egress.trafficOf(sandbox_id);
     return {
       room_id,
@@ -29,7 +28,7 @@ export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
       ready_at: row.ready_at,
       cpu: { vcpu_count: row.vcpu_count, used_seconds: use?.cpu_seconds ?? null },
       memory: { memory_mib: row.memory_mib, resident_bytes: use?.resident_bytes ?? null },
-      disk: { used_bytes: (disk?.blocks ?? 0) * 512 },
+      disk: { used_bytes: diskUse(deps.paths.sandbox(sandbox_id)) },
       egress: { sent_bytes, received_bytes, open_connections },
     };
   };

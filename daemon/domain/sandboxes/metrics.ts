@@ -1,9 +1,9 @@
 /** Measures a sandbox from outside, and its clock from inside. */
-import { statSync } from "node:fs";
 import { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { diskUse } from "../../host/guest/saved.ts";
 import { clockSkewMs } from "../../host/guest-link/clock.ts";
 import { useOfProcess } from "../../host/use.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -13,23 +13,26 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 const LINK_DEADLINE_MS = 5_000;
+/** What one that hibernates uses. */
+const NOTHING = { cpu_seconds: 0, resident_bytes: 0 };
 
 export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxMetrics, {
     find: (call, params) => findTarget(deps, call, params),
     run: async (_call, _input, { row }) => {
-      requireState(row, ["running", "pausing", "paused", "resuming"]);
+      requireState(row, ["running", "pausing", "paused", "hibernating", "hibernated", "resuming"]);
       const supervisor = supervisors.get(row.sandbox_id);
       await supervisor?.adopted();
       const { pid } = supervisor?.guest?.machine.process ?? {};
-      if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
-      const { cpu_seconds, resident_bytes } = useOfProcess(pid);
+      const sleeps = row.state === "hibernated";
+      if (!supervisor || (pid === undefined && !sleeps)) throw new ServiceError("guest_unreachable");
+      const { cpu_seconds, resident_bytes } = pid === undefined ? NOTHING : useOfProcess(pid);
       return {
         outcome: "ok",
         body: {
           cpu: { vcpu_count: row.vcpu_count, used_seconds: cpu_seconds },
           memory: { memory_mib: row.memory_mib, resident_bytes },
-          disk: { used_bytes: statSync(deps.paths.sandbox(row.sandbox_id).overlay).blocks * 512 },
+          disk: { used_bytes: diskUse(deps.paths.sandbox(row.sandbox_id)) },
           clock_skew_ms: row.state === "running" ? await skewOf(supervisor) : null,
           at: now(),
         },

@@ -8,6 +8,7 @@ import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import { Published } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter } from "../orgs/index.ts";
 import { meterState } from "./metering.ts";
@@ -61,8 +62,9 @@ export class PublishedRow {
     reason: string,
     message: string,
     change: Partial<SandboxRow> = {},
+    admit?: (queries: Queries) => void,
   ): Promise<void> {
-    await this.write(() => {
+    const becomes = () => {
       if (!mayTake(verb, this.row.state, state)) throw new PastError(this.row, verb, state);
       return {
         ...change,
@@ -71,7 +73,8 @@ export class PublishedRow {
         status_message: message.slice(0, 1000),
         last_transition_at: now(),
       };
-    });
+    };
+    await this.write(becomes, admit);
     this.#deps.log.info("sandbox state", { sandbox_id: this.row.sandbox_id, state, reason });
     this.#deps.onState(this.row);
   }
@@ -88,14 +91,18 @@ export class PublishedRow {
     return this.#changes.busy ? this.#changes.put(async () => {}) : null;
   }
 
-  /** Writes what is decided when its turn comes; nothing is written when that is nothing. */
-  write(changeOf: () => Partial<SandboxRow>): Promise<SandboxRow> {
+  /**
+   * Writes what is decided when its turn comes; nothing is written when that is nothing, nor when `admit` throws, who sees it
+   * within the transaction.
+   */
+  write(changeOf: () => Partial<SandboxRow>, admit?: (queries: Queries) => void): Promise<SandboxRow> {
     return this.#changes.put(async () => {
       const change = changeOf();
       if (Object.keys(change).length === 0) return this.row;
       await this.#deps.database.commit((queries) => {
         updateSandbox(queries, this.row.sandbox_id, change);
         if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
+        admit?.(queries);
       });
       this.published.set({ ...this.row, ...change });
       return this.row;

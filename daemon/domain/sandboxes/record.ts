@@ -28,6 +28,7 @@ export function toSandboxRecord(row: SandboxRow, roomId: string, ports: ShownPor
     drive: { state: row.drive_fault === null ? "ok" : "degraded", message: row.drive_fault },
     ports,
     labels: row.labels,
+    lifecycle: { idle_after_seconds: row.idle_timeout_seconds, on_idle: row.on_idle, wake_on: row.wake_on },
     created_at: row.created_at,
     started_at: row.started_at,
     ready_at: row.ready_at,

@@ -35,6 +35,8 @@ export function takeUp(
       case "running":
       case "pausing":
       case "paused":
+      case "hibernating":
+      case "hibernated":
       case "resuming":
         await Promise.all([endUnrecorded(deps.paths.sandbox(row.sandbox_id), serving), supervisor.adopt(after)]);
         return;

@@ -2,14 +2,19 @@
  * Owns the states of a sandbox, the ways between them, and who may take them: the verbs of its supervisor. Pure.
  *
  *   creating → starting → running ⇄ pausing → paused → resuming → running
- *       └──────────┴─────────┴─────────┴────────┴─────────┴──▶ failed
+ *       │          │         │ ⇅                           ▲ ↓
+ *       │          │         │ hibernating ──▶ hibernated ─┴─┘
+ *       └──────────┴─────────┴─ any of these ──▶ failed
  *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
 import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** From these a sandbox can fail. */
-const LIVE = ["creating", "starting", "running", "pausing", "paused", "resuming"] as const;
+const LIVE = [
+  ...(["creating", "starting", "running", "pausing", "paused"] as const),
+  ...(["hibernating", "hibernated", "resuming"] as const),
+] as const;
 
 type Ways = Partial<Record<SandboxState, readonly SandboxState[]>>;
 
@@ -34,12 +39,25 @@ export const VERBS = {
   start: { acts: ["creating"], otherwise: "nothing", ways: { creating: ["starting"], starting: ["running"] } },
   /** Takes over the guest of a daemon before this one. */
   adopt: {
-    acts: ["running", "pausing", "paused", "resuming"],
+    acts: ["running", "pausing", "paused", "hibernating", "hibernated", "resuming"],
     otherwise: "nothing",
-    ways: { pausing: ["paused", "running"], resuming: ["running"] },
+    ways: {
+      pausing: ["paused", "running"],
+      hibernating: ["hibernated", "running"],
+      resuming: ["running", "hibernated"],
+    },
   },
   standby: { acts: ["running"], otherwise: "refused", ways: { running: ["pausing"], pausing: ["paused", "running"] } },
-  resume: { acts: ["paused"], otherwise: "refused", ways: { paused: ["resuming"], resuming: ["running"] } },
+  hibernate: {
+    acts: ["running"],
+    otherwise: "refused",
+    ways: { running: ["hibernating"], hibernating: ["hibernated", "running"] },
+  },
+  resume: {
+    acts: ["paused", "hibernated"],
+    otherwise: "refused",
+    ways: { paused: ["resuming"], hibernated: ["resuming"], resuming: ["running", "hibernated"] },
+  },
   /** The guest is gone, did not come up, or is overdue. */
   fail: { acts: LIVE, otherwise: "nothing", ways: fromEach(LIVE, "failed") },
   /** Ends what a failed one still holds. */
@@ -77,7 +95,8 @@ export const STATE_DEADLINES_MS: Partial<Record<SandboxState, number>> = {
   creating: 150_000,
   starting: 150_000,
   pausing: 60_000,
-  resuming: 60_000,
+  hibernating: 660_000,
+  resuming: 150_000,
   destroying: 45_000,
 };
 
@@ -98,8 +117,10 @@ export function requireState(
   throw new ServiceError("invalid_state", {
     detail: `Sandbox ${sandbox.agent_id} is ${sandbox.state}; this needs it to be ${allowed.join(" or ")}.`,
     details: { state: sandbox.state, allowed_states: allowed },
-    ...(sandbox.state === "paused"
-      ? { hint: `It is in standby. Resume it with POST …/sandboxes/${sandbox.agent_id}/resume.` }
+    ...(sandbox.state === "paused" || sandbox.state === "hibernated"
+      ? {
+          hint: `It ${sandbox.state === "paused" ? "is in standby" : "hibernates"}. Resume it with POST …/sandboxes/${sandbox.agent_id}/resume.`,
+        }
       : {}),
   });
 }

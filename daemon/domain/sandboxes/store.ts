@@ -193,7 +193,8 @@ export function countStates(queries: Queries): { state: SandboxState; held: numb
 
 /** What an organization's sandboxes that have not ended come to. */
 export function orgSandboxes(queries: Queries, orgId: OrgId) {
-  const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
+  // One that hibernates has none.
+  const memory_mib = sql<number>`coalesce(sum(iif(${sandboxes.state} = 'hibernated', 0, ${sandboxes.memory_mib})), 0)`;
   // The words of the index.
   const live = and(eq(sandboxes.org_id, orgId), sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`);
   const disk_gib = sql<number>`coalesce(sum(${sandboxes.disk_mib}), 0) / 1024.0`;
@@ -215,7 +216,7 @@ export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" 
   return queries
     .select({ sandbox_id: sandboxes.sandbox_id, memory_mib: sandboxes.memory_mib })
     .from(sandboxes)
-    .where(sql`${isUndestroyed} AND ${sandboxes.state} <> 'failed'`)
+    .where(sql`${isUndestroyed} AND ${sandboxes.state} NOT IN ('failed', 'hibernated')`)
     .all();
 }
 

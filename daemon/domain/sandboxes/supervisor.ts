@@ -1,6 +1,6 @@
 /**
  * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
- * What takes a while (start, take over, standby, resume, end) is done one after another; each change of the row that it
+ * What takes a while (start, take over, standby, hibernate, resume, end) is done one after another; each change of the row that it
  * announces is written before it is done, and has an order of its own (published-row.ts). Its verbs, the states in which
  * each acts and the changes that each may make are a table in state.ts.
  *
@@ -15,13 +15,16 @@ import { Mailbox } from "../../core/mailbox.ts";
 import type { Published } from "../../core/published.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { StepError } from "../../core/steps.ts";
+import type { Queries } from "../../db/client.ts";
+import { StrandedError, UnsavableError } from "../../host/guest/save.ts";
+import { forgetSaved, isSaved } from "../../host/guest/saved.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { NonsenseError } from "../../host/machine/qmp-message.ts";
 import { QUARANTINED, QuarantineError } from "./adoptions.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
-import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
+import { HIBERNATED_MESSAGE, healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
 import { actsIn, mayTake, requireState, VERBS } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
@@ -32,6 +35,8 @@ export interface SupervisorDeps extends RowDeps, EndingDeps {
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
   /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
   adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
+  /** Makes a guest again of what was saved of it. Throws; what was saved is there then, unless the guest had gone on. */
+  restore(row: SandboxRow, signal: AbortSignal): Promise<Guest>;
   /** The sandbox is destroyed: nothing is left to supervise. */
   onGone(row: SandboxRow): void;
 }
@@ -94,7 +99,7 @@ export class Supervisor {
         // Whether it could be written shows below.
         const onStarted = () => void this.#markStarted().catch(() => {});
         const guest = await this.#deps.start(this.row, onStarted, this.#giveUp.signal);
-        this.#ending.guest = guest;
+        const over = this.#ending.take(guest);
         await this.#markStarted();
         await this.#row.become("start", "running", "ready", "The sandbox is running.", {
           ready_at: now(),
@@ -102,7 +107,7 @@ export class Supervisor {
           boot: guest.boot,
           create_wall_ms: Math.round(performance.now() - this.#createdAt),
         });
-        this.#watch(guest);
+        this.#watch(guest, over);
       } catch (error) {
         // Whoever destroys it has said so, waits for this turn to end, and frees what is there.
         if (!this.#isGoing) await this.#failToStart(error);
@@ -120,12 +125,13 @@ export class Supervisor {
       await after;
       if (!actsIn("adopt", this.row.state) || this.guest) return;
       try {
+        if (await this.#staysSaved()) return;
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
-        this.#ending.guest = guest;
+        const over = this.#ending.take(guest);
         this.#isLeft = false;
         await this.#settle(paused);
         await this.#row.found();
-        this.#watch(guest);
+        this.#watch(guest, over);
         this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
       } catch (error) {
         if (this.#isGoing) return;
@@ -216,24 +222,93 @@ export class Supervisor {
     });
   }
 
-  /** Resumes the paused guest, its clock set right. Throws invalid_state; or guest_unreachable, and then it has failed. */
-  resume(): Promise<SandboxRow> {
+  /**
+   * Saves the running guest to disk and ends its processes; `reason` and `message` are what its record says then. Throws invalid_state;
+   * or guest_unreachable or disk_full, and then it runs on or has failed.
+   */
+  hibernate(reason = "hibernated", message = HIBERNATED_MESSAGE): Promise<SandboxRow> {
     return this.#work.put(async () => {
-      const guest = this.#guestFor("resume");
-      await this.#row.become("resume", "resuming", "resume", "The sandbox is resuming.");
+      const guest = this.#guestFor("hibernate");
+      await this.#row.become("hibernate", "hibernating", reason, "The sandbox is being saved to disk.");
       try {
-        await resumeGuest(guest, this.#giveUp.signal);
+        await guest.save(this.#giveUp.signal);
       } catch (error) {
         // Its processes were taken from under us.
         if (this.#isGoing) throw beingDestroyed(this.row);
-        const detail = `The guest did not resume after standby: ${toldOf(error)}`;
-        await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
-        throw new ServiceError("guest_unreachable", { detail, cause: error });
+        throw await this.#notSaved(guest, error);
       }
-      await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
-      await this.#noteHealth(guest);
+      await this.#row.become("hibernate", "hibernated", reason, message);
+      await this.#ending.leave();
       return this.row;
     });
+  }
+
+  async #notSaved(guest: Guest, error: unknown): Promise<ServiceError> {
+    const isFull = /ENOSPC|No space left/.test(describeError(error));
+    const detail = `The guest could not be saved: ${toldOf(error)}.`;
+    if (error instanceof StrandedError) await this.#ending.failNow(guest, "vmm_crash", detail);
+    else {
+      await this.#row.become("hibernate", "running", "hibernate_failed", detail);
+      await this.#noteHealth(guest);
+    }
+    if (error instanceof UnsavableError) {
+      return new ServiceError("invalid_state", {
+        detail,
+        details: { state: this.row.state, reason: "not_savable" },
+        hint: "Put it in standby instead, or create it anew.",
+        cause: error,
+      });
+    }
+    return new ServiceError(isFull ? "disk_full" : "guest_unreachable", { detail, cause: error });
+  }
+
+  /**
+   * Lets a guest that is in standby or hibernates go on, its clock set right. `admit` sees that one which hibernates takes memory again,
+   * within the transaction. Throws invalid_state and what `admit` throws; or guest_unreachable, and then it has failed, or hibernates
+   * as before.
+   */
+  resume(admit?: (queries: Queries) => void): Promise<SandboxRow> {
+    return this.#work.put(() => {
+      requireState(this.row, VERBS.resume.acts);
+      return this.row.state === "hibernated" ? this.#restore(admit) : this.#resume();
+    });
+  }
+
+  async #restore(admit?: (queries: Queries) => void): Promise<SandboxRow> {
+    await this.#row.become("resume", "resuming", "resume", "The sandbox is being restored from disk.", {}, admit);
+    let guest: Guest;
+    try {
+      guest = await this.#deps.restore(this.row, this.#giveUp.signal);
+    } catch (error) {
+      // Its processes were taken from under us.
+      if (this.#isGoing) throw beingDestroyed(this.row);
+      const cause = error instanceof StepError ? error.cause : error;
+      const detail = `The sandbox could not be restored: ${toldOf(cause)}.`;
+      if (isSaved(this.#deps.paths)) await this.#row.become("resume", "hibernated", "resume_failed", detail);
+      else await this.#ending.lose("vmm_crash", "vmm_crash", detail);
+      throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { detail, cause: error });
+    }
+    const over = this.#ending.take(guest);
+    await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
+    this.#watch(guest, over);
+    return this.row;
+  }
+
+  async #resume(): Promise<SandboxRow> {
+    const guest = this.#guestFor("resume");
+    await this.#row.become("resume", "resuming", "resume", "The sandbox is resuming.");
+    try {
+      await resumeGuest(guest, this.#giveUp.signal);
+    } catch (error) {
+      // Its processes were taken from under us.
+      if (this.#isGoing) throw beingDestroyed(this.row);
+      const detail = `The guest did not resume after standby: ${toldOf(error)}`;
+      await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
+      throw new ServiceError("guest_unreachable", { detail, cause: error });
+    }
+    await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
+    await this.#noteHealth(guest);
+    return this.row;
   }
 
   /** Writes changes that are no change of state: labels, timeouts. */
@@ -258,7 +333,26 @@ export class Supervisor {
     return link;
   }
 
-  #guestFor(verb: "standby" | "resume"): Guest {
+  /**
+   * Whether it is whole on disk, as it was when its daemon ended: then that is what there is of it, whatever runs. What was being saved
+   * and is not whole is of no use, and the guest goes on; one that hibernated and has lost what was saved fails.
+   */
+  async #staysSaved(): Promise<boolean> {
+    const { state, status_reason } = this.row;
+    if (state !== "hibernating" && state !== "hibernated" && state !== "resuming") return false;
+    if (!isSaved(this.#deps.paths)) {
+      if (state === "hibernated") throw new Error("what was saved of it is gone");
+      await forgetSaved(this.#deps.paths);
+      return false;
+    }
+    await this.#deps.endLeft();
+    if (state === "hibernated") return true;
+    const reason = state === "hibernating" ? status_reason : "resume_failed";
+    await this.#row.become("adopt", "hibernated", reason, HIBERNATED_MESSAGE);
+    return true;
+  }
+
+  #guestFor(verb: "standby" | "hibernate" | "resume"): Guest {
     requireState(this.row, VERBS[verb].acts);
     if (this.guest) return this.guest;
     if (this.#isLeft) throw this.#notTakenOver();
@@ -305,8 +399,8 @@ export class Supervisor {
     });
   }
 
-  #watch(guest: Guest): void {
-    watchGuest(guest, this.#ending.begun.signal, {
+  #watch(guest: Guest, over: AbortSignal): void {
+    watchGuest(guest, over, {
       ended: (cause, message) => this.#notice(() => this.#ending.failNow(guest, cause, message)),
       // One that stands still may be silent, and one that has just been resumed may have come back meanwhile.
       silent: () =>
@@ -362,6 +456,6 @@ function toldOf(error: unknown): string {
 function beingDestroyed(row: SandboxRow): ServiceError {
   return new ServiceError("invalid_state", {
     detail: `Sandbox ${row.agent_id} is being destroyed.`,
-    details: { state: "destroying", allowed_states: ["running", "paused"] },
+    details: { state: "destroying", allowed_states: ["running", "paused", "hibernated"] },
   });
 }

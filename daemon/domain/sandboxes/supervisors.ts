@@ -14,7 +14,8 @@ import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
 import { readRecord } from "../../host/guest/record.ts";
-import { endProcesses, freeRemains } from "../../host/guest/remains.ts";
+import { endLeft, endProcesses, freeRemains } from "../../host/guest/remains.ts";
+import { restoreGuest } from "../../host/guest/restore.ts";
 import { type OnStarted, startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { boundLog, type ProcessRecord } from "../../host/process.ts";
@@ -32,7 +33,7 @@ const MAX_HOSTNAME_CHARACTERS = 63;
 
 type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_limit_bytes">;
 
-const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "resuming"];
+const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "hibernating", "resuming"];
 
 export interface GuestShare {
   room_uid: RoomUid;
@@ -108,8 +109,8 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     }
   };
 
-  const free = async (sandboxId: string) => {
-    await freeRemains(deps.paths.sandbox(sandboxId));
+  const free = async (sandboxId: string, by = freeRemains) => {
+    await by(deps.paths.sandbox(sandboxId));
     await confinementOf(deps)?.release(sandboxId);
   };
 
@@ -136,13 +137,15 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
   });
 
+  /** Before the start as a whole is given up, so that it is told which part of it took too long. */
+  const agentDeadlineMs = deps.startLimitMs * AGENT_SHARE;
+
   const startPlanOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): StartPlan => ({
     ...planOf(row, room),
     memory_mib: row.memory_mib,
     vcpu_count: row.vcpu_count,
     image,
-    // Before the start as a whole is given up, so that it is told which part of it took too long.
-    agent_deadline_ms: deps.startLimitMs * AGENT_SHARE,
+    agent_deadline_ms: agentDeadlineMs,
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -196,7 +199,28 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
           };
           return await adoptions.guard(current, adopt, signal);
         },
+        restore: (current, signal) =>
+          use(current.sandbox_id, async () => {
+            const time = new StartTime(deps.startLimitMs);
+            const limit = AbortSignal.any([signal, time.up]);
+            try {
+              return await gate.through(
+                current.org_id,
+                () => {
+                  const { memory_mib, vcpu_count, start_mode } = current;
+                  const plan = { ...planOf(current, room), memory_mib, vcpu_count, agent_deadline_ms: agentDeadlineMs };
+                  return restoreGuest(deps.host(), plan, start_mode ?? "snapshot", limit);
+                },
+                limit,
+              );
+            } catch (error) {
+              throw limit.aborted ? limit.reason : error;
+            } finally {
+              time.end();
+            }
+          }),
         freeRemains: () => free(row.sandbox_id),
+        endLeft: () => free(row.sandbox_id, endLeft),
         onEvent: deps.onEvent,
         onState: (current) => {
           scheduleIdle(current.sandbox_id);

@@ -1,6 +1,6 @@
 /** Owns the table of sandboxes as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { ExitCause, SandboxState, StartMode } from "../../../shared/api/sandboxes.ts";
+import type { ExitCause, OnIdle, SandboxState, StartMode, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 
 export const sandboxes = sqliteTable("sandboxes", {
@@ -14,6 +14,8 @@ export const sandboxes = sqliteTable("sandboxes", {
   template_digest: text(),
   vcpu_count: integer().notNull(),
   memory_mib: integer().notNull(),
+  /** What its own disk may grow to. */
+  disk_mib: integer().notNull(),
   state: text().$type<SandboxState>().notNull(),
   status_reason: text().notNull(),
   status_message: text().notNull(),
@@ -24,9 +26,12 @@ export const sandboxes = sqliteTable("sandboxes", {
   egress_mode: text().$type<"none" | "allowlist" | "public">().notNull(),
   egress_allowlist: text({ mode: "json" }).$type<string[]>().notNull(),
   egress_revision: integer().notNull(),
+  guest_net: integer({ mode: "boolean" }).notNull(),
   fabric_attached: integer({ mode: "boolean" }).notNull(),
   labels: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
   idle_timeout_seconds: integer(),
+  on_idle: text().$type<OnIdle>().notNull(),
+  wake_on: text({ mode: "json" }).$type<WakeReason[]>().notNull(),
   max_duration_seconds: integer(),
   created_at: text().notNull(),
   started_at: text(),
@@ -36,12 +41,9 @@ export const sandboxes = sqliteTable("sandboxes", {
   create_wall_ms: integer(),
   boot: text({ mode: "json" }).$type<Record<string, number>>().notNull(),
   start_mode: text().$type<StartMode>(),
+  drive_fault: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
-  drive_fault: text(),
-  guest_net: integer({ mode: "boolean" }).notNull(),
-  /** What its own disk may grow to. */
-  disk_mib: integer().notNull(),
 });
 
 /** Whether a sandbox is being taken over: `late` when it takes longer than others wait for it. */

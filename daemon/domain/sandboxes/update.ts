@@ -5,6 +5,7 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { findTarget } from "./find.ts";
+import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
@@ -13,12 +14,22 @@ import type { SandboxRow } from "./table.ts";
 export function makeUpdate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxUpdate, {
     find: (call, params) => findTarget(deps, call, params),
+    rules: (input) => lifecycleRules(input),
     run: async (_call, input, { room, row }) => {
       requireActive(room);
-      requireState(row, ["creating", "starting", "running", "pausing", "paused", "resuming"]);
+      requireState(row, [
+        "creating",
+        "starting",
+        "running",
+        "pausing",
+        "paused",
+        "hibernating",
+        "hibernated",
+        "resuming",
+      ]);
       const change: Partial<SandboxRow> = {};
       if (input.labels !== undefined) change.labels = input.labels;
-      if (input.idle_timeout_seconds !== undefined) change.idle_timeout_seconds = input.idle_timeout_seconds;
+      Object.assign(change, lifecycleOf(input, row));
       if (input.max_duration_seconds !== undefined) {
         change.max_duration_seconds = input.max_duration_seconds;
         const seconds = input.max_duration_seconds;

@@ -219,6 +219,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   fabric_attached: [true],
   drive_mount: ["/mnt/drive"],
   "drive.message": [null],
+  "lifecycle.idle_after_seconds": [null],
+  "lifecycle.wake_on": [[]],
   "drive.used_bytes": [5_242_880],
   "drive.limit_bytes": [10_737_418_240],
   "drive.file_count": [37],
@@ -578,6 +580,16 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
     paused: {
       state: "paused",
       status: { reason: "paused", message: "The sandbox is paused.", last_transition_at: LOOKED },
+    },
+  },
+  sandbox_hibernate: {
+    hibernated: {
+      state: "hibernated",
+      status: {
+        reason: "hibernated",
+        message: "The sandbox is on disk until it is resumed.",
+        last_transition_at: LOOKED,
+      },
     },
   },
   sandbox_exec: {

@@ -96,9 +96,11 @@ export function imageOf(
     kernel: pathOf("kernel"),
     initramfs: pathOf("initramfs"),
     append,
+    root: pathOf("root"),
+    cold_overlay: pathOf("cold_overlay"),
+    snapshot_disk: pathOf("disk"),
     snapshot_overlay: pathOf("snapshot_overlay"),
     snapshot_memory: useSnapshot ? pathOf("memory") : null,
-    cold_overlay: pathOf("cold_overlay"),
     agent_generation: generation,
     start_ms: start_seconds * 1000,
   };

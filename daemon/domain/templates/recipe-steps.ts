@@ -145,9 +145,11 @@ export async function runRecipeSteps(
     kernel: join(directory, FILE_NAMES.kernel),
     initramfs: join(directory, FILE_NAMES.initramfs),
     append: `${kernelAppend(hardware.acceleration)} ${STEPS_FLAG}`,
+    root,
+    cold_overlay: overlay,
+    snapshot_disk: root,
     snapshot_overlay: overlay,
     snapshot_memory: null,
-    cold_overlay: overlay,
     agent_generation: GENERATION,
     start_ms: 0,
   };

@@ -8,7 +8,6 @@ import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { pauseGuest, resumeGuest } from "../../host/guest/standby.ts";
 import { type Guest, startGuest } from "../../host/guest/start.ts";
 import { type GuestRequests, NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
-import { removeOverlay } from "../../host/images/overlay.ts";
 import { boundLog } from "../../host/process.ts";
 
 /** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
@@ -88,7 +87,6 @@ export async function withTrialGuest<T>(
   } finally {
     stopBounding();
     await guest.end();
-    await removeOverlay(own.overlay);
     await rm(own.directory, { recursive: true, force: true });
   }
 }

@@ -39,7 +39,7 @@ export interface Health {
 export class PartsKeeper {
   readonly health = new Published<Health>({ drive: null, vsock: null });
   readonly #parts: GuestParts;
-  readonly #over = new AbortController();
+  #over = new AbortController();
   #work: Promise<unknown> = Promise.resolve();
   #renewing: Promise<void> | null = null;
 
@@ -47,8 +47,9 @@ export class PartsKeeper {
     this.#parts = parts;
   }
 
-  /** From now on whatever dies is replaced, what is dead already included. */
+  /** From now on whatever dies is replaced, what is dead already included; again, once it was ended, too. */
   begin(): void {
+    if (this.#isOver) this.#over = new AbortController();
     const { host, plan } = this.#parts;
     const reported = (work: Promise<void>) =>
       work.catch((error: unknown) => {

@@ -18,12 +18,16 @@ export interface GuestImage {
   kernel: string;
   initramfs: string;
   append: string;
-  /** Empty overlay over the disk as it was when the snapshot was made. */
+  /** The disk as it was built. */
+  root: string;
+  /** Empty overlay over that, for a cold boot. */
+  cold_overlay: string;
+  /** The disk as it was when the snapshot was made, over that as it was built. */
+  snapshot_disk: string;
+  /** Empty overlay over that. */
   snapshot_overlay: string;
   /** Memory and device state; null where there is none, or none that may be used. */
   snapshot_memory: string | null;
-  /** Empty overlay over the disk as it was built, for a cold boot. */
-  cold_overlay: string;
   /** That of the guest protocol which the agent in it speaks. */
   agent_generation: number;
   /** How long what it starts may take, where it boots: then that comes before the agent is set up. */
@@ -50,6 +54,9 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
   /** What becomes of what the guest asks. */
   requests: GuestRequests;
 }
+
+/** What a guest that was saved is restored from, whatever becomes of its template. */
+export interface SavedMachine extends Pick<GuestImage, "hardware" | "append" | "agent_generation"> {}
 
 /** A guest that is to be started. */
 export interface StartPlan extends GuestPlan, LaunchPlan {

@@ -18,9 +18,11 @@ import { rename, writeFile } from "node:fs/promises";
 import { BOOT_ID } from "../boot.ts";
 import type { Acquaintance } from "../guest-link/connection.ts";
 import type { ProcessRecord } from "../process.ts";
+import type { SavedMachine } from "./plan.ts";
 import type { DrivePlace } from "./serve-drive.ts";
 
-export type LaunchMode = "snapshot" | "cold";
+/** From its template's snapshot, from its disk, or from what was saved of itself. */
+export type LaunchMode = "snapshot" | "cold" | "saved";
 
 export interface GuestRecord extends Acquaintance {
   /** Of the host, while they were started. */
@@ -31,6 +33,8 @@ export interface GuestRecord extends Acquaintance {
   mode: LaunchMode;
   /** What QEMU was told to say that it is; absent in the records of older daemons. */
   uuid?: string;
+  /** What it has to be restored on; absent in the records of older daemons, whose guests cannot be saved. */
+  machine?: SavedMachine;
   qemu: ProcessRecord | null;
   virtiofsd: ProcessRecord | null;
   vsock: ProcessRecord | null;
@@ -38,7 +42,7 @@ export interface GuestRecord extends Acquaintance {
 }
 
 export interface Changes {
-  launched: { uuid: string; qemu: ProcessRecord };
+  launched: { uuid: string; qemu: ProcessRecord; machine: SavedMachine };
   served: {
     guest_cid: number;
     virtiofsd: ProcessRecord | null;
@@ -75,13 +79,14 @@ export function newRecord(sandbox_id: string, mode: LaunchMode): GuestRecord {
 }
 
 const ADVANCE: { [Kind in ChangeKind]: (record: GuestRecord, change: Changes[Kind]) => Partial<GuestRecord> } = {
-  launched: (_record, { uuid, qemu }) => ({ uuid, qemu: only(qemu) }),
-  served: (_record, { guest_cid, virtiofsd, vsock, ports, known }) => ({
+  launched: (_record, { uuid, qemu, machine }) => ({ uuid, qemu: only(qemu), machine }),
+  served: ({ mode }, { guest_cid, virtiofsd, vsock, ports, known }) => ({
     ...known,
     guest_cid,
     virtiofsd: only(virtiofsd),
     vsock: only(vsock),
-    drive: { turn: 0, ports, mounted: false },
+    // One that is restored has mounted it before it was saved.
+    drive: { turn: 0, ports, mounted: mode === "saved" },
   }),
   linked: ({ drive }, { known }) => ({ ...known, drive: { ...drive, mounted: true } }),
   drive_replaced: ({ drive }, { virtiofsd }) => ({

@@ -64,12 +64,24 @@ export async function endUnrecorded(paths: SandboxPaths, serving: readonly Proce
   await Promise.all(strays.map((process) => endProcess(process)));
 }
 
-/** Ends every process of a guest, then removes its sockets and its disk; its logs stay. Throws when something is left. */
+/** Ends every process of a guest, then removes its sockets, its disk and what was saved of it; its logs stay. Throws when something is left. */
 export async function freeRemains(paths: SandboxPaths): Promise<void> {
+  await endLeft(paths);
+  await removeDisk(paths);
+}
+
+/** Ends every process of a guest and removes its sockets. Throws when something is left. */
+export async function endLeft(paths: SandboxPaths): Promise<void> {
   // The record of its processes goes last: until they have ended it is how they are found.
   await endProcesses(paths);
-  await rm(paths.overlay, { force: true });
   await rm(paths.runtime, { recursive: true, force: true });
+}
+
+/** Removes a guest's disk and what was saved of it. */
+export async function removeDisk({ saved, memory, overlay, base }: SandboxPaths): Promise<void> {
+  // What says that the others are whole goes first.
+  for (const file of [saved, memory, overlay]) await rm(file, { force: true });
+  await rm(base, { recursive: true, force: true });
 }
 
 /** Whether a guest left sockets or a disk. */

@@ -15,8 +15,11 @@ export interface DrivePlace {
   mounted: boolean;
 }
 
-/** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. */
-export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; share?: KnownProcess }): Promise<void> {
+/** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. `restores`: what it knew is loaded into it. */
+export async function serveDrive(
+  parts: { plan: GuestPlan; host: GuestHost; share?: KnownProcess },
+  restores = false,
+): Promise<void> {
   const { plan, host } = parts;
   const { paths, drive_directory, drive_limit_bytes } = plan;
   if (drive_directory === null) return;
@@ -29,6 +32,7 @@ export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; shar
     logFile: paths.vmm_log,
     client,
     enter: entryTo(host.confinement, plan.sandbox_id),
+    restores,
   });
   // Before the guest is there: what it may do else comes with the first look at the drive.
   host.restraints.set(parts.share, "open", drive_limit_bytes);

@@ -19,7 +19,16 @@ import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
-import { allSteps, type GuestParts, JOIN_STEPS, type LaunchParts, launchSteps, type StartParts } from "./steps.ts";
+import { StrandedError, saveGuest } from "./save.ts";
+import {
+  allSteps,
+  type GuestParts,
+  JOIN_STEPS,
+  type LaunchParts,
+  launchSteps,
+  type StartParts,
+  stepsBesideDisk,
+} from "./steps.ts";
 
 /** What an ending QEMU takes to give back its memory. */
 const ENDING_MS = 500;
@@ -42,6 +51,13 @@ export interface Guest {
   ensureVsock(signal: AbortSignal): Promise<void>;
   /** Lets the guest's processors stop, or go on, or finds out that they have: QEMU asks the drive's process then, held or not. */
   changeRun(change: (machine: Machine) => Promise<void>): Promise<void>;
+  /**
+   * Saves the guest to its directory (save.ts): it stands still then, must not go on, and is to be left. Throws when it goes on as
+   * before; StrandedError when it does not.
+   */
+  save(signal: AbortSignal): Promise<void>;
+  /** Ends the guest and frees all it had but its logs, its disk, and what was saved of it. Throws when something of it is left. */
+  leave(): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Throws when something of it is left; again tries again. */
   end(): Promise<void>;
 }
@@ -52,6 +68,7 @@ export type OnStarted = (mode: Guest["start_mode"]) => void;
 /** A machine that is launched and paused, ready to become somebody's guest. */
 export interface Launched {
   parts: LaunchParts & { machine: Machine };
+  mode: Exclude<LaunchMode, "saved">;
   timings: Record<string, number>;
   /** Ends it and frees all it had. Throws when something of it is left; again tries again. */
   end(): Promise<void>;
@@ -61,7 +78,7 @@ export interface Launched {
 export async function launchGuest(
   host: GuestHost,
   plan: LaunchPlan,
-  mode: LaunchMode,
+  mode: Exclude<LaunchMode, "saved">,
   signal?: AbortSignal,
 ): Promise<Launched> {
   const record = new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, mode));
@@ -69,7 +86,7 @@ export async function launchGuest(
   const timings = await runSteps(launchSteps(mode), parts, undoReporter(host, plan.sandbox_id), signal);
   const { machine } = parts;
   if (!machine) throw new Error("the machine step left no machine");
-  return { parts: { ...parts, machine }, timings, end: () => undoAll(launchSteps(mode), parts) };
+  return { parts: { ...parts, machine }, mode, timings, end: () => undoAll(launchSteps(mode), parts) };
 }
 
 /**
@@ -99,7 +116,7 @@ export async function startGuest(
 async function startFresh(host: GuestHost, plan: StartPlan, onStarted: OnStarted, signal: AbortSignal): Promise<Guest> {
   const launched = await launchBestWay(host, plan, signal);
   try {
-    return await join(host, plan, launched, launched.parts.record.now.mode, onStarted, signal);
+    return await join(host, plan, launched, launched.mode, onStarted, signal);
   } catch (error) {
     await launched.end();
     throw error;
@@ -172,6 +189,11 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
   if (!machine) throw new Error("a guest without a machine");
   const keeper = new PartsKeeper(parts);
   keeper.begin();
+  const endBy = async (steps: readonly Step<StartParts>[]) => {
+    connection.close("the sandbox is ending");
+    await keeper.end();
+    await undoAll<GuestParts>(steps as readonly Step<GuestParts>[], parts);
+  };
   const agentStages = Object.entries(connection.state.value.stages_ms);
   return {
     plan,
@@ -187,11 +209,17 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
       const { share } = parts;
       return share ? host.restraints.answering(share, () => change(machine)) : change(machine);
     },
-    end: async () => {
-      connection.close("the sandbox is ending");
+    save: async (signal) => {
       await keeper.end();
-      await undoAll(allSteps(record.now.mode), parts);
+      try {
+        await saveGuest(parts, signal);
+      } catch (error) {
+        if (!(error instanceof StrandedError)) keeper.begin();
+        throw error;
+      }
     },
+    leave: () => endBy(stepsBesideDisk(record.now.mode)),
+    end: () => endBy(allSteps(record.now.mode)),
   };
 }
 
@@ -209,7 +237,7 @@ export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintan
   return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests, startMs);
 }
 
-function undoReporter(host: GuestHost, sandboxId: string) {
+export function undoReporter(host: GuestHost, sandboxId: string) {
   return (step: string, error: unknown) =>
     host.log.error("step not undone", { sandbox_id: sandboxId, step, error: String(error) });
 }

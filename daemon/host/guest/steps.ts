@@ -5,14 +5,17 @@ import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
-import { copyOverlay, removeOverlay } from "../images/overlay.ts";
+import { layOver, linkBase } from "../images/base.ts";
+import { copyOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
-import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
+import type { GuestHost, GuestPlan, LaunchPlan, SavedMachine, StartPlan } from "./plan.ts";
 import { plugDrive, plugVsock } from "./plug.ts";
 import type { LaunchMode, Recorded, RecordFile } from "./record.ts";
+import { removeDisk } from "./remains.ts";
+import { forgetSaved } from "./saved.ts";
 import { serveDrive } from "./serve-drive.ts";
 
 interface MachineParts {
@@ -61,12 +64,19 @@ const directories: Step<LaunchParts> = {
 const disk: Step<LaunchParts> = {
   name: "disk",
   run: async ({ plan: { sandbox_id, image, paths }, host, record }) => {
-    await copyOverlay(record.now.mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay);
+    const { kernel, initramfs, root } = image;
+    const [which, empty] =
+      record.now.mode === "snapshot"
+        ? (["disk", image.snapshot_overlay] as const)
+        : (["root", image.cold_overlay] as const);
+    const of = { kernel, initramfs, root, empty, disk: which === "disk" ? image.snapshot_disk : null };
+    await Promise.all([linkBase(of, paths.base), copyOverlay(empty, paths.overlay)]);
+    layOver(paths.overlay, which);
     await ownFile(paths.overlay, host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0);
   },
   undo: async (parts) => {
     requireEnded(parts);
-    await removeOverlay(parts.plan.paths.overlay);
+    await removeDisk(parts.plan.paths);
   },
 };
 
@@ -92,11 +102,11 @@ const machine: Step<LaunchParts> = {
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
         user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
         vsock_file: host.transport.device_file,
-        incoming: record.now.mode === "snapshot",
+        incoming: record.now.mode !== "cold",
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
       {
-        onProcess: (qemu) => record.advance("launched", { uuid, qemu }),
+        onProcess: (qemu) => record.advance("launched", { uuid, qemu, machine: savedMachineOf(image) }),
         enter: founding(host.confinement, plan.sandbox_id, limits),
       },
     );
@@ -121,8 +131,12 @@ const load: Step<LaunchParts> = {
 };
 
 /** A machine that is ready to go, and belongs to nobody yet. */
-export function launchSteps(mode: LaunchMode): Step<LaunchParts>[] {
+export function launchSteps(mode: Exclude<LaunchMode, "saved">): Step<LaunchParts>[] {
   return [directories, disk, machine, ...(mode === "snapshot" ? [load] : [])];
+}
+
+function savedMachineOf({ hardware, append, agent_generation }: LaunchPlan["image"]): SavedMachine {
+  return { hardware, append, agent_generation };
 }
 
 /** Two processes that know nothing of each other start side by side; meanwhile the limits become those of this guest. */
@@ -138,7 +152,8 @@ const devices: Step<StartParts> = {
       if (!Bun.deepEquals(limits, parts.limits)) await host.confinement.limit(plan.sandbox_id, limits);
       parts.limits = limits;
     };
-    const started = await Promise.allSettled([serveDrive(parts), openVsock(), limit()]);
+    const restores = record.now.mode === "saved";
+    const started = await Promise.allSettled([serveDrive(parts, restores), openVsock(), limit()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
     parts.served = await record.advance("served", {
       guest_cid: plan.guest_cid,
@@ -166,6 +181,32 @@ const plug: Step<StartParts> = {
   undo: async () => {},
 };
 
+/** What is saved knows the drive's device: it must be there before that is loaded, and where it was. */
+const drive: Step<StartParts> = {
+  name: "drive",
+  run: async ({ machine, share, served, plan }) => {
+    if (machine && served && share) await plugDrive(machine, plan.paths, served);
+  },
+  undo: async () => {},
+};
+
+/** The one device that cannot be saved comes anew. */
+const vsock: Step<StartParts> = {
+  name: "vsock",
+  run: async ({ machine, endpoint, served }) => {
+    if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
+    await plugVsock(machine, endpoint, served);
+  },
+  undo: async () => {},
+};
+
+/** From here on the guest changes its disk, and what was saved of its memory fits it no more. */
+const spend: Step<StartParts> = {
+  name: "spend",
+  run: ({ plan }) => forgetSaved(plan.paths),
+  undo: async () => {},
+};
+
 const resume: Step<GuestParts> = {
   name: "resume",
   run: async ({ machine }) => machine?.resume(),
@@ -190,9 +231,29 @@ const agent: Step<StartParts> = {
 /** Makes a launched machine somebody's. */
 export const JOIN_STEPS: Step<StartParts>[] = [devices, plug, resume, agent];
 
+/** Makes a guest of what was saved of it, whose disk is there and stays whatever fails. */
+export const RESTORE_STEPS: Step<StartParts>[] = [
+  directories,
+  machine,
+  devices,
+  drive,
+  load,
+  vsock,
+  spend,
+  resume,
+  agent,
+];
+
 /** All that a guest has, for its end. */
 export function allSteps(mode: LaunchMode): Step<StartParts>[] {
-  return [...launchSteps(mode), ...JOIN_STEPS];
+  if (mode !== "saved") return [...launchSteps(mode), ...JOIN_STEPS];
+  const [first, ...rest] = RESTORE_STEPS;
+  return [...(first ? [first] : []), disk, ...rest];
+}
+
+/** The same without its disk, of a guest that was saved. */
+export function stepsBesideDisk(mode: LaunchMode): Step<StartParts>[] {
+  return allSteps(mode).filter((step) => step !== disk);
 }
 
 export function vsockAddress({ isolation, confinement }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {

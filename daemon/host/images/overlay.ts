@@ -1,16 +1,20 @@
 /** Owns the disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another. */
 
-import { closeSync, constants, openSync, readSync } from "node:fs";
-import { copyFile, rm } from "node:fs/promises";
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
 import { runProgram } from "../process.ts";
 
 const DEADLINE_MS = 60_000;
 /** What its file begins with. */
 const QCOW2 = "QFI\u00fb";
-/** Where its header has what: the size; and the last byte of the features that a reader must know, with the bit of another file for data. */
+/** Where its header has what: where the name of what it lies over stands, and how long that is; the size; and the last byte of the features that a reader must know, with the bit of another file for data. */
+const BACKING_AT = 8;
+const BACKING_BYTES_AT = 16;
 const SIZE_AT = 24;
 const LAST_FEATURES_AT = 79;
 const DATA_FILE = 4;
+/** The smallest cluster that there may be has 512 bytes, ours the usual 64 KiB: nothing else begins before. */
+const MOST_HEADER_BYTES = 65_536;
 
 /**
  * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
@@ -33,8 +37,21 @@ export async function copyOverlay(empty: string, overlay: string): Promise<void>
   await copyFile(empty, overlay, constants.COPYFILE_FICLONE);
 }
 
-export async function removeOverlay(overlay: string): Promise<void> {
-  await rm(overlay, { force: true });
+/** Says that a disk which nobody has open lies over another file, relative to where it lies itself. Throws where there is no room for that. */
+export function setBacking(disk: string, backing: string): void {
+  const header = headerOf(disk);
+  const at = Number(header.readBigUInt64BE(BACKING_AT));
+  const name = Buffer.from(backing);
+  if (at === 0 || at + name.byteLength > MOST_HEADER_BYTES)
+    throw new Error(`${disk} cannot be said to lie over ${backing}`);
+  header.writeUInt32BE(name.byteLength, BACKING_BYTES_AT);
+  const file = openSync(disk, "r+");
+  try {
+    writeSync(file, name, 0, name.byteLength, at);
+    writeSync(file, header, BACKING_BYTES_AT, 4, BACKING_BYTES_AT);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the one that it began with or over nothing. */

@@ -20,6 +20,8 @@ export interface ShareOptions {
   client: number | null;
   /** Into the sandbox's group: it forks, and what it forks is where it is. */
   enter: Enter;
+  /** Whether QEMU loads into it what one before it knew of the guest: which files are open. */
+  restores: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
   return share;
 }
 
-export function shareArgv({ virtiofsd, directory, socket }: Omit<ShareOptions, "enter">): string[] {
+export function shareArgv({ virtiofsd, directory, socket, restores }: Omit<ShareOptions, "enter">): string[] {
   return [
     // Over its file size limit (restrain.ts) a write fails, and does not end the process.
     "/usr/bin/env",
@@ -65,6 +67,8 @@ export function shareArgv({ virtiofsd, directory, socket }: Omit<ShareOptions, "
     // Each file that the guest's kernel knows takes one; more than we have it cannot get.
     `--rlimit-nofile=${Math.min(1_000_000, mostDescriptors())}`,
     "--log-level=warn",
+    // A file that is not there any more gives the guest an error; without this nothing would be restored.
+    ...(restores ? ["--migration-on-error=guest-error"] : []),
   ];
 }
 

@@ -8,6 +8,8 @@ const LOOKS: Record<Name, Look> = {
   running: "ok",
   pausing: "busy",
   paused: "wait",
+  hibernating: "busy",
+  hibernated: "quiet",
   resuming: "busy",
   failed: "bad",
   destroying: "busy",

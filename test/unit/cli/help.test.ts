@@ -23,7 +23,9 @@ const COMMANDS = [
     (verb) => `template ${verb}`,
   ),
   ...["create", "list", "overview", "get", "destroy"].map((verb) => `room ${verb}`),
-  ...["create", "list", "get", "destroy", "metrics", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),
+  ...["create", "list", "get", "destroy", "metrics", "update", "standby", "hibernate", "resume"].map(
+    (verb) => `sandbox ${verb}`,
+  ),
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",
   "execution attach",

@@ -60,7 +60,7 @@ describe("fault points", () => {
   });
 
   it("are those of the steps that there are, and every other name is one in the code", () => {
-    const steps = [...new Set([...allSteps("snapshot"), ...allSteps("cold")].map(({ name }) => name))];
+    const steps = [...new Set((["snapshot", "cold", "saved"] as const).flatMap(allSteps).map(({ name }) => name))];
     expect([...FAULT_STEPS].sort()).toEqual(steps.sort());
     const used = codeOf("daemon").flatMap(({ text }) =>
       [...text.matchAll(/faultPoint\("([\w.]+)"\)/g)].map((match) => String(match[1])),

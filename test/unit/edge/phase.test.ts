@@ -316,6 +316,7 @@ const ONCE: Record<string, readonly string[]> = {
   "twice is as good as once": [
     ...[
       "sandbox_standby",
+      "sandbox_hibernate",
       "sandbox_resume",
       "sandbox_expose_port",
       "terminal_token",

@@ -115,6 +115,7 @@ describe("an item", () => {
     ["sandbox.drive_degraded", { message: "x" }, { title: "the drive does not answer in the sandbox: x" }],
     ["sandbox.drive_restored", {}, { title: "the drive answers in the sandbox again" }],
     ["sandbox.standby", {}, { title: "standby", type: "standby", kind: "mark" }],
+    ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
     ["sandbox.resume", {}, { title: "resumed", type: "standby" }],
     ["drive.written", { path: "/a", size_bytes: 4 }, { title: "wrote /a (4 bytes)", ref: { type: "file", id: "/a" } }],
     ["drive.deleted", { path: "/a" }, { title: "deleted /a" }],

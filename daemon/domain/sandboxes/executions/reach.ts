@@ -5,7 +5,7 @@ import type { Reach } from "../../executions/output.ts";
 import { linkOf } from "../reach.ts";
 import type { Supervisors } from "../supervisors.ts";
 
-const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "resuming"];
+const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "hibernating", "hibernated", "resuming"];
 const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 
 export function reachOf(supervisors: Supervisors, sandbox_id: string): Reach {

@@ -1,5 +1,5 @@
 /** Owns one sandbox under a supervisor of its own, with a database in memory and a guest that only pretends. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths } from "../../../../daemon/core/paths.ts";
@@ -12,7 +12,7 @@ import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import { heldCids, insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
 import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/supervisor.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { freeRemains } from "../../../../daemon/host/guest/remains.ts";
+import { endLeft, freeRemains } from "../../../../daemon/host/guest/remains.ts";
 import type { Guest } from "../../../../daemon/host/guest/start.ts";
 import { newId } from "../../../../shared/ids.ts";
 
@@ -30,6 +30,8 @@ export class PretendedGuest {
   readonly told: string[] = [];
   /** Why its end fails; null when it does not. */
   stuck: string | null = null;
+  /** Its sandbox's directory. */
+  savedTo = "";
 
   get guest(): Guest {
     const guest = {
@@ -47,6 +49,12 @@ export class PretendedGuest {
       },
       changeRun: async (change: (machine: Guest["machine"]) => Promise<void>) => await change(guest.machine as never),
       ensureVsock: async () => {},
+      save: async () => {
+        this.told.push("save");
+        mkdirSync(this.savedTo, { recursive: true });
+        writeFileSync(join(this.savedTo, "saved.json"), "{}");
+      },
+      leave: async () => void this.told.push("leave"),
       end: async () => {
         this.ends++;
         if (this.stuck !== null) throw new Error(this.stuck);
@@ -58,7 +66,7 @@ export class PretendedGuest {
 
 export async function makeSandbox(
   state: SandboxRow["state"],
-  deps: Partial<Pick<SupervisorDeps, "start" | "adopt">> = {},
+  deps: Partial<Pick<SupervisorDeps, "start" | "adopt" | "restore">> = {},
   log: LogSync | null = null,
 ) {
   const home = mkdtempSync("/tmp/roomd-u-");
@@ -85,6 +93,8 @@ export async function makeSandbox(
     paths,
     start: deps.start ?? never,
     adopt: deps.adopt ?? never,
+    restore: deps.restore ?? never,
+    endLeft: () => endLeft(paths),
     freeRemains: () => freeRemains(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
     onState: () => {},
@@ -140,6 +150,8 @@ export const FIELDS = {
   fabric_attached: true,
   labels: {},
   idle_timeout_seconds: null,
+  on_idle: "destroy",
+  wake_on: [],
   max_duration_seconds: null,
   created_at: MOMENT,
   started_at: null,

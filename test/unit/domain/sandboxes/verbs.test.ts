@@ -20,7 +20,11 @@ async function sandboxIn(state: SandboxState, verb: VerbName) {
       return pretended.guest;
     },
     adopt: async (row) => ({ guest: pretended.guest, paused: row.state === "paused" || row.state === "pausing" }),
+    restore: async () => pretended.guest,
   });
+  pretended.savedTo = sandbox.paths.directory;
+  // One that hibernates is on disk.
+  if (state === "hibernated") await pretended.guest.save(new AbortController().signal);
   // Standby and resume need the guest; to be in the middle of either is what another verb left behind.
   const settled = state === "running" || state === "paused";
   if (settled && verb !== "adopt") await sandbox.supervisor.adopt();
@@ -54,6 +58,7 @@ const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
   start: ({ sandbox }) => sandbox.supervisor.start(),
   adopt: ({ sandbox }) => sandbox.supervisor.adopt(),
   standby: ({ sandbox }) => sandbox.supervisor.standby(),
+  hibernate: ({ sandbox }) => sandbox.supervisor.hibernate(),
   resume: ({ sandbox }) => sandbox.supervisor.resume(),
   fail: ({ sandbox }) => sandbox.supervisor.lost("vmm_crash", "It is gone."),
   free: ({ sandbox }) => sandbox.supervisor.free(),
@@ -63,8 +68,12 @@ const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
 /** Where each verb leaves a sandbox from the states in which it acts, when nothing is in its way. */
 const LEAVES: Record<VerbName, (state: SandboxState) => SandboxState> = {
   start: () => "running",
-  adopt: (state) => (state === "paused" || state === "pausing" ? "paused" : "running"),
+  adopt: (state) => {
+    if (state === "hibernated") return state;
+    return state === "paused" || state === "pausing" ? "paused" : "running";
+  },
   standby: () => "paused",
+  hibernate: () => "hibernated",
   resume: () => "running",
   fail: () => "failed",
   free: (state) => state,

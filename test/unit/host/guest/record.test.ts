@@ -2,6 +2,7 @@
  * What a daemon finds of a guest whose own daemon was killed before or after any change of its record: whether it is taken over, with
  * which facts, what is ended as nobody's, and that all of it can be ended. The processes are ones that only have the arguments.
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { adoptGuest } from "../../../../daemon/host/guest/adopt.ts";
-import type { GuestHost, GuestPlan } from "../../../../daemon/host/guest/plan.ts";
+import type { GuestHost, GuestPlan, SavedMachine } from "../../../../daemon/host/guest/plan.ts";
 import { plugDrive, plugVsock } from "../../../../daemon/host/guest/plug.ts";
 import { type ChangeKind, newRecord, RecordFile, readRecord } from "../../../../daemon/host/guest/record.ts";
 import { endProcesses, endUnrecorded, guestProcesses } from "../../../../daemon/host/guest/remains.ts";
@@ -19,6 +20,7 @@ import { isAlive, type ProcessRecord, processOf } from "../../../../daemon/host/
 import { newId } from "../../../../shared/ids.ts";
 import { commandLineOf, until } from "../../../harness/guests.ts";
 
+const MACHINE = {} as SavedMachine;
 const CID = 9100;
 const KNOWN = { secret: "c2VjcmV0", nonce: "abc" };
 const KINDS = ["launched", "served", "linked", "drive_replaced", "drive_mounted", "vsock_replaced"] as const;
@@ -107,7 +109,7 @@ async function live(to: ChangeKind, written: boolean) {
     for (const part of LIFE[kind].started) running.set(part, await start(part));
     const of = (part: Part) => running.get(part) as ProcessRecord;
     if (kind === to && !written) break;
-    if (kind === "launched") await record.advance(kind, { uuid: "u", qemu: of("qemu") });
+    if (kind === "launched") await record.advance(kind, { uuid: "u", qemu: of("qemu"), machine: MACHINE });
     else if (kind === "served") {
       const processes = { virtiofsd: of("virtiofsd"), vsock: of("vsock") };
       await record.advance(kind, { ...processes, guest_cid: CID, ports: 3, known: { ...KNOWN, nonce: null } });
@@ -169,7 +171,7 @@ test("nothing is plugged before it is recorded: it would not compile", async () 
   const endpoint = { device: "device" } as unknown as VsockEndpoint;
   const own = processOf(process.pid) as ProcessRecord;
   const record = new RecordFile(paths.processes, newRecord("sbx", "cold"));
-  const launched = await record.advance("launched", { uuid: "u", qemu: own });
+  const launched = await record.advance("launched", { uuid: "u", qemu: own, machine: MACHINE });
   // @ts-expect-error a machine that is launched has no devices in its record
   const tooEarly = () => [plugVsock(machine, endpoint, launched), plugDrive(machine, paths, launched)];
   expect(tooEarly).toBeTypeOf("function");

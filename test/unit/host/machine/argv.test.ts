@@ -63,7 +63,14 @@ test("QEMU has no default devices, no way to new rights or processes, and memory
 });
 
 test("virtiofsd and the vsock device take each value as a word of its own", () => {
-  const share = shareArgv({ virtiofsd: "virtiofsd", directory: NASTY, socket: NASTY, logFile: "", client: null });
+  const share = shareArgv({
+    virtiofsd: "virtiofsd",
+    directory: NASTY,
+    socket: NASTY,
+    logFile: "",
+    client: null,
+    restores: false,
+  });
   expect(share.filter((word) => word.includes("share=off"))).toEqual([NASTY, NASTY]);
   expect(share).toEqual(
     expect.arrayContaining(["--sandbox=namespace", "--seccomp=kill", "--inode-file-handles=never"]),

@@ -1,0 +1,24 @@
+/** Puts a sandbox to sleep on disk. How the guest is saved is in daemon/host/guest/save.ts. */
+import { sandboxHibernate } from "../../../shared/api/sandboxes.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { findTarget } from "./find.ts";
+import { toSandboxRecord } from "./record.ts";
+import { requireState } from "./state.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Bound {
+  return bind(sandboxHibernate, {
+    find: (call, params) => findTarget(deps, call, params),
+    run: async (_call, _input, { room, row }) => {
+      requireActive(room);
+      requireState(row, ["running"]);
+      const supervisor = supervisors.get(row.sandbox_id);
+      if (!supervisor) throw new ServiceError("guest_unreachable");
+      const changed = await supervisors.use(row.sandbox_id, () => supervisor.hibernate());
+      return { outcome: "hibernated", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
+    },
+  });
+}

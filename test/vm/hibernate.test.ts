@@ -1,0 +1,141 @@
+/**
+ * Hibernation with real guests: memory, devices and open files come back where they were, nothing of the guest is left on the host
+ * meanwhile but its disk, and whoever is killed at whatever step, afterwards it hibernates or runs, and is whole.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import type { Json } from "../harness/daemon.ts";
+import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
+
+/**
+ * Counts in memory, as which nothing but its own memory can tell; keeps a digest of 32 random MiB, which it compares each time; and
+ * appends to a file of the drive that it has opened once.
+ */
+const WORK = `import hashlib, os, sys, time
+heap = os.urandom(32 << 20)
+digest = hashlib.sha256(heap).hexdigest()
+log = open("/mnt/drive/" + sys.argv[1] + ".log", "a", buffering=1)
+n = 0
+while True:
+    n += 1
+    whole = n % 20 or hashlib.sha256(heap).hexdigest() == digest
+    log.write("%d %s\\n" % (n, "whole" if whole else "broken"))
+    time.sleep(0.05)
+`;
+
+withGuests("hibernation", {}, (guests) => {
+  beforeAll(() => guests.daemon.room("winter"));
+
+  const path = (name: string, verb = "") => `/v1/rooms/winter/sandboxes/${name}${verb}`;
+  const hibernate = (name: string): Promise<Json> => guests.daemon.ok("POST", path(name, "/hibernate"));
+  const resume = (name: string): Promise<Json> => guests.daemon.ok("POST", path(name, "/resume"));
+  const record = (name: string): Promise<Json> => guests.daemon.ok("GET", path(name));
+  const sh = (name: string, line: string) => guests.daemon.sh("winter", name, line);
+  const kept = (sandboxId: string) => readdirSync(join(guests.daemon.dataDir, "sandboxes", sandboxId)).sort();
+
+  /** The lines that an agent's work has written so far. */
+  async function worked(name: string): Promise<string[]> {
+    const { status, body } = await guests.daemon.api("GET", `/v1/rooms/winter/drive/read?path=${name}.log`);
+    return status === 200 ? String(body.content).trim().split("\n") : [];
+  }
+
+  async function startWork(name: string): Promise<void> {
+    await sh(
+      name,
+      `cat >/tmp/work.py <<'END'\n${WORK}\nEND\nsetsid python3 /tmp/work.py ${name} >/tmp/work.out 2>&1 </dev/null &`,
+    );
+    await until("it works", async () => (await worked(name)).length > 2);
+  }
+
+  /** Its numbers have no gap and none twice, and its heap was whole each time. */
+  const flawless = (lines: readonly string[]) =>
+    expect(lines.filter((line, index) => line !== `${index + 1} whole`)).toEqual([]);
+
+  describe("a sandbox", () => {
+    test("sleeps on disk and goes on, generation after generation, whatever becomes of the daemon", async () => {
+      const { daemon } = guests;
+      const made = await daemon.sandbox("winter", "bear", guests.cid(), { memory_mib: 512 });
+      await startWork("bear");
+      await sh("bear", "echo kept >/root/kept; mkdir -p /tmp/t; mount -t tmpfs t /tmp/t; echo memory >/tmp/t/file");
+      for (let round = 0; round < 3; round++) {
+        const slept = await hibernate("bear");
+        expect(slept).toMatchObject({ state: "hibernated", guest_cid: made.guest_cid, exit: null });
+        expect(processesOf(daemon, "qemu", made.sandbox_id)).toEqual([]);
+        expect(existsSync(join(daemon.runtimeDir, "g", made.sandbox_id))).toBe(false);
+        expect(kept(made.sandbox_id)).toEqual(["base", "console", "disk.qcow2", "memory", "saved.json", "vmm.log"]);
+        const before = await worked("bear");
+        expect((await daemon.problem("POST", path("bear", "/exec"), { argv: ["true"] })).code).toBe("invalid_state");
+        expect((await daemon.ok("GET", path("bear", "/metrics"))).memory.resident_bytes).toBe(0);
+        if (round === 1) await daemon.restart("SIGKILL");
+        expect(await record("bear")).toEqual(slept);
+        expect(await worked("bear")).toEqual(before);
+        const woken = await resume("bear");
+        expect(woken).toMatchObject({ state: "running", guest_cid: made.guest_cid });
+        expect(kept(made.sandbox_id)).toEqual(["base", "console", "disk.qcow2", "vmm.log"]);
+        await until("it works on", async () => (await worked("bear")).length > before.length + 20);
+        expect(await sh("bear", "cat /root/kept /tmp/t/file; hostname")).toBe("kept\nmemory\nbear");
+        const { clock_skew_ms } = await daemon.ok("GET", path("bear", "/metrics"));
+        expect(Math.abs(clock_skew_ms)).toBeLessThanOrEqual(50);
+      }
+      flawless(await worked("bear"));
+      await hibernate("bear");
+      await daemon.ok("DELETE", path("bear"));
+      expect(remainsOf(daemon, made.sandbox_id)).toEqual([]);
+    });
+
+    test("that a call waits for goes on with the call", async () => {
+      const { daemon } = guests;
+      await daemon.sandbox("winter", "mouse", guests.cid());
+      const ended = daemon.ok("POST", path("mouse", "/exec"), { argv: ["sh", "-c", "sleep 3; echo done"] });
+      await until("it runs", () => sh("mouse", "pgrep -x sleep").catch(() => ""));
+      await hibernate("mouse");
+      await resume("mouse");
+      expect((await ended).stdout).toBe("done\n");
+      await daemon.ok("DELETE", path("mouse"));
+    });
+  });
+
+  describe("a daemon that is killed", () => {
+    test.each([
+      // While it is saved: until that is whole, the guest goes on.
+      ["hibernate", "hibernate.saved", "running"],
+      ["hibernate", "hibernate.kept", "hibernated"],
+      ["hibernate", "undo.machine.after", "hibernated"],
+      // While it is restored: until that is forgotten, it is on disk.
+      ["resume", "run.machine.after", "hibernated"],
+      ["resume", "run.load.after", "hibernated"],
+      ["resume", "run.spend.before", "hibernated"],
+      ["resume", "run.spend.after", "running"],
+      ["resume", "run.resume.after", "running"],
+    ] as const)("on its way to %s, at %s, finds it %s", async (verb, point, expected) => {
+      const { daemon } = guests;
+      const name = point.replaceAll(".", "-");
+      const { sandbox_id } = await daemon.sandbox("winter", name, guests.cid());
+      await startWork(name);
+      if (verb === "resume") await hibernate(name);
+      await daemon.end("SIGTERM");
+      daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+      await daemon.serve();
+      await daemon.api("POST", path(name, `/${verb}`)).catch(() => null);
+      await until("it is dead", () => !daemon.runs);
+      delete daemon.env[FAULT_VARIABLE];
+      await daemon.serve();
+      const settled = await until("it is settled", async () => {
+        const found = await record(name);
+        return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
+      });
+      expect(settled.state).toBe(expected);
+      if (expected === "hibernated") {
+        expect(processesOf(daemon, "qemu", sandbox_id)).toEqual([]);
+        await resume(name);
+      }
+      const before = (await worked(name)).length;
+      await until("it works on", async () => (await worked(name)).length > before + 20);
+      flawless(await worked(name));
+      await daemon.ok("DELETE", path(name));
+      expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+    });
+  });
+});
