@@ -20,6 +20,7 @@ import { commandAs, ROOT, userFor } from "./exec/user.ts";
 import { IMAGE } from "./image-defaults.ts";
 import { asOthers } from "./precedence.ts";
 import type { Reaper } from "./reap.ts";
+import { runInTime } from "./run-in-time.ts";
 import { SCRIPT_SHELL } from "./runtime.ts";
 
 const LOG = "/var/log/roomd-start.log";
@@ -49,15 +50,6 @@ export class StartFailed extends Error {
 
 /** Where what would be started is still to be made. */
 export const NOTHING_TO_START: Pick<Start, "goOn"> = { goOn: async () => {} };
-
-/** A shell alone would leave behind what it waits for. */
-function killGroup(leader: number): void {
-  try {
-    process.kill(-leader, "SIGKILL");
-  } catch {
-    // It has ended just now, and nothing of its group is left.
-  }
-}
 
 interface StartDeps {
   /** Where its scripts are. */
@@ -173,31 +165,17 @@ export class Start {
     return (await this.#exitCode(script, deadline)) === 0;
   }
 
-  /** Null where its time was up: then all of its process group is ended. Else what it has begun in the background goes on. */
-  async #exitCode(script: string, deadline: number): Promise<number | null> {
-    const out = openSync(this.#log, "a", 0o640);
-    try {
-      const begin = () =>
-        Bun.spawn([...SCRIPT_SHELL, this.#script(script)], {
-          cwd: "/",
-          env: environmentOf(ROOT),
-          detached: true,
-          stdio: ["ignore", out, out],
-        });
+  /** Null where its time was up. */
+  #exitCode(script: string, deadline: number): Promise<number | null> {
+    return runInTime({
+      argv: [...SCRIPT_SHELL, this.#script(script)],
+      env: environmentOf(ROOT),
+      log: this.#log,
+      deadline,
+      reaper: this.#reaper,
       // A create waits for `restored`: it comes before what has just gone on. What is at rest would take in `before_save`.
-      const child = HOOKS.has(script) ? begin() : this.#begin(begin);
-      this.#reaper.spare(child);
-      const late = new AbortController();
-      const inTime = await Promise.race([
-        child.exited,
-        sleep(Math.max(0, deadline - performance.now()), null, { signal: late.signal }).catch(() => null),
-      ]);
-      late.abort();
-      if (inTime === null) killGroup(child.pid);
-      return inTime;
-    } finally {
-      closeSync(out);
-    }
+      begin: (spawn) => (HOOKS.has(script) ? spawn() : this.#begin(spawn)),
+    });
   }
 
   #begin<T>(spawn: () => T): T {
