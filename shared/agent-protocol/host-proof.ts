@@ -1,6 +1,7 @@
 /**
  * Owns how a host that comes back proves to an agent that it is the one which set it up. The first welcome leaves a secret in
- * the guest; each later one has to answer the challenge of its connection's hello.
+ * the guest; each later one has to answer the challenge of its connection's hello. A guest that is restored as another, or as it was before,
+ * gets another secret, from who has the one before.
  *
  * The port is part of the proof: who listens on another port cannot pass the host's answer on as its own.
  * The guest's check is guest-agent/host-trust.ts.

@@ -3,7 +3,8 @@
  *
  *   agent                          host
  *     ── hello ───────────────────▶      my CID and generation, and a challenge if a host was here before
- *     ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive
+ *     ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive;
+ *                                        and whether the guest was restored
  *     ── ready ───────────────────▶      set up, drive mounted, and the nonce that proves me to the host
  *     ◀───────────── open{method} ──     any number of streams, see link.ts
  *     ── open{method} ────────────▶      what the guest asks of the host, see GuestRequest
@@ -64,6 +65,16 @@ export interface Hello {
   guest_cid: number;
   /** False until the first welcome was carried out. */
   set_up: boolean;
+  /** The agent carries out Welcome.restored. Older agents do not say it. */
+  restores?: true;
+}
+
+/** How a guest comes out of saved memory. */
+export interface Restored {
+  /** The same sandbox goes on, the same sandbox is back in an earlier state, or this is another sandbox now. */
+  how: "resumed" | "rolled_back" | "forked";
+  /** Hex of 32 random bytes, unless it was resumed: what the host proves itself by from then on. The proof beside it is by the one before. */
+  secret?: string;
 }
 
 export interface Welcome {
@@ -87,13 +98,17 @@ export interface Welcome {
   egress?: boolean;
   /** Whether the guest reaches its room; it does not when this is absent. */
   room?: boolean;
+  /** Where the guest was restored, until the host has had a ready. With a secret that was brought before it is carried out once. */
+  restored?: Restored;
 }
 
 /**
- * The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. A host that
- * comes back recognises the guest by it.
+ * There is a nonce for each secret, made after the entropy of the welcome that brings it: one made earlier would be the same in every
+ * clone. A host that comes back recognises the guest by it. `before` is the nonce of the secret before, where the welcome brought another.
  */
-export type Ready = { ok: true; nonce: string; stages_ms: Record<string, number> } | { ok: false; error: string };
+export type Ready =
+  | { ok: true; nonce: string; before?: string; stages_ms: Record<string, number> }
+  | { ok: false; error: string };
 
 export interface ExecRequest {
   method: "exec";
