@@ -1,30 +1,83 @@
 /**
  * Which host the agent trusts. The first welcome brings a secret; from then on a host is only who proves that it
  * has it. It is in memory alone, and templates are saved before any welcome: no clone shares it.
+ *
+ * The memory of a guest that was set up may be saved too, and be restored as another guest. Then the host, which proves itself by the
+ * secret that was saved, brings another one:
+ *
+ *   known ──restored, proven by known──▶ known and next ──proven by next──▶ next is known
+ *
+ * In between either is a proof: the host takes the next one once it has had the guest's ready, which may be lost. Each secret has a nonce
+ * of its own, and a host is told that of the secret by which it knows the guest.
  */
 import { hostProof, isToken, sameText } from "../shared/agent-protocol/host-proof.ts";
+import type { Restored } from "../shared/agent-protocol/messages.ts";
 import { randomHex } from "./random.ts";
 
 const CHALLENGE_BYTES = 32;
+const NONCE_BYTES = 16;
+
+/** A secret, and the nonce that is told to who has it. */
+class Acquaintance {
+  readonly secret: string;
+  #nonce: string | null = null;
+
+  constructor(secret: string) {
+    this.secret = secret;
+  }
+
+  /** Made when it is first asked for, which is after the welcome's entropy. */
+  get nonce(): string {
+    this.#nonce ??= randomHex(NONCE_BYTES);
+    return this.#nonce;
+  }
+}
+
+/** As whom a host that was admitted knows the guest: from now on, and before where it was just restored. */
+export interface Admitted {
+  now: Pick<Acquaintance, "nonce">;
+  before: Pick<Acquaintance, "nonce"> | null;
+}
 
 export class HostTrust {
-  #secret: string | null = null;
+  #known: Acquaintance | null = null;
+  #next: Acquaintance | null = null;
 
   /** What the host of a new connection has to answer; undefined for the first host, who brings the secret. */
   challenge(): string | undefined {
-    return this.#secret === null ? undefined : randomHex(CHALLENGE_BYTES);
+    return this.#known === null ? undefined : randomHex(CHALLENGE_BYTES);
   }
 
   /** Throws when a welcome does not come from the host. `port` and `challenge` are those of its connection. */
-  admit(welcome: unknown, port: number, challenge: string | undefined): void {
+  admit(welcome: unknown, port: number, challenge: string | undefined): Admitted {
     const { secret, proof } = Object(welcome) as { secret?: unknown; proof?: unknown };
-    if (this.#secret === null) {
+    if (this.#known === null) {
       if (!isToken(secret)) throw new Error("the welcome brings no secret");
-      this.#secret = secret;
-      return;
+      this.#known = new Acquaintance(secret);
+      return { now: this.#known, before: null };
     }
-    const proven =
-      challenge !== undefined && typeof proof === "string" && sameText(proof, hostProof(this.#secret, port, challenge));
-    if (!proven) throw new Error("the host has not proven that it is the one which set this guest up");
+    const by = [this.#next, this.#known].find((one) => one !== null && isProven(one, proof, port, challenge));
+    if (!by) throw new Error("the host has not proven that it is the one which set this guest up");
+    if (by === this.#next) this.#next = null;
+    this.#known = by;
+    const another = restoredIn(welcome)?.secret;
+    if (another === undefined) return { now: by, before: null };
+    // Said again it is the same: the host may have had the first answer.
+    if (this.#next?.secret !== another) this.#next = new Acquaintance(another);
+    return { now: this.#next, before: by };
   }
+}
+
+function isProven({ secret }: Acquaintance, proof: unknown, port: number, challenge: string | undefined): boolean {
+  return challenge !== undefined && typeof proof === "string" && sameText(proof, hostProof(secret, port, challenge));
+}
+
+/** What a welcome says of a restore; undefined when nothing. Throws where that is none. */
+export function restoredIn(welcome: unknown): Restored | undefined {
+  const { restored } = Object(welcome) as { restored?: unknown };
+  if (restored === undefined) return undefined;
+  const { how, secret } = Object(restored) as Partial<Record<keyof Restored, unknown>>;
+  if (how === "resumed" && secret === undefined) return { how };
+  if ((how === "forked" || how === "rolled_back") && isToken(secret)) return { how, secret };
+  throw new Error("the welcome's restored is not one");
 }

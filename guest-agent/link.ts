@@ -17,7 +17,7 @@ import { VERSION } from "../shared/version.ts";
 import { DeviceEvents } from "./device-events.ts";
 import type { HostLine } from "./host-line.ts";
 import { HostPorts } from "./host-ports.ts";
-import type { HostTrust } from "./host-trust.ts";
+import type { Admitted, HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { comeFirst } from "./precedence.ts";
@@ -93,10 +93,10 @@ export async function serve(
         : stream.fail(StreamErrorCode.invalid_request, "the guest is not set up"),
     onHandshake: (type, body) => {
       if (type !== FrameType.welcome) return;
-      trust.admit(body, port, challenge);
+      const admitted = trust.admit(body, port, challenge);
       welcomed = true;
       clearTimeout(waiting);
-      void setUp(body);
+      void setUp(body, admitted);
     },
     onClosed: (reason) => {
       clearTimeout(waiting);
@@ -105,8 +105,8 @@ export async function serve(
     },
   });
   waiting = setTimeout(() => link.close("no welcome came"), WELCOME_DEADLINE_MS);
-  const setUp = async (body: unknown) => {
-    link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
+  const setUp = async (body: unknown, admitted: Admitted) => {
+    link.sendJson(FrameType.ready, 0, await setup.carryOut(body, admitted));
     if (link.closedReason === null) line.attach(link);
   };
   const hello: Hello = {
@@ -115,6 +115,7 @@ export async function serve(
     nonce: "",
     guest_cid: localCid(),
     set_up: setup.done,
+    restores: true,
     ...(challenge === undefined ? {} : { challenge }),
   };
   link.sendJson(FrameType.hello, 0, hello);

@@ -12,6 +12,7 @@ import {
   TEMPLATE_READY_LINE,
 } from "../shared/agent-protocol/messages.ts";
 import { FILM_COMMAND } from "../shared/agent-protocol/recording.ts";
+import { AfterRestore } from "./after-restore.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
@@ -65,7 +66,8 @@ const gateway = new Gateway(line);
 gateway.listen();
 const takeCgroup = Cgroup.take;
 const start = new Start(reaper, { takeCgroup });
-const setup = new Setup(drive, egress, gateway, flags.includes(STEPS_FLAG) ? NOTHING_TO_START : start);
+const hooks = new AfterRestore(reaper);
+const setup = new Setup(drive, egress, gateway, flags.includes(STEPS_FLAG) ? NOTHING_TO_START : start, hooks);
 const env = () => setup.env;
 const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });
 const terminals = new Terminals({ reaper, drive, env, takeCgroup });

@@ -2,43 +2,60 @@
  * Owns what a Welcome asks for, done by direct system calls before any command may run: a clone must not share its
  * twin's randomness, clock or names.
  *
- * A host that comes back sends its Welcome again: then only randomness and clock are renewed.
+ * A host that comes back sends its Welcome again: then only randomness and clock are renewed. Where the guest was restored from saved
+ * memory, the Welcome says so: it mounts its drive again, and as another sandbox, or one that was rolled back, it also takes its names and
+ * environment anew; then the sandbox's own hooks run. What ran when it was saved goes on.
  */
-import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
+import type { Ready, Restored, Welcome } from "../shared/agent-protocol/messages.ts";
+import type { AfterRestore } from "./after-restore.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
 import { writeEtc } from "./etc.ts";
 import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
+import { type Admitted, restoredIn } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { comeFirst } from "./precedence.ts";
-import { randomHex } from "./random.ts";
 import type { Start } from "./start.ts";
 
-const NONCE_BYTES = 16;
 const MIN_ENTROPY_BYTES = 64;
 
+/** What of the machine is set. */
+export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname"> & { writeEtc: typeof writeEtc };
+const MACHINE: Machine = { ...libc, writeEtc };
+
+type Wanted = Omit<Welcome, "generation" | "secret" | "proof">;
+/** Does a part of it, and measures how long that takes. */
+type Stage = (name: string, act: () => Promise<void> | void) => Promise<void>;
+
 export class Setup {
-  readonly #drive: Drive;
+  readonly #drive: Pick<Drive, "mount">;
   readonly #egress: Pick<Egress, "forbid" | "settled">;
   readonly #gateway: Pick<Gateway, "forbid">;
   readonly #start: Pick<Start, "goOn">;
+  readonly #hooks: Pick<AfterRestore, "run">;
+  readonly #machine: Machine;
   #turn: Promise<unknown> = Promise.resolve();
-  #nonce = "";
   #env: Record<string, string> = {};
   #done = false;
+  /** The secret of the last restore that was carried out. */
+  #restoredBy: string | undefined;
 
   constructor(
-    drive: Drive,
+    drive: Pick<Drive, "mount">,
     egress: Pick<Egress, "forbid" | "settled">,
     gateway: Pick<Gateway, "forbid">,
     start: Pick<Start, "goOn">,
+    hooks: Pick<AfterRestore, "run">,
+    machine: Machine = MACHINE,
   ) {
     this.#drive = drive;
     this.#egress = egress;
     this.#gateway = gateway;
     this.#start = start;
+    this.#hooks = hooks;
+    this.#machine = machine;
   }
 
   get done(): boolean {
@@ -53,15 +70,15 @@ export class Setup {
    * One after another: a host that comes back may speak while its first welcome still waits for the drive.
    * Never throws: what went wrong is in the answer, and the next welcome tries again.
    */
-  carryOut(message: unknown): Promise<Ready> {
-    const turn = this.#turn.then(() => this.#carryOut(message));
+  carryOut(message: unknown, admitted: Admitted): Promise<Ready> {
+    const turn = this.#turn.then(() => this.#carryOut(message, admitted));
     this.#turn = turn;
     return turn;
   }
 
-  async #carryOut(message: unknown): Promise<Ready> {
+  async #carryOut(message: unknown, { now, before }: Admitted): Promise<Ready> {
     const stages: Record<string, number> = {};
-    const stage = async (name: string, act: () => Promise<void> | void) => {
+    const stage: Stage = async (name, act) => {
       const begin = performance.now();
       await act();
       stages[name] = Math.round((performance.now() - begin) * 1000) / 1000;
@@ -69,27 +86,49 @@ export class Setup {
     try {
       const welcome = parseWelcome(message);
       comeFirst(true);
-      await stage("entropy", () => libc.addEntropy(Buffer.from(welcome.entropy_b64, "base64")));
-      await stage("clock", () => libc.setClock(BigInt(welcome.clock_ns)));
-      if (!this.#done) {
-        this.#nonce ||= randomHex(NONCE_BYTES);
-        if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
-        await stage("names", () => setNames(welcome));
-        const { drive } = welcome;
-        if (drive) await stage("mount", () => this.#drive.mount(drive));
-        await stage("egress", () => (welcome.egress === true ? this.#egress.settled() : this.#egress.forbid()));
-        await stage("start", () => this.#start.goOn());
-        this.#env = welcome.env;
-        this.#done = true;
-      }
-      return { ok: true, nonce: this.#nonce, stages_ms: stages };
+      await stage("entropy", () => this.#machine.addEntropy(Buffer.from(welcome.entropy_b64, "base64")));
+      await stage("clock", () => this.#machine.setClock(BigInt(welcome.clock_ns)));
+      if (!this.#done) await this.#begin(welcome, stage);
+      else if (welcome.restored) await this.#restore(welcome, welcome.restored, stage);
+      return { ok: true, nonce: now.nonce, ...(before && { before: before.nonce }), stages_ms: stages };
     } catch (error) {
       return { ok: false, error: error instanceof Error ? error.message : String(error) };
     }
   }
+
+  async #begin(welcome: Wanted, stage: Stage): Promise<void> {
+    await this.#become(welcome, stage);
+    await stage("start", () => this.#start.goOn());
+    this.#env = welcome.env;
+    this.#done = true;
+  }
+
+  async #restore(welcome: Wanted, { how, secret }: Restored, stage: Stage): Promise<void> {
+    if (how === "resumed") await this.#mount(welcome, stage);
+    else {
+      // The ready to it was lost.
+      if (secret === this.#restoredBy) return;
+      await this.#become(welcome, stage);
+      this.#env = welcome.env;
+    }
+    await stage("hooks", () => this.#hooks.run(how, this.#env));
+    this.#restoredBy = secret;
+  }
+
+  /** Takes the place in its room that it is given. What it may not have any more is taken from it; what it never had does not come back. */
+  async #become(welcome: Wanted, stage: Stage): Promise<void> {
+    if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
+    await stage("names", () => setNames(this.#machine, welcome));
+    await this.#mount(welcome, stage);
+    await stage("egress", () => (welcome.egress === true ? this.#egress.settled() : this.#egress.forbid()));
+  }
+
+  async #mount({ drive }: Wanted, stage: Stage): Promise<void> {
+    if (drive) await stage("mount", () => this.#drive.mount(drive));
+  }
 }
 
-function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
+function parseWelcome(message: unknown): Wanted {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
   const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress, room } = fields;
@@ -101,7 +140,11 @@ function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
-  return { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true, room: room === true };
+  const restored = restoredIn(message);
+  return {
+    ...{ entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true, room: room === true },
+    ...(restored && { restored }),
+  };
 }
 
 export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
@@ -110,9 +153,9 @@ export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> 
   return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");
 }
 
-function setNames({ hostname, machine_id, room }: Pick<Welcome, "hostname" | "machine_id" | "room">): void {
+function setNames({ setHostname, writeEtc }: Machine, { hostname, machine_id, room }: Wanted): void {
   const roomLine = room === true ? `${ROOM_ADDRESS} ${ROOM_NAME}\n` : "";
-  libc.setHostname(hostname);
+  setHostname(hostname);
   writeEtc("hostname", `${hostname}\n`);
   writeEtc(
     "hosts",

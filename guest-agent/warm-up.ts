@@ -84,6 +84,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     { forbid: nothing, settled: nothing },
     { forbid: () => {} },
     { goOn: nothing },
+    { run: nothing },
   );
   const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
   await ready.promise;

@@ -3,12 +3,10 @@ import { constants } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { GuestConnection, strangers } from "../../daemon/host/guest-link/connection.ts";
-import { type LinkedSocket, linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { HostTrust } from "../../guest-agent/host-trust.ts";
 import { SystemError, socketPair } from "../../guest-agent/libc.ts";
 import { keepLinked, type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
-import { NO_QUIRKS } from "../../shared/agent-protocol/device-quirks.ts";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
 import { hostProof, sameText } from "../../shared/agent-protocol/host-proof.ts";
 import type { Link } from "../../shared/agent-protocol/link.ts";
@@ -19,6 +17,7 @@ import {
   PROOF_GENERATION,
   type Ready,
 } from "../../shared/agent-protocol/messages.ts";
+import { dialDaemon } from "./dial-daemon.ts";
 
 const CID = 9100;
 const SECRET = "5".repeat(64);
@@ -49,6 +48,7 @@ function guest() {
   return {
     carriedOut,
     asked,
+    served,
     serve: (fd: number, port = HOST_PORT) => serve(fd, port, served, () => CID),
     keepLinked: (connect: (port: number) => Promise<number>) =>
       keepLinked(served, { over: Promise.resolve() }, connect, () => CID),
@@ -95,7 +95,7 @@ describe("who answers a guest that was set up, and", () => {
     const hello = await squatter.hello();
     expect(JSON.stringify(hello)).not.toContain(NONCE);
     expect(hello).toEqual({
-      ...{ generation: PROOF_GENERATION, nonce: "", guest_cid: CID, set_up: true },
+      ...{ generation: PROOF_GENERATION, nonce: "", guest_cid: CID, set_up: true, restores: true },
       version: expect.any(String),
       challenge: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -256,20 +256,8 @@ describe("host and guest, both real,", () => {
   const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
 
   /** Connects the guest to a daemon that listens on `port`. */
-  async function connect(connection: GuestConnection, one: ReturnType<typeof guest>, port = HOST_PORT) {
-    const [own, guests] = socketPair();
-    let linked: LinkedSocket | undefined;
-    await adopt(own, {
-      open: (socket) => {
-        linked = linkSocket(socket, port, NO_QUIRKS);
-        connection.accept(linked.link);
-      },
-      data: (_, bytes) => linked?.receive(new Uint8Array(bytes)),
-      drain: () => linked?.drain(),
-      close: () => linked?.end("the guest closed it"),
-    });
-    return one.serve(guests, HOST_PORT);
-  }
+  const connect = (connection: GuestConnection, { served }: ReturnType<typeof guest>, port = HOST_PORT) =>
+    dialDaemon(connection, served, CID, { port });
 
   test("know each other again over any number of connections, and after the daemon's restart", async () => {
     const one = guest();

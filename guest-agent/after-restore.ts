@@ -1,0 +1,95 @@
+/**
+ * Owns the hooks of whoever uses the sandbox: programs in a directory that root runs each time the guest was restored, one after
+ * another in the order of their names, before the host has its answer. There is no network meanwhile: it comes with that answer.
+ *
+ * A hook that fails is logged, and so is one whose time is up; neither stops the restore. Where the answer to a resume is lost, they
+ * run again.
+ */
+import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Restored } from "../shared/agent-protocol/messages.ts";
+import { environmentOf } from "./exec/environment.ts";
+import { ROOT } from "./exec/user.ts";
+import { log } from "./log.ts";
+import { asOthers } from "./precedence.ts";
+import type { Reaper } from "./reap.ts";
+import { runInTime } from "./run-in-time.ts";
+
+const PLACE = "/etc/roomd/after-restore.d";
+const OUTPUT = "/var/log/roomd-after-restore.log";
+/** Of all of them together: the restore waits. */
+const TIME_MS = 20_000;
+const EXECUTABLE = 0o111;
+
+interface Deps {
+  place: string;
+  /** The file to which they print. */
+  output: string;
+  timeMs: number;
+  report: typeof log;
+}
+
+export class AfterRestore {
+  readonly #reaper: Pick<Reaper, "spare">;
+  readonly #deps: Deps;
+
+  constructor(
+    reaper: Pick<Reaper, "spare">,
+    { place = PLACE, output = OUTPUT, timeMs = TIME_MS, report = log }: Partial<Deps> = {},
+  ) {
+    this.#reaper = reaper;
+    this.#deps = { place, output, timeMs, report };
+  }
+
+  /** Resolves once all of them have ended, or their time is up; never rejects. */
+  async run(how: Restored["how"], env: Record<string, string>): Promise<void> {
+    const { output, timeMs, report } = this.#deps;
+    const deadline = performance.now() + timeMs;
+    const environment = { ...environmentOf(ROOT), ...env, ROOMD_RESTORED: how };
+    for (const hook of this.#hooks()) {
+      if (performance.now() >= deadline) {
+        report(`${hook} was not run: the time of all hooks was up`);
+        continue;
+      }
+      try {
+        mkdirSync(dirname(output), { recursive: true });
+        const code = await runInTime({
+          ...{ argv: [hook], env: environment, log: output, deadline },
+          reaper: this.#reaper,
+          begin: asOthers,
+        });
+        if (code !== 0) report(code === null ? `${hook} did not end in time` : `${hook} ended with ${code}`);
+      } catch (error) {
+        report(hook, error);
+      }
+    }
+  }
+
+  #hooks(): string[] {
+    const { place, report } = this.#deps;
+    try {
+      return namesIn(place)
+        .filter((name) => !name.startsWith("."))
+        .sort()
+        .map((name) => join(place, name))
+        .filter(isExecutable);
+    } catch (error) {
+      report(place, error);
+      return [];
+    }
+  }
+}
+
+function namesIn(directory: string): string[] {
+  return statSync(directory, { throwIfNoEntry: false }) ? readdirSync(directory) : [];
+}
+
+/** A link is what it leads to. */
+function isExecutable(path: string): boolean {
+  try {
+    const file = statSync(path);
+    return file.isFile() && (file.mode & EXECUTABLE) !== 0;
+  } catch {
+    return false;
+  }
+}

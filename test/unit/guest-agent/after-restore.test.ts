@@ -1,0 +1,103 @@
+/** The hooks that a sandbox has for its restore: which are run, in which order, for how long, and with what. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { AfterRestore } from "../../../guest-agent/after-restore.ts";
+import { until } from "../../harness/guests.ts";
+
+let root: string;
+let place: string;
+let reports: string[];
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "roomd-hooks-"));
+  place = join(root, "after-restore.d");
+  mkdirSync(place);
+  reports = [];
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function hook(name: string, script: string, mode = 0o755): string {
+  const path = join(place, name);
+  writeFileSync(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(path, mode);
+  return path;
+}
+
+function make(timeMs = 20_000): AfterRestore {
+  const report = (what: string, error?: unknown) =>
+    void reports.push(error === undefined ? what : `${what}: ${String(error)}`);
+  return new AfterRestore({ spare: () => {} }, { place, output: join(root, "log", "output"), timeMs, report });
+}
+
+const said = () => readFileSync(join(root, "said"), "utf8");
+const says = (word: string) => `echo ${word} >>${root}/said`;
+
+test("without a directory, or with nothing in it, there is nothing to run", async () => {
+  await make().run("resumed", {});
+  rmSync(place, { recursive: true });
+  await make().run("resumed", {});
+  expect(reports).toEqual([]);
+});
+
+test("executable files are run one after another in the order of their names, links too, and nothing else", async () => {
+  hook("20-last", says("last"));
+  hook("10-first", `sleep 0.3; ${says("first")}`);
+  hook("15-plain", says("plain"), 0o644);
+  hook(".hidden", says("hidden"));
+  mkdirSync(join(place, "17-directory"));
+  symlinkSync("/nowhere", join(place, "18-broken"));
+  writeFileSync(join(root, "elsewhere"), `#!/bin/sh\n${says("linked")}\n`, { mode: 0o755 });
+  symlinkSync(join(root, "elsewhere"), join(place, "12-linked"));
+  await make().run("forked", {});
+  expect(said()).toBe("first\nlinked\nlast\n");
+  expect(reports).toEqual([]);
+});
+
+test("they know how the guest was restored, and have the environment of the sandbox", async () => {
+  hook("hook", `echo "$ROOMD_RESTORED $TOKEN $HOME $PWD" >${root}/said; echo printed`);
+  for (const how of ["resumed", "rolled_back", "forked"] as const) {
+    await make().run(how, { TOKEN: "the sandbox's", ROOMD_RESTORED: "no" });
+    expect(said()).toBe(`${how} the sandbox's /root /\n`);
+  }
+  expect(readFileSync(join(root, "log", "output"), "utf8")).toBe("printed\n".repeat(3));
+});
+
+test("one that fails is reported, and the others are run", async () => {
+  const fails = hook("1", `${says("one")}; exit 3`);
+  const cannot = join(place, "2");
+  writeFileSync(cannot, "#!/no/such/shell\n", { mode: 0o755 });
+  hook("3", says("three"));
+  await make().run("resumed", {});
+  expect(said()).toBe("one\nthree\n");
+  expect(reports).toEqual([`${fails} ended with 3`, expect.stringMatching(new RegExp(`^${cannot}: `))]);
+});
+
+test("what is still there when the time of all is up is ended with what it waits for, and the rest is not run", async () => {
+  hook("1", `sleep 0.2; ${says("one")}`);
+  const hangs = hook("2", `sh -c 'echo $$ >${root}/pid; exec sleep 600'; ${says("two")}`);
+  const late = hook("3", says("three"));
+  const begun = performance.now();
+  await make(1_500).run("rolled_back", {});
+  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(said()).toBe("one\n");
+  expect(reports).toEqual([`${hangs} did not end in time`, `${late} was not run: the time of all hooks was up`]);
+  const pid = readFileSync(join(root, "pid"), "utf8").trim();
+  const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  await until("it has ended", isGone);
+});
+
+test("what one leaves in the background is not waited for, and goes on", async () => {
+  hook("1", `sleep 60 & echo $! >${root}/pid`);
+  await make().run("resumed", {});
+  process.kill(Number(readFileSync(join(root, "pid"), "utf8")));
+});
