@@ -3,13 +3,20 @@ import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { DeadlineError } from "../../daemon/core/published.ts";
 import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
+import { NOTHING_TO_ASK } from "../../daemon/host/guest-link/handshake.ts";
 import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
 import { quirksOf } from "../../shared/agent-protocol/device-quirks.ts";
 import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
 import { hostProof } from "../../shared/agent-protocol/host-proof.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
-import { GENERATION, HOST_PORT, OLDEST_GENERATION, type Welcome } from "../../shared/agent-protocol/messages.ts";
+import {
+  GENERATION,
+  HOST_PORT,
+  OLDEST_GENERATION,
+  type Restored,
+  type Welcome,
+} from "../../shared/agent-protocol/messages.ts";
 import { settled } from "./wire.ts";
 
 const CID = 9100;
@@ -46,6 +53,9 @@ interface Played {
   /** What it says at once; agents did before PROOF_GENERATION. */
   toldNonce?: string;
   challenge?: string | undefined;
+  restores?: true;
+  /** The nonce that it had before, as it says. */
+  before?: string;
   generation?: number;
   /** What it asks right after its ready. */
   asks?: { method: string };
@@ -56,7 +66,7 @@ const AGAIN: Played = { challenge: CHALLENGE };
 
 /** Dials as an agent does, and answers as one. */
 function dialAsAgent(connection: GuestConnection, played: Played = {}) {
-  const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, asks } = played;
+  const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, restores, before, asks } = played;
   const said: Uint8Array[] = [];
   const welcomes: Welcome[] = [];
   let link: Link | undefined;
@@ -76,7 +86,7 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     onOpen: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
     onHandshake: (_type, body) => {
       welcomes.push(body as Welcome);
-      link?.sendJson(FrameType.ready, 0, { ok: true, nonce, stages_ms: {} });
+      link?.sendJson(FrameType.ready, 0, { ok: true, nonce, before, stages_ms: {} });
       if (asks) link?.open(asks).finished.catch(() => {});
     },
     onClosed: () => {},
@@ -88,14 +98,16 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     guest_cid: CID,
     set_up: challenge !== undefined,
     challenge,
+    restores,
   });
   return { ...host, welcomes, guest: link };
 }
 
-function connectionOf(nonce: string | null, secret: string | null = SECRET) {
+function connectionOf(nonce: string | null, secret: string | null = SECRET, restored: Restored | null = null) {
   const warnings: Record<string, unknown>[] = [];
   const log = { warn: (message: string, fields = {}) => warnings.push({ message, ...fields }) } as unknown as Log;
-  return { connection: new GuestConnection(CID, identity, { nonce, secret }, log), warnings };
+  const connection = new GuestConnection(CID, identity, { nonce, secret }, log, NOTHING_TO_ASK, 0, restored);
+  return { connection, warnings };
 }
 
 describe("a connection that is not the agent's", () => {
@@ -249,6 +261,70 @@ describe("a guest that was set up before, when it is waited for in vain,", () =>
     const { connection } = connectionOf(NONCE);
     await expect(connection.link(1)).rejects.toThrow(/^the guest's agent did not connect within 0.001 s$/);
     connection.close("over");
+  });
+});
+
+describe("a guest that is restored", () => {
+  const forked: Restored = { how: "forked", secret: "7".repeat(64) };
+  const rolledBack: Restored = { how: "rolled_back", secret: "8".repeat(64) };
+  const RESTORED: Played = { ...AGAIN, restores: true };
+
+  test.each([forked, rolledBack])(
+    "as $how is told so with its environment, and is another from then on",
+    async (how) => {
+      const { connection } = connectionOf(NONCE, SECRET, how);
+      const { welcomes } = dialAsAgent(connection, { ...RESTORED, nonce: "its new one", before: NONCE });
+      await connection.link(5_000);
+      const proof = hostProof(SECRET, HOST_PORT, CHALLENGE);
+      expect(welcomes).toEqual([expect.objectContaining({ restored: how, proof, env: identity.env })]);
+      expect(connection.acquaintance).toEqual({ secret: how.secret, nonce: "its new one" });
+      expect(connection.state.value.restores).toBe(true);
+      const again = dialAsAgent(connection, { ...RESTORED, nonce: "its new one" });
+      await vi.waitFor(async () => expect(await connection.link(5_000)).toBe(again.link));
+      expect(again.welcomes[0]).toMatchObject({ proof: hostProof(how.secret ?? "", HOST_PORT, CHALLENGE), env: {} });
+      expect(again.welcomes[0]).not.toHaveProperty("restored");
+      connection.close("over");
+    },
+  );
+
+  test.each<[string, Played]>([
+    ["does not say who it was", {}],
+    ["was another", { before: "another's" }],
+    ["says what it was as if it still were that", { nonce: NONCE }],
+  ])("and %s is not taken for it, and the one that is meant comes through", async (_why, played) => {
+    const { connection } = connectionOf(NONCE, SECRET, forked);
+    const other = dialAsAgent(connection, { ...RESTORED, nonce: "its own", ...played });
+    expect(await other.link.closed).toMatch(/another one/);
+    expect(connection.acquaintance).toEqual({ secret: SECRET, nonce: NONCE });
+    const agent = dialAsAgent(connection, { ...RESTORED, nonce: "its new one", before: NONCE });
+    expect(await connection.link(5_000)).toBe(agent.link);
+    expect(agent.welcomes[0]).toMatchObject({ restored: forked });
+    connection.close("over");
+  });
+
+  test("has to have an agent that knows how to become another; an older one is told nothing, and the wait's end says why", async () => {
+    const { connection } = connectionOf(NONCE, SECRET, forked);
+    const old = dialAsAgent(connection, AGAIN);
+    expect(await old.link.closed).toMatch(/agent is older/);
+    expect(old.welcomes).toEqual([]);
+    await expect(connection.link(1)).rejects.toThrow(/agent is older, and cannot become another sandbox/);
+    connection.close("over");
+  });
+
+  test("as resumed is who it was; one whose agent is older goes on without being told", async () => {
+    for (const played of [RESTORED, AGAIN]) {
+      const { connection } = connectionOf(NONCE, SECRET, { how: "resumed" });
+      const { welcomes } = dialAsAgent(connection, played);
+      await connection.link(5_000);
+      const restored = played.restores && { how: "resumed" };
+      expect([welcomes.length, welcomes[0]?.restored, welcomes[0]?.env]).toEqual([1, restored, {}]);
+      expect(connection.acquaintance).toEqual({ secret: SECRET, nonce: NONCE });
+      expect(connection.state.value.restores).toBe(played.restores === true);
+      const again = dialAsAgent(connection, played);
+      await vi.waitFor(async () => expect(await connection.link(5_000)).toBe(again.link));
+      expect(again.welcomes[0]).not.toHaveProperty("restored");
+      connection.close("over");
+    }
   });
 });
 

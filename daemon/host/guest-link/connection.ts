@@ -1,10 +1,18 @@
 /**
  * Owns the connection to one guest over time: the guest dials, is set up, and dials again whenever the
  * connection was lost. Whoever needs the guest asks for the link of the moment.
+ *
+ * A guest that comes out of saved memory is one that was set up: it is told so until it has carried that out.
  */
 import { randomBytes } from "node:crypto";
 import { hostProof, sameText } from "../../../shared/agent-protocol/host-proof.ts";
-import { GENERATION, type Hello, PROOF_GENERATION, type Welcome } from "../../../shared/agent-protocol/messages.ts";
+import {
+  GENERATION,
+  type Hello,
+  PROOF_GENERATION,
+  type Restored,
+  type Welcome,
+} from "../../../shared/agent-protocol/messages.ts";
 import type { Log } from "../../core/log.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -14,6 +22,8 @@ import { type GuestLink, type GuestReady, type GuestRequests, NOTHING_TO_ASK } f
 
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
+/** What the sandbox's own hooks may take besides, once it was restored. */
+const HOOKS_MS = 20_000;
 const PING_DEADLINE_MS = 10_000;
 const PING_EVERY_MS = 10_000;
 /** The kernel's pool takes this much in as full entropy. */
@@ -22,9 +32,10 @@ const ENTROPY_BYTES = 64;
 const SECRET_BYTES = 32;
 
 const ANOTHER = "the guest is another one than was set up";
+const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
 
 /** What the guest is told about itself; entropy and clock are made at the moment of sending. */
-export type GuestIdentity = Omit<Welcome, "generation" | "secret" | "proof" | "entropy_b64" | "clock_ns">;
+export type GuestIdentity = Omit<Welcome, "generation" | "secret" | "proof" | "entropy_b64" | "clock_ns" | "restored">;
 
 /** By what a guest and its host know each other again; neither is ever told to anybody else, logged or shown. */
 export interface Acquaintance {
@@ -37,7 +48,16 @@ export interface Acquaintance {
 /** Of a guest that is still to be set up, by the generation of its agent. */
 export function strangers(agentGeneration: number): Acquaintance {
   const takesSecret = agentGeneration >= PROOF_GENERATION;
-  return { secret: takesSecret ? randomBytes(SECRET_BYTES).toString("hex") : null, nonce: null };
+  return { secret: takesSecret ? newSecret() : null, nonce: null };
+}
+
+/** What a guest is to be told whose memory was saved and is restored. */
+export function restoredAs(how: Restored["how"]): Restored {
+  return how === "resumed" ? { how } : { how, secret: newSecret() };
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString("hex");
 }
 
 interface ConnectionState {
@@ -46,9 +66,14 @@ interface ConnectionState {
   failure: string | null;
   /** Milliseconds of each stage of setting up, as the agent measured them. */
   stages_ms: Record<string, number>;
+  /** Whether its agent carries out that the guest was restored, so that its memory may be saved. Null until it was linked. */
+  restores: boolean | null;
 }
 
-/** `startMs` is what the guest may take besides, where it is still to start what its template has running. */
+/**
+ * `startMs` is what the guest may take besides, where it is still to start what its template has running. `restored` is what a guest is to be
+ * told that comes out of saved memory; it is known then as it was when that was saved.
+ */
 export class GuestConnection {
   readonly #guestCid: number;
   readonly #identity: GuestIdentity;
@@ -59,14 +84,17 @@ export class GuestConnection {
     link: null,
     failure: null,
     stages_ms: {},
+    restores: null,
   });
   readonly #dials: Dials;
   /** The last that said hello as the agent does, which is not proven yet. */
   #greeted: GuestLink | null = null;
   /** The agent's. */
   #newest: GuestLink | null = null;
-  readonly #secret: string | null;
+  #secret: string | null;
   #nonce: string | null;
+  /** Null once it was told, and has answered. */
+  #restored: Restored | null;
   /** Why the last that dialled was refused. Any process in the guest can dial, so it is no failure of the agent's yet. */
   #refusal: string | null = null;
   #closed = false;
@@ -78,6 +106,7 @@ export class GuestConnection {
     log: Log,
     requests: GuestRequests = NOTHING_TO_ASK,
     startMs = 0,
+    restored: Restored | null = null,
   ) {
     this.#requests = requests;
     this.#startMs = startMs;
@@ -85,11 +114,12 @@ export class GuestConnection {
     this.#identity = identity;
     this.#secret = secret;
     this.#nonce = nonce;
+    this.#restored = restored;
     this.#log = log;
     this.#dials = new Dials(log);
   }
 
-  /** To be kept where a daemon that comes after this one finds it, before the guest runs. */
+  /** To be kept where a daemon that comes after this one finds it, before the guest runs. Another once a restored guest is linked. */
   get acquaintance(): Acquaintance {
     return { secret: this.#secret, nonce: this.#nonce };
   }
@@ -174,7 +204,8 @@ export class GuestConnection {
     timer.mark("hello");
     this.#check(hello);
     this.#greeted = link;
-    const deadlineMs = SETUP_DEADLINE_MS + (this.#nonce === null ? this.#startMs : 0);
+    const moreMs = (this.#nonce === null ? this.#startMs : 0) + (this.#restored === null ? 0 : HOOKS_MS);
+    const deadlineMs = SETUP_DEADLINE_MS + moreMs;
     const inGuest = await link.welcome(this.#welcome(hello, link.port), deadlineMs, (ready) => {
       this.#recognise(ready);
       this.#becomeNewest(link);
@@ -188,7 +219,7 @@ export class GuestConnection {
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
     if (this.#newest !== link || this.#closed) return;
     this.#refusal = null;
-    this.#change({ link, failure: null, stages_ms });
+    this.#change({ link, failure: null, stages_ms, restores: hello.restores === true });
     void keepAsking(link);
     link.closed.then((reason) => {
       if (this.#newest !== link || this.#closed) return;
@@ -198,7 +229,7 @@ export class GuestConnection {
   }
 
   /** Throws when it is not the agent's hello: one that was set up before us is the one we know, or none of ours. */
-  #check({ guest_cid, nonce, generation, challenge }: Hello): void {
+  #check({ guest_cid, nonce, generation, challenge, restores }: Hello): void {
     if (guest_cid !== this.#guestCid) throw new Error(`the guest says it is CID ${guest_cid}, not ${this.#guestCid}`);
     if (this.#secret !== null && generation < PROOF_GENERATION) {
       throw new Error(`the guest's agent is of generation ${generation}, and its template says another`);
@@ -206,12 +237,17 @@ export class GuestConnection {
     const isSetUp = this.#nonce !== null;
     const isOurs = this.#secret === null ? sameText(nonce, this.#nonce ?? "") : !isSetUp || challenge !== undefined;
     if (!isOurs) throw new Error(ANOTHER);
+    if (this.#restored?.secret !== undefined && !restores) throw new Error(CANNOT_RESTORE);
   }
 
   /** Throws when it is not the guest that was set up: only its agent knows the nonce, and tells it to nobody but us. */
-  #recognise({ nonce }: GuestReady): void {
-    this.#nonce ??= nonce;
-    if (!sameText(nonce, this.#nonce)) throw new Error(ANOTHER);
+  #recognise({ nonce, before }: GuestReady): void {
+    const another = this.#restored?.secret;
+    const known = another === undefined ? nonce : before;
+    if (known === undefined || !sameText(known, this.#nonce ?? known)) throw new Error(ANOTHER);
+    if (another !== undefined) this.#secret = another;
+    this.#nonce = nonce;
+    this.#restored = null;
   }
 
   /** From now on it is the agent's. Until it is set up there is none. */
@@ -224,9 +260,11 @@ export class GuestConnection {
     if (before || this.#state.value.failure !== null) this.#change({ link: null, failure: null });
   }
 
-  #welcome({ challenge }: Hello, port: number): Welcome {
+  #welcome({ challenge, restores }: Hello, port: number): Welcome {
     const secret = this.#secret;
-    const isSetUp = this.#nonce !== null;
+    const restored = restores ? this.#restored : null;
+    // With another secret it gets its environment, as the first time; who else of the guest dials just then may hear both.
+    const hasEnv = this.#nonce !== null && restored?.secret === undefined;
     return {
       generation: GENERATION,
       ...(secret !== null && challenge === undefined ? { secret } : {}),
@@ -235,7 +273,8 @@ export class GuestConnection {
       clock_ns: wallClockNs(),
       ...this.#identity,
       // An agent that is set up has it, and who only says that it is the agent must not hear it.
-      ...(isSetUp ? { env: {} } : {}),
+      ...(hasEnv ? { env: {} } : {}),
+      ...(restored && { restored }),
     };
   }
 

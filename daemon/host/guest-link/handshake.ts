@@ -194,7 +194,8 @@ export interface Valve {
 }
 
 function readHello(body: unknown): Hello {
-  const { generation, version, nonce, guest_cid, set_up, challenge } = body as Partial<Record<keyof Hello, unknown>>;
+  const said = body as Partial<Record<keyof Hello, unknown>>;
+  const { generation, version, nonce, guest_cid, set_up, challenge, restores } = said;
   if (
     typeof generation !== "number" ||
     typeof version !== "string" ||
@@ -212,18 +213,25 @@ function readHello(body: unknown): Hello {
       `its agent speaks generation ${generation} of the protocol, which is ${age}: this roomd speaks ${known}`,
     );
   }
-  const hello = { generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up };
-  return challenge === undefined ? hello : { ...hello, challenge };
+  return {
+    ...{ generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up },
+    ...(challenge === undefined ? {} : { challenge }),
+    ...(restores === true ? { restores } : {}),
+  };
 }
 
 function readReady(body: unknown): Ready {
-  const ready = body as { ok?: unknown; error?: unknown; nonce?: unknown; stages_ms?: unknown };
+  const ready = body as Partial<Record<"ok" | "error" | "nonce" | "before" | "stages_ms", unknown>>;
   if (ready.ok !== true) return { ok: false, error: String(ready.error).slice(0, 500) };
   const stages = Object.entries(Object(ready.stages_ms) as Record<string, unknown>).slice(0, 16);
-  if (typeof ready.nonce !== "string") throw new Error("the ready is not one");
+  const { nonce, before } = ready;
+  if (typeof nonce !== "string" || !(before === undefined || typeof before === "string")) {
+    throw new Error("the ready is not one");
+  }
   return {
     ok: true,
-    nonce: ready.nonce.slice(0, 64),
+    nonce: nonce.slice(0, 64),
+    ...(before === undefined ? {} : { before: before.slice(0, 64) }),
     stages_ms: Object.fromEntries(
       stages.filter(
         (entry): entry is [string, number] => typeof entry[1] === "number" && /^[a-z_]{1,32}$/.test(entry[0]),

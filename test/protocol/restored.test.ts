@@ -1,0 +1,241 @@
+/** Agents that come out of saved memory, and their hosts, both real but for what the agent does to its machine. */
+import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Log } from "../../daemon/core/log.ts";
+import { type Acquaintance, GuestConnection, restoredAs, strangers } from "../../daemon/host/guest-link/connection.ts";
+import { NOTHING_TO_ASK } from "../../daemon/host/guest-link/handshake.ts";
+import { HostTrust } from "../../guest-agent/host-trust.ts";
+import type { Served } from "../../guest-agent/link.ts";
+import { comeFirst } from "../../guest-agent/precedence.ts";
+import { Setup } from "../../guest-agent/setup.ts";
+import { GENERATION, type Restored } from "../../shared/agent-protocol/messages.ts";
+import { dialDaemon } from "./dial-daemon.ts";
+
+const CID = 9100;
+const FORK_CID = 9101;
+const log = { warn: () => {} } as unknown as Log;
+const identity = {
+  ...{ hostname: "source", machine_id: "1".repeat(32), env: { WHO: "source" }, drive: null, egress: true, room: true },
+};
+const forks = {
+  ...{ hostname: "fork", machine_id: "2".repeat(32), env: { WHO: "fork" }, egress: false, room: false },
+  drive: { tag: "drive", mount_point: "/mnt/drive" },
+};
+
+type Link = Awaited<ReturnType<GuestConnection["link"]>>;
+
+/** An agent that was set up, and what it did to its machine since. */
+async function guest() {
+  const did: string[] = [];
+  /** What fails the next time. */
+  const fails = { mount: false };
+  const note = (what: string) => void did.push(what);
+  const setup = new Setup(
+    {
+      mount: async ({ tag }) => {
+        note(`mount ${tag}`);
+        if (fails.mount) throw new Error("no such device");
+      },
+    },
+    { forbid: async () => note("no network"), settled: async () => note("network") },
+    { forbid: () => note("no room") },
+    { goOn: async () => note("start") },
+    { run: async (how, env) => note(`hooks ${how} as ${env.WHO}`) },
+    {
+      addEntropy: () => note("entropy"),
+      setClock: () => note("clock"),
+      setHostname: (name) => note(`is ${name}`),
+      writeEtc: (name, text) => note(`${name}: ${text.trimEnd().split("\n").at(-1)}`),
+    },
+  );
+  const served: Served = {
+    trust: new HostTrust(),
+    setup,
+    router: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
+    line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],
+  };
+  const connection = new GuestConnection(CID, identity, strangers(GENERATION), log);
+  void dialDaemon(connection, served, CID);
+  await connection.link(5_000);
+  const known = connection.acquaintance;
+  connection.close("saved");
+  const first = did.splice(0);
+  /** What it did since it was asked last. */
+  const done = () => did.splice(0);
+  return { served, setup, known, first, done, fails };
+}
+
+let one: Awaited<ReturnType<typeof guest>>;
+beforeEach(async () => {
+  one = await guest();
+});
+afterAll(() => comeFirst(false));
+
+/** The host's side of the machine into which the memory was loaded. */
+function hostOf(known: Acquaintance, restored: Restored | null, who = identity as typeof identity | typeof forks) {
+  const cid = who === forks ? FORK_CID : CID;
+  const connection = new GuestConnection(cid, who, known, log, NOTHING_TO_ASK, 0, restored);
+  const dial = (losesReady = false) => dialDaemon(connection, one.served, cid, { losesReady });
+  /** The link of a dial that is over once the next one counts. */
+  const linked = async (): Promise<Link> => {
+    void dial();
+    const link = await connection.link(5_000);
+    expect(link.isClosed).toBe(false);
+    return link;
+  };
+  return { connection, dial, linked };
+}
+
+const NAMES_OF_SOURCE = [
+  "is source",
+  "hostname: source",
+  "hosts: 127.0.0.80 room.internal",
+  `machine-id: ${"1".repeat(32)}`,
+];
+
+test("a guest that was never saved is set up as ever", () => {
+  expect(one.first).toEqual(["entropy", "clock", ...NAMES_OF_SOURCE, "network", "start"]);
+});
+
+describe("a guest that is resumed", () => {
+  test("has other random numbers and the time before its hooks run, and is who it was", async () => {
+    const { connection, linked } = hostOf(one.known, restoredAs("resumed"));
+    await linked();
+    expect(one.done()).toEqual(["entropy", "clock", "hooks resumed as source"]);
+    expect(connection.acquaintance).toEqual(one.known);
+    expect([one.setup.env, connection.state.value.restores]).toEqual([identity.env, true]);
+    // A connection that is lost later is no restore.
+    await linked();
+    await vi.waitFor(() => expect(one.done()).toEqual(["entropy", "clock"]));
+    connection.close("over");
+  });
+
+  test("mounts its drive, which has another end now", async () => {
+    const { connection, linked } = hostOf(one.known, restoredAs("resumed"), forks);
+    await linked();
+    expect(one.done()).toEqual(["entropy", "clock", "mount drive", "hooks resumed as source"]);
+    connection.close("over");
+  });
+});
+
+describe("a guest that is forked", () => {
+  const BECOMES = [
+    ...["entropy", "clock", "no room", "is fork", "hostname: fork", "hosts: ::1 localhost ip6-localhost ip6-loopback"],
+    ...[`machine-id: ${"2".repeat(32)}`, "mount drive", "no network", "hooks forked as fork"],
+  ];
+
+  test("is another sandbox, which its host alone knows", async () => {
+    const restored = restoredAs("forked");
+    const { connection, linked } = hostOf(one.known, restored, forks);
+    await linked();
+    expect(one.done()).toEqual(BECOMES);
+    expect(one.setup.env).toEqual(forks.env);
+    const { secret, nonce } = connection.acquaintance;
+    expect(secret).toBe(restored.secret);
+    expect(nonce).toMatch(/^[0-9a-f]{32}$/);
+    expect(nonce).not.toBe(one.known.nonce);
+    // The next time the host proves that it has the new secret, and nobody who has the old one comes in any more.
+    const kept = JSON.parse(JSON.stringify(connection.acquaintance)) as Acquaintance;
+    connection.close("the daemon ends");
+    const later = hostOf(kept, null, forks);
+    await later.linked();
+    expect(one.done()).toEqual(["entropy", "clock"]);
+    later.connection.close("over");
+    const source = hostOf(one.known, null, forks);
+    expect(await source.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
+    const again = hostOf(one.known, restoredAs("forked"), forks);
+    expect((await again.dial()).welcomed).toBe(false);
+    expect(one.done()).toEqual([]);
+  });
+
+  test("is told again where its ready was lost, does nothing twice, and both come together", async () => {
+    const { connection, dial, linked } = hostOf(one.known, restoredAs("forked"), forks);
+    for (const expected of [BECOMES, ["entropy", "clock"]]) {
+      await dial(true);
+      expect(one.done()).toEqual(expected);
+      expect(connection.acquaintance).toEqual(one.known);
+    }
+    await linked();
+    expect(connection.acquaintance.secret).not.toBe(one.known.secret);
+    await linked();
+    connection.close("over");
+  });
+
+  test("comes to terms with a daemon that ended before it wrote down whom it met", async () => {
+    const met = hostOf(one.known, restoredAs("forked"), forks);
+    await met.linked();
+    met.connection.close("killed");
+    one.done();
+    const later = hostOf(one.known, null, forks);
+    await later.linked();
+    expect(one.done()).toEqual(["entropy", "clock"]);
+    later.connection.close("killed too");
+    const restored = restoredAs("forked");
+    const last = hostOf(one.known, restored, forks);
+    await last.linked();
+    expect(one.done()).toEqual(BECOMES);
+    expect(last.connection.acquaintance.secret).toBe(restored.secret);
+    last.connection.close("over");
+  });
+
+  test("can be saved and forked itself before it was dialled again", async () => {
+    const fork = hostOf(one.known, restoredAs("forked"), forks);
+    await fork.linked();
+    const known = fork.connection.acquaintance;
+    fork.connection.close("saved");
+    one.done();
+    const second = hostOf(known, restoredAs("forked"), forks);
+    await second.linked();
+    expect(one.done()).toEqual(BECOMES);
+    const { nonce } = second.connection.acquaintance;
+    expect(new Set([one.known.nonce, known.nonce, nonce]).size).toBe(3);
+    second.connection.close("over");
+  });
+
+  test("that could not be set up is set up by the next welcome", async () => {
+    const { connection, dial, linked } = hostOf(one.known, restoredAs("forked"), forks);
+    one.fails.mount = true;
+    await dial();
+    expect(one.done()).not.toContain("hooks forked as fork");
+    await expect(connection.link(1)).rejects.toThrow(/could not be set up: no such device/);
+    one.fails.mount = false;
+    await linked();
+    expect(one.done()).toEqual(BECOMES);
+    connection.close("over");
+  });
+
+  test("is nobody's who does not prove to have saved it, whatever is said of a restore", async () => {
+    const { nonce } = one.known;
+    for (const how of ["resumed", "forked", "rolled_back"] as const) {
+      const { secret } = strangers(GENERATION);
+      const other = hostOf({ secret, nonce }, restoredAs(how), forks);
+      expect(await other.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
+    }
+    expect(one.done()).toEqual([]);
+    expect(one.setup.env).toEqual(identity.env);
+    const own = hostOf(one.known, null);
+    await own.linked();
+    own.connection.close("over");
+  });
+
+  test.each<[string, unknown]>([
+    ["no secret", { how: "forked" }],
+    ["one that is none", { how: "rolled_back", secret: "short" }],
+    ["one where the guest stays who it is", { how: "resumed", secret: "7".repeat(64) }],
+    ["another word", { how: "cloned", secret: "7".repeat(64) }],
+    ["no object", "forked"],
+  ])("has to be told right: %s ends the connection", async (_, restored) => {
+    const { dial } = hostOf(one.known, restored as Restored, forks);
+    expect((await dial()).reason).toMatch(/restored is not one/);
+    expect(one.done()).toEqual([]);
+  });
+});
+
+test("a guest that is rolled back has its names and environment again, and another secret and nonce", async () => {
+  const restored = restoredAs("rolled_back");
+  const { connection, linked } = hostOf(one.known, restored);
+  await linked();
+  expect(one.done()).toEqual(["entropy", "clock", ...NAMES_OF_SOURCE, "network", "hooks rolled_back as source"]);
+  expect(connection.acquaintance.secret).toBe(restored.secret);
+  expect(connection.acquaintance.nonce).not.toBe(one.known.nonce);
+  connection.close("over");
+});
