@@ -8,6 +8,7 @@
 
 import { ServiceError } from "../../core/service-error.ts";
 import { runSteps } from "../../core/steps.ts";
+import { restoredAs } from "../guest-link/connection.ts";
 import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { baseIn } from "../images/base.ts";
 import { processorOf } from "../processor.ts";
@@ -37,7 +38,7 @@ export async function restoreGuest(
     host,
     signal,
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
-    connection: connectionOf(host, plan, saved.known),
+    connection: connectionOf(host, plan, saved.known, 0, restoredAs("resumed")),
   };
   // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
   const giveUp = () => void endProcesses(plan.paths).catch(() => {});

@@ -7,6 +7,7 @@
  * The first half may have been done ahead (pool.ts); a machine that ended while it waited is followed by a fresh one, and a
  * snapshot that does not load by a cold boot. Whatever fails, nothing is left behind but the logs.
  */
+import type { Restored } from "../../../shared/agent-protocol/messages.ts";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { type Published, within } from "../../core/published.ts";
 import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
@@ -231,10 +232,16 @@ async function undoAll<Parts extends LaunchParts | GuestParts>(
   if (left.length > 0) throw new Error(`not undone: ${left.join(", ")}`);
 }
 
-export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintance, startMs = 0): GuestConnection {
+export function connectionOf(
+  host: GuestHost,
+  plan: GuestPlan,
+  known: Acquaintance,
+  startMs = 0,
+  restored: Restored | null = null,
+): GuestConnection {
   const drive = plan.drive_directory === null ? null : { tag: DRIVE_TAG, mount_point: DRIVE_MOUNT };
   const log = host.log.with({ sandbox_id: plan.sandbox_id });
-  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests, startMs);
+  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests, startMs, restored);
 }
 
 export function undoReporter(host: GuestHost, sandboxId: string) {
