@@ -24,6 +24,9 @@ import type { Outcomes } from "./outcomes.ts";
 import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
+import { makeSnapshots } from "./snapshots/index.ts";
+import { SnapshotPlaces } from "./snapshots/place.ts";
+import { snapshotBytes } from "./snapshots/store.ts";
 import { makeStandby } from "./standby.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
@@ -32,10 +35,11 @@ import { makeUpdate } from "./update.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
-export { DEFAULT_TEMPLATE } from "./create.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export type { Measured } from "./measure.ts";
+export { locateSnapshot } from "./snapshots/store.ts";
+export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
 export type { GuestShare };
 
@@ -71,6 +75,8 @@ export interface Sandboxes {
   unstall(): void;
   /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
   boundLogs(): void;
+  /** What an organization's snapshots take on disk. */
+  snapshotBytes(orgId: OrgId): number;
   /** Ends what is streamed to callers: the daemon is about to stop. */
   endStreams(): void;
   stop(): void;
@@ -78,7 +84,9 @@ export interface Sandboxes {
 
 export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const ends = new Ends(deps, () => supervisors);
-  const supervisors = makeSupervisors(deps, ends);
+  const places = new SnapshotPlaces(deps.paths);
+  const supervisors = makeSupervisors(deps, ends, places);
+  const snapshots = makeSnapshots(deps, supervisors, places, ends);
   const executions = makeExecutions(deps, supervisors, ends);
   const { queries } = deps.database;
   return {
@@ -93,11 +101,15 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeLogs(deps),
       makeMetrics(deps, supervisors),
       ...makeEgressCalls(deps, supervisors),
+      ...snapshots.operations,
       ...executions.operations,
     ],
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors),
-    recover: (answering) => recover(deps, supervisors, answering),
+    recover: (answering) => {
+      recover(deps, supervisors, answering);
+      snapshots.recover(answering);
+    },
     reconcile: () => reconcile(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
@@ -106,6 +118,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
       const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
       for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
+      await snapshots.forgetRoom(roomUid);
       return rows.map((row) => row.agent_id);
     },
     endRunning: async (orgId, cause) => {
@@ -142,6 +155,10 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
-    stop: () => supervisors.stop(),
+    snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
+    stop: () => {
+      supervisors.stop();
+      snapshots.stop();
+    },
   };
 }

@@ -2,7 +2,7 @@
  * Owns what a sandbox has of its template: the files themselves under names of its own, by hard links, which cost no space. So it
  * can be started again from its disk, or from memory that was saved, when the template has been built anew or is gone.
  *
- *   <sandbox> ─ disk.qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
+ *   <sandbox> ─ disk-….qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
  *             └ base ─ vmlinuz, initramfs.img, empty.qcow2
  */
 import { link, mkdir, symlink } from "node:fs/promises";
@@ -43,8 +43,11 @@ export async function linkBase(files: BaseFiles, directory: string): Promise<voi
     if (file === null) continue;
     const own = join(directory, NAMES[role]);
     await link(file, own).catch(async (error: unknown) => {
-      if (errnoOf(error) === "EXDEV") await symlink(file, own);
-      else if (errnoOf(error) !== "EEXIST") throw error;
+      const code = errnoOf(error);
+      // One that booted by itself has no disk of the snapshot's.
+      if (code === "EEXIST" || (code === "ENOENT" && role === "disk")) return;
+      if (code !== "EXDEV") throw error;
+      await symlink(file, own);
     });
   }
 }
