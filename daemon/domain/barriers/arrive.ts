@@ -57,11 +57,11 @@ export function makeArrive(deps: BarrierDeps): Bound {
           room_uid,
           { key: barrierBell(barrier_id), deadlineMs: timeoutMs, signal: call.signal },
           () => {
-            const row = findBarrier(database.queries, room_uid, barrier_id, generation);
-            return row?.state === "waiting" ? null : (row ?? kept);
+            const row = standing(deps, kept, terms);
+            return row.state === "waiting" ? null : row;
           },
         );
-        const row = ended ?? findBarrier(database.queries, room_uid, barrier_id, generation) ?? kept;
+        const row = ended ?? standing(deps, kept, terms);
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;
@@ -112,6 +112,23 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
   if (row.state !== "waiting") return;
   wait.generation = row.generation;
   agents.waits.enter(room_uid, wait);
+}
+
+/** The generation that these have arrived in, as it is now. Throws barrier_cancelled where the room was turned back to before that. */
+function standing({ bells, database }: BarrierDeps, kept: BarrierRow, { arrivals }: Terms): BarrierRow {
+  const { room_uid, barrier_id, generation } = kept;
+  const row = findBarrier(database.queries, room_uid, barrier_id, generation);
+  const isKept = row && (row.state !== "waiting" || arrivals.every((agentId) => row.arrived.includes(agentId)));
+  if (isKept) return row;
+  bells.requireOpen(room_uid);
+  // Of those that are long over the oldest go; one that is still to come was taken back.
+  const newest = findBarrier(database.queries, room_uid, barrier_id)?.generation ?? 0;
+  if (newest > generation) return kept;
+  throw new ServiceError("barrier_cancelled", {
+    detail: `The room was restored to a checkpoint from before this arrival at barrier ${barrier_id}.`,
+    details: { generation },
+    hint: "Arrive again.",
+  });
 }
 
 /** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
