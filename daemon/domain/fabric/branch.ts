@@ -30,7 +30,7 @@ export interface FabricState {
 }
 
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
-  const { bells, budget, database, due, history, order, space } = deps;
+  const { bells, budget, database, due, history, space } = deps;
   const fill = (queries: Queries, state: FabricState, room: BranchedRoom, last_seq: number) => {
     const { room_uid, pausedMs } = room;
     markBranched(queries, room, { gone_seq: state.gone_seq, last_seq });
@@ -38,7 +38,6 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     const later = laterMs(pausedMs);
     putRows(queries, deliveries, room_uid, state.deliveries, { due_at_ms: later, expires_at_ms: later });
     budget.take(queries, room, bytesOfRoom(queries, room_uid));
-    order.forget(room_uid);
     space.forget(room_uid);
   };
   return {
