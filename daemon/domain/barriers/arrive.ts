@@ -44,7 +44,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
         const kept = await database.commit((queries) => {
-          const row = begunBy(queries, room, input, call.work) ?? write(deps, queries, room, input, terms);
+          const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
           call.work.note({ generation: row.generation });
           if (wait) enter(deps, room, wait, row);
           return row;
@@ -118,8 +118,8 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
 function standing({ bells, database }: BarrierDeps, kept: BarrierRow, { arrivals }: Terms): BarrierRow {
   const { room_uid, barrier_id, generation } = kept;
   const row = findBarrier(database.queries, room_uid, barrier_id, generation);
-  const isKept = row && (row.state !== "waiting" || arrivals.every((agentId) => row.arrived.includes(agentId)));
-  if (isKept) return row;
+  if (row && hasThem(row, arrivals)) return row;
+  if (kept.state !== "waiting") return kept;
   bells.requireOpen(room_uid);
   // Of those that are long over the oldest go; one that is still to come was taken back.
   const newest = findBarrier(database.queries, room_uid, barrier_id)?.generation ?? 0;
@@ -131,9 +131,24 @@ function standing({ bells, database }: BarrierDeps, kept: BarrierRow, { arrivals
   });
 }
 
-/** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
-function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Work, "begun">) {
-  return begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+/** Whether these count as arrived, as far as that matters: one that is over changes no more. */
+function hasThem({ state, arrived }: BarrierRow, arrivals: readonly string[]): boolean {
+  return state !== "waiting" || arrivals.every((agentId) => arrived.includes(agentId));
+}
+
+/**
+ * The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. An arrival
+ * that was taken back with its room is none.
+ */
+function begunBy(
+  queries: Queries,
+  { room_uid }: RoomTarget,
+  { barrier_id }: Input,
+  { arrivals }: Terms,
+  { begun }: Pick<Work, "begun">,
+): BarrierRow | undefined {
+  const row = begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+  return row && hasThem(row, arrivals) ? row : undefined;
 }
 
 /** Within a transaction: the generation as it is with this arrival. */

@@ -271,6 +271,11 @@ describe("turned back", () => {
     expect(columnOf(rooms.rowsOf("first"), "barriers", "generation")).toEqual([1]);
     expect((await rooms.call("first", "c", "barrier_arrive", at)).arrived).toEqual(["a", "c"]);
     expect(await rooms.codeOf("first", "a", "agent_send", { destination: "b" })).toBe("agent_not_found");
+    // A call that had begun by an arrival which was taken back arrives; one that had not does not arrive twice.
+    const again = (name: string) => rooms.call("first", name, "barrier_arrive", at, {}, { generation: 1 });
+    expect((await again("a")).state).toBe("waiting");
+    expect(await again("b")).toMatchObject({ generation: 1, state: "released" });
+    expect(await again("a")).toMatchObject({ generation: 1, state: "released" });
   });
 });
 

@@ -5,6 +5,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Bound, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -55,17 +56,18 @@ export class Rooms {
     );
   }
 
-  /** What a verb answers to an agent of a room. */
+  /** What a verb answers to an agent of a room; `begun` is what the same call had noted before. */
   async call(
     room: string,
     agent: string,
     name: string,
     input: object,
     more: Record<string, string> = {},
+    begun?: Begun,
   ): Promise<Body> {
     const bound = this.#operations.get(name);
     if (!bound) throw new Error(`there is no operation ${name}`);
-    const call = trialCall(callerOf(agent));
+    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptWork(), { begun }) };
     const target = await bound.find(call, { room_id: room, ...more });
     const bad = bound.rules(input, target, []);
     if (bad.length > 0) throw new Error(JSON.stringify(bad));
