@@ -41,8 +41,6 @@ export interface Rows {
 const MOST_BYTES = 512 * 1024 ** 2;
 /** What a row takes beside its texts, more or less. */
 const ROW_BYTES = 64;
-/** Rows of one statement: half the time of one by one, and more are no faster. */
-const ROWS_AT_ONCE = 8;
 
 type Value = Values[number];
 
@@ -69,17 +67,9 @@ export function putRows(
   const stranger = columns.find((column) => !known.includes(column));
   if (stranger !== undefined) throw new Error(`this roomd's table ${name} has no column ${stranger}`);
   const changes = columns.map((column) => changed[column]);
-  const valuesOf = (row: Values): Values => [roomUid, ...row.map((value, at) => changes[at]?.(value) ?? value)];
-  const place = `(${["room_uid", ...columns].map(() => "?").join()})`;
-  const insertOf = (count: number) =>
-    rawStatement(
-      queries,
-      `INSERT INTO ${name} (room_uid, ${columns.join()}) VALUES ${Array.from({ length: count }, () => place).join()}`,
-    );
-  const [insertSome, insertOne] = [insertOf(ROWS_AT_ONCE), insertOf(1)];
-  const whole = rows.length - (rows.length % ROWS_AT_ONCE);
-  for (let at = 0; at < whole; at += ROWS_AT_ONCE) insertSome(rows.slice(at, at + ROWS_AT_ONCE).flatMap(valuesOf));
-  for (const row of rows.slice(whole)) insertOne(valuesOf(row));
+  const places = ["room_uid", ...columns].map(() => "?").join();
+  const insert = rawStatement(queries, `INSERT INTO ${name} (room_uid, ${columns.join()}) VALUES (${places})`);
+  for (const row of rows) insert([roomUid, ...row.map((value, at) => changes[at]?.(value) ?? value)]);
 }
 
 export function removeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): void {

@@ -17,6 +17,7 @@ import type { Queries } from "../db/client.ts";
 import type { AnswerSpace } from "./answer-space.ts";
 import { idempotency, workUlid } from "./idempotency-table.ts";
 
+const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
 /** Of the answers of one guest. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
@@ -82,9 +83,10 @@ function takeCalls(queries: Queries, sandboxId: string): Taken[] {
   const rows = queries
     .select({ method, path, idempotency_key, body_sha256, status, reply, created_at, begun, work_ulid })
     .from(idempotency)
-    .where(sql`${key_id} = ${sandboxId} AND ${path} NOT LIKE '%/sandboxes/%'`)
+    .where(eq(key_id, sandboxId))
     .all();
-  return rows.map((row) => ({
+  const taken = rows.filter((row) => !OF_SANDBOX.test(row.path));
+  return taken.map((row) => ({
     ...row,
     // The name follows from whose the call is, and from when: another guest's would be another.
     work_ulid: row.status ? null : (row.work_ulid ?? workUlid({ ...row, key_id: sandboxId }, row.created_at)),

@@ -78,6 +78,13 @@ test("in another room what was answered is answered so, and what was not is gone
   expect((await begun(callOf("cut"))).work_ulid).toBe(work_ulid);
 });
 
+test("a room or a message may be called sandboxes", async () => {
+  const paths = ["/v1/rooms/sandboxes/messages", "/v1/rooms/first/messages/sandboxes/ack"];
+  for (const path of paths) await answer(callOf("k", "sbx_1", path), "yes");
+  const { calls } = await take("sbx_1");
+  expect(calls.sbx_1?.map(({ path }) => path).sort()).toEqual(paths.toSorted());
+});
+
 test("turned back, a guest's calls since then are as if they had not been made; those of others stay", async () => {
   await answer(callOf("before"), "yes");
   await begun(callOf("cut"));
