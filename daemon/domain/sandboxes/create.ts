@@ -57,8 +57,12 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
       const begun = begunBy(supervisors, call);
-      const { supervisor, warnings } =
-        begun ?? (await begin(deps, supervisors, call, input, room, sourceOf(deps, input, room)));
+      const source = sourceOf(deps, input, room);
+      // Whoever is bound to an agent has no other's memory.
+      const isOthers =
+        source?.snapshot && call.caller.agent_id !== null && source.snapshot.agent_id !== call.caller.agent_id;
+      if (isOthers) throw new ServiceError("snapshot_not_found");
+      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, source));
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);

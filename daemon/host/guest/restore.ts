@@ -1,7 +1,7 @@
 /**
  * Owns making a guest of what was saved, of itself or of another:
  *
- *   directories → machine → virtiofsd, vsock → the drive's device → load → vsock → forget what was saved → go on → agent
+ *   directories → machine → virtiofsd, vsock → the devices that it knows → load → its vsock → forget what was saved → go on → agent
  *
  * Until that is forgotten a failure leaves it as it was, to be tried again; from then on it is a guest as any other. What a snapshot has
  * is first put into the sandbox's own directory, by links, as if it had been saved there.
@@ -36,7 +36,7 @@ export async function restoreGuest(
 ): Promise<Guest> {
   const saved = await readSaved(plan.paths);
   requireFits(saved);
-  const transport = on.transportOf(on.transport.kind, firstPortOf(saved.machine.agent_generation));
+  const transport = on.transportOf(saved.vsock ?? on.transport.kind, firstPortOf(saved.machine.agent_generation));
   const host = { ...on, transport };
   const parts: StartParts = {
     plan: {
@@ -46,6 +46,7 @@ export async function restoreGuest(
     host,
     signal,
     disk: saved.disk,
+    vsockIsSaved: saved.vsock !== null,
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
     connection: connectionOf(host, plan, saved.known, 0, restoredAs(saved.restored_as ?? "resumed")),
   };

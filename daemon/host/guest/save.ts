@@ -1,9 +1,12 @@
 /**
  * Owns saving a running guest to disk at one instant, memory and devices, and its disk as it is then.
  *
- *   to hibernate   hold its connection → take its vsock device away → stop and save ⇒ written down as whole; it never goes on
+ *   to hibernate   hold its connection → let go of its vsock device → stop and save ⇒ written down as whole; it never goes on
  *   a snapshot     the same, then another layer on its disk → the guest goes on ⇒ written down as whole
  *   of its disk    its file system at rest → stop → another layer → the guest goes on ⇒ written down as whole
+ *
+ * A vhost-user vsock device cannot be saved, so it is taken away first, and another comes when the guest goes on. The kernel's is saved
+ * with the rest.
  *
  * Memory that was saved belongs to the disk as it is then, and a guest that goes on changes that. So what hibernates goes on only while
  * nothing is written down; and what a snapshot has is a layer that nobody writes to any more.
@@ -205,10 +208,11 @@ async function cutDisk(
   }
 }
 
-/** The connection and the vsock device, which cannot be saved, are gone when this resolves. Throws when the guest is as before. */
+/** Nothing is on its way to the guest, and a device that cannot be saved is gone, when this resolves. Throws when the guest is as before. */
 async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const machine = machineOf(parts);
   await parts.connection.hold(HOLD_DEADLINE_MS);
+  if (isSavedWith(parts)) return;
   try {
     await parts.endpoint?.close();
     await machine.unplugVsock();
@@ -232,14 +236,20 @@ async function saveMemory(parts: GuestParts, machine: Machine): Promise<number> 
   return stoppedAt;
 }
 
-/** The guest goes on over another vsock device; returns when its processors did. Throws StrandedError. */
+/** Whether the vsock device is saved with the guest: that of the kernel. */
+function isSavedWith({ endpoint }: GuestParts): boolean {
+  return endpoint?.device.kind === "kernel";
+}
+
+/** The guest goes on, over another vsock device where it had lost its own; returns when its processors did. Throws StrandedError. */
 async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): Promise<number> {
   const { plan, connection } = parts;
   try {
     await forgetSaved(plan.paths);
     await answering(parts, () => machine.resume());
     const goesOnAt = performance.now();
-    await renewVsock(parts, signal);
+    if (isSavedWith(parts)) connection.release();
+    else await renewVsock(parts, signal);
     await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
     return goesOnAt;
   } catch (error) {
@@ -258,7 +268,7 @@ function machineOf({ machine }: GuestParts): Machine {
 }
 
 async function factsOf(
-  { connection }: GuestParts,
+  parts: GuestParts,
   machine: Machine,
   facts: SavedMachine,
   files: Pick<SavedFacts, "disk" | "memory">,
@@ -268,7 +278,8 @@ async function factsOf(
     processor: processorOf(),
     machine: facts,
     ...files,
-    known: connection.acquaintance,
+    vsock: isSavedWith(parts) ? "kernel" : null,
+    known: parts.connection.acquaintance,
   };
 }
 

@@ -40,6 +40,8 @@ const saved = Type.Object({
   restored_as: Type.Optional(Type.Union([Type.Literal("rolled_back"), Type.Literal("forked")])),
   /** The file of its memory; null of one whose disk alone was taken. */
   memory: Type.Union([Type.String({ pattern: "^memory(-\\w+)?$" }), Type.Null()]),
+  /** The vsock device that was saved with the rest; null where one is plugged into what is restored. */
+  vsock: Type.Union([Type.Literal("kernel"), Type.Null()]),
   known: Type.Object({
     secret: Type.Union([Type.String(), Type.Null()]),
     nonce: Type.Union([Type.String(), Type.Null()]),

@@ -52,6 +52,8 @@ export interface StartParts extends GuestParts {
   plan: StartPlan;
   /** Once its devices are recorded. */
   served?: Recorded<"served">;
+  /** Whether what is loaded knows its vsock device. */
+  vsockIsSaved?: boolean;
 }
 
 const directories: Step<LaunchParts> = {
@@ -194,21 +196,23 @@ const plug: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** What is saved knows the drive's device: it must be there before that is loaded, and where it was. */
-const drive: Step<StartParts> = {
+/** What is saved knows these devices: they must be there before that is loaded, and where they were. */
+const knownDevices: Step<StartParts> = {
   name: "drive",
-  run: async ({ machine, share, served, plan }) => {
-    if (machine && served && share) await plugDrive(machine, plan.paths, served);
+  run: async ({ machine, endpoint, share, served, plan, vsockIsSaved }) => {
+    if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
+    if (share) await plugDrive(machine, plan.paths, served);
+    if (vsockIsSaved) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
 
-/** The one device that cannot be saved comes anew. */
+/** One that was not saved comes anew. */
 const vsock: Step<StartParts> = {
   name: "vsock",
-  run: async ({ machine, endpoint, served }) => {
+  run: async ({ machine, endpoint, served, vsockIsSaved }) => {
     if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
-    await plugVsock(machine, endpoint, served);
+    if (!vsockIsSaved) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
@@ -249,7 +253,7 @@ export const RESTORE_STEPS: Step<StartParts>[] = [
   directories,
   machine,
   devices,
-  drive,
+  knownDevices,
   load,
   vsock,
   spend,
