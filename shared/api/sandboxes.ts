@@ -85,11 +85,14 @@ const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
 });
 /** At create and by PATCH. */
 const lifecycleInput = Type.Optional(
-  fields({
-    idle_after_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
-    on_idle: Type.Optional(onIdle),
-    wake_on: Type.Optional(wakeOn),
-  }),
+  Type.Object(
+    {
+      idle_after_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
+      on_idle: Type.Optional(onIdle),
+      wake_on: Type.Optional(wakeOn),
+    },
+    { additionalProperties: false, description: "When it is idle, what becomes of it then, and what wakes it." },
+  ),
 );
 
 export const SANDBOX_STATES = [

@@ -46,7 +46,7 @@ type Input = InputOf<typeof sandboxCreate>;
 
 export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxCreate, {
-    find: (call, params) => findRoomTarget(deps, call, params),
+    find: (call, params) => ({ ...findRoomTarget(deps, call, params), asking: call.caller.agent_id }),
     rules: (input, room, bad) => [
       ...environmentRules(input.env),
       ...egressRules("egress_allowlist", input.egress_allowlist),
@@ -58,10 +58,6 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireActive(room);
       const begun = begunBy(supervisors, call);
       const source = sourceOf(deps, input, room);
-      // Whoever is bound to an agent has no other's memory.
-      const isOthers =
-        source?.snapshot && call.caller.agent_id !== null && source.snapshot.agent_id !== call.caller.agent_id;
-      if (isOthers) throw new ServiceError("snapshot_not_found");
       const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, source));
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];

@@ -18,18 +18,22 @@ export type Source = { template: Template; snapshot: null } | { template: null; 
 type Input = InputOf<typeof sandboxCreate>;
 type Asked = Partial<Input>;
 
-/** Null where there is none. */
-export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked, room: RoomTarget): Source | null {
+/** A room, and the agent that whoever asks is bound to; null: to none. */
+type Asking = RoomTarget & { asking: string | null };
+
+/** Null where there is none; whoever is bound to an agent has no other's memory. */
+export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked, room: Asking): Source | null {
   if (snapshot_id !== undefined) {
     const snapshot = findSnapshot(deps.database.queries, room.room_uid, snapshot_id);
-    return snapshot ? { template: null, snapshot } : null;
+    const isSeen = snapshot && (room.asking === null || room.asking === snapshot.agent_id);
+    return isSeen ? { template: null, snapshot } : null;
   }
   const template = deps.templates.get(template_id ?? DEFAULT_TEMPLATE, room.org_id);
   return template ? { template, snapshot: null } : null;
 }
 
 /** `bad` is what is wrong with the input besides. */
-export function sourceRules(deps: SandboxDeps, input: Asked, room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] {
+export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: readonly RuleBreak[]): RuleBreak[] {
   const source = sourceOf(deps, input, room);
   const broken: RuleBreak[] = [];
   if (input.snapshot_id !== undefined && input.template_id !== undefined) {
