@@ -15,7 +15,7 @@ import { descriptorsOf, mountsOf, type Session, sessionsOf, zombiesOf } from "./
 import { type Rows, rowsOf, type SandboxFacts } from "./rows.ts";
 
 const REST_DEADLINE_MS = 45_000;
-/** What a sandbox with a guest is in; every other state but failed is on its way. */
+/** What a sandbox with a guest is in; every other state but failed and hibernated is on its way. */
 const WITH_GUEST = new Set(["running", "paused"]);
 
 /** Waits until all of it holds; fails with every break of the last look. */
@@ -51,15 +51,17 @@ export async function violations(daemon: TestDaemon): Promise<string[]> {
     ...ofFailed(daemon, rows),
     ...ofNobody(daemon, rows, waiting, sessions),
     ...ofRooms(daemon, rows),
-    ...ofCids(rows, guests),
+    ...ofSleepers(daemon, rows, sessions),
+    ...ofSnapshots(daemon, rows),
+    ...ofCids(rows),
     ...ofMeter(rows),
     ...ofDaemon(daemon, guests, waiting),
-    ...(await asTheApiSays(daemon, rows, guests)),
+    ...(await asTheApiSays(daemon, rows)),
   ];
 }
 
 function onTheirWay({ sandboxes, rooms }: Rows): string[] {
-  const settled = new Set([...WITH_GUEST, "failed"]);
+  const settled = new Set([...WITH_GUEST, "failed", "hibernated"]);
   return [
     ...sandboxes
       .filter(({ state }) => !settled.has(state))
@@ -159,8 +161,35 @@ function ofRooms(daemon: TestDaemon, { rooms }: Rows): string[] {
   ];
 }
 
-function ofCids({ held_cids }: Rows, guests: readonly SandboxFacts[]): string[] {
-  const wanted = guests.map(({ guest_cid }) => guest_cid);
+/** On disk whole, and nowhere else. */
+function ofSleepers(daemon: TestDaemon, { sandboxes }: Rows, sessions: readonly Session[]): string[] {
+  return sandboxes
+    .filter(({ state }) => state === "hibernated")
+    .flatMap(({ sandbox_id }) => {
+      const { saved, runtime } = pathsOf(daemon, sandbox_id);
+      const own = sessions.filter((session) => session.sandbox_id === sandbox_id);
+      return [
+        ...(existsSync(saved) ? [] : [`${sandbox_id} hibernates and nothing of it is saved`]),
+        ...(existsSync(runtime) ? [`${sandbox_id} hibernates and has sockets`] : []),
+        ...own.map(({ part }) => `${sandbox_id} hibernates and has a ${part}`),
+      ];
+    });
+}
+
+/** Of each there is a row and a directory. */
+function ofSnapshots(daemon: TestDaemon, { rooms, snapshots }: Rows): string[] {
+  const paths = makePathsOf(daemon);
+  const there = rooms.flatMap(({ room_uid }) => namesIn(paths.snapshots(room_uid)));
+  return [
+    ...difference(there, snapshots).map((name) => `snapshot ${name} has no row`),
+    ...difference(snapshots, there).map((name) => `snapshot ${name} is not on disk`),
+  ];
+}
+
+function ofCids({ held_cids, sandboxes }: Rows): string[] {
+  const wanted = sandboxes
+    .filter(({ state }) => WITH_GUEST.has(state) || state === "hibernated")
+    .map(({ guest_cid }) => guest_cid);
   return [
     ...difference(held_cids, wanted).map((cid) => `CID ${cid} is held and no guest has it`),
     ...difference(wanted, held_cids).map((cid) => `CID ${cid} is a guest's and not held`),
@@ -180,7 +209,7 @@ function ofDaemon(daemon: TestDaemon, guests: readonly SandboxFacts[], waiting: 
     .map((target) => `the daemon has open what is gone: ${target}`);
 }
 
-async function asTheApiSays(daemon: TestDaemon, rows: Rows, guests: readonly SandboxFacts[]): Promise<string[]> {
+async function asTheApiSays(daemon: TestDaemon, rows: Rows): Promise<string[]> {
   const rooms = (await daemon.ok("GET", "/v1/rooms?limit=1000")).items as Json[];
   const live = rows.rooms.filter(({ state }) => state !== "destroyed");
   const shown: string[] = [];
@@ -190,7 +219,7 @@ async function asTheApiSays(daemon: TestDaemon, rows: Rows, guests: readonly San
   }
   const kept = rows.sandboxes.map(({ sandbox_id, state }) => `${sandbox_id} ${state}`);
   const { capacity } = await daemon.ok("GET", "/health");
-  const free = GUEST_CID_MAX - GUEST_CID_MIN + 1 - guests.length;
+  const free = GUEST_CID_MAX - GUEST_CID_MIN + 1 - rows.held_cids.length;
   const verdict = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
   return [
     ...unlike(

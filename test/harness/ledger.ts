@@ -23,6 +23,8 @@ interface KeptSandbox {
   guest_cid: number;
   qemu: number;
   boot_id: string;
+  /** Whether it was put to sleep or turned back since its QEMU was looked at: it may have another by now, or sleep. */
+  isRestless: boolean;
   /** Commands by their exec_id: whether their end was acknowledged. */
   runs: Map<string, boolean>;
 }
@@ -33,6 +35,8 @@ export class Ledger {
   readonly sandboxes = new Map<string, KeptSandbox>();
   readonly #files = new Map<string, KeptFile>();
   readonly #lines = new Map<string, string[]>();
+  /** Their paths, with what they were when they were acknowledged. */
+  readonly #snapshots = new Map<string, string>();
   readonly #gone: string[] = [];
   /** Answers that no fault excuses. */
   readonly #unexpected: string[] = [];
@@ -70,6 +74,9 @@ export class Ledger {
   async destroyRoom(roomId: string): Promise<void> {
     this.rooms.delete(roomId);
     for (const [id, { room }] of this.sandboxes) if (room === roomId) this.sandboxes.delete(id);
+    for (const path of this.#snapshots.keys()) {
+      if (path.startsWith(`/v1/rooms/${roomId}/`)) this.#snapshots.delete(path);
+    }
     for (const kept of [this.#files, this.#lines]) {
       for (const key of kept.keys()) if (key.startsWith(`${roomId}/`)) kept.delete(key);
     }
@@ -83,8 +90,38 @@ export class Ledger {
     const made = await this.#call("POST", `/v1/rooms/${room}/sandboxes/from-template`, body, crypto.randomUUID());
     if (made?.state !== "running") return null;
     const [qemu = 0] = processesOf(this.#daemon, "qemu", made.sandbox_id);
-    this.sandboxes.set(made.sandbox_id, { room, agent_id, guest_cid, qemu, boot_id: "", runs: new Map() });
+    this.sandboxes.set(made.sandbox_id, {
+      room,
+      agent_id,
+      guest_cid,
+      qemu,
+      boot_id: "",
+      isRestless: false,
+      runs: new Map(),
+    });
     return made.sandbox_id;
+  }
+
+  /** Puts it to sleep on disk, and wakes it: what it was it is again. */
+  async sleepAndWake(sandboxId: string): Promise<void> {
+    const kept = this.sandboxes.get(sandboxId);
+    if (!kept) return;
+    kept.isRestless = true;
+    const path = `/v1/rooms/${kept.room}/sandboxes/${sandboxId}`;
+    if (await this.#call("POST", `${path}/hibernate`)) await this.#call("POST", `${path}/resume`);
+  }
+
+  /** Takes a snapshot, and deletes one that was taken before: it goes on. */
+  async snapshot(sandboxId: string): Promise<void> {
+    const kept = this.sandboxes.get(sandboxId);
+    if (!kept) return;
+    const key = crypto.randomUUID();
+    const taken = await this.#call("POST", `/v1/rooms/${kept.room}/sandboxes/${sandboxId}/snapshots`, {}, key);
+    const [before] = this.#snapshots;
+    if (taken) this.#snapshots.set(`/v1/rooms/${kept.room}/snapshots/${taken.snapshot_id}`, taken.digest);
+    if (!before || this.#snapshots.size < 3) return;
+    this.#snapshots.delete(before[0]);
+    if (await this.#call("DELETE", before[0])) this.#gone.push(before[0]);
   }
 
   async destroySandbox(sandboxId: string, room: string): Promise<boolean> {
@@ -140,6 +177,10 @@ export class Ledger {
       ...[...this.sandboxes].map(([id, kept]) => this.#sandboxBroken(id, kept)),
       ...[...this.#files].map(([key, kept]) => this.#fileBroken(key, kept)),
       ...[...this.#lines].map(([key, lines]) => this.#linesBroken(key, lines)),
+      ...[...this.#snapshots].map(async ([path, digest]) => {
+        const { body } = await this.#daemon.api("GET", path);
+        return body.digest === digest ? [] : [`${path} was taken as ${digest} and is ${JSON.stringify(body)}`];
+      }),
       ...this.#gone.map(async (path) => {
         const { status } = await this.#daemon.api("GET", path);
         return status === 404 ? [] : [`${path} was destroyed and answers ${status}`];
@@ -155,11 +196,13 @@ export class Ledger {
 
   async #sandboxBroken(sandboxId: string, kept: KeptSandbox): Promise<string[]> {
     const path = `/v1/rooms/${kept.room}/sandboxes/${sandboxId}`;
-    const { body } = await this.#daemon.api("GET", path);
+    let { body } = await this.#daemon.api("GET", path);
+    if (kept.isRestless && body.state === "hibernated") ({ body } = await this.#daemon.api("POST", `${path}/resume`));
     if (body.state !== "running" || body.guest_cid !== kept.guest_cid) {
       return [`sandbox ${sandboxId} was running and is ${JSON.stringify(body)}`];
     }
     const [qemu] = processesOf(this.#daemon, "qemu", sandboxId);
+    if (kept.isRestless) Object.assign(kept, { qemu, isRestless: false });
     if (qemu !== kept.qemu) return [`sandbox ${sandboxId} had QEMU ${kept.qemu} and has ${qemu}`];
     const command = "cat /proc/sys/kernel/random/boot_id /root/runs 2>/dev/null; true";
     const done = await until(

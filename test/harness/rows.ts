@@ -28,6 +28,7 @@ export interface Rows {
   held_cids: number[];
   /** Sandboxes whose time is being metered. */
   metered: string[];
+  snapshots: string[];
 }
 
 export function rowsOf(daemon: TestDaemon): Rows {
@@ -46,6 +47,7 @@ export function rowsOf(daemon: TestDaemon): Rows {
       metered: all<{ subject: string }>("SELECT subject FROM usage_open WHERE drive_bytes = 0").map(
         (row) => row.subject,
       ),
+      snapshots: all<{ snapshot_id: string }>("SELECT snapshot_id FROM snapshots").map((row) => row.snapshot_id),
     };
   } finally {
     database.close();

@@ -57,6 +57,7 @@ withGuests("hibernation", {}, (guests) => {
     test("sleeps on disk and goes on, generation after generation, whatever becomes of the daemon", async () => {
       const { daemon } = guests;
       const made = await daemon.sandbox("winter", "bear", guests.cid(), { memory_mib: 512 });
+      const disk = `disk-${made.sandbox_id}.qcow2`;
       await startWork("bear");
       await sh("bear", "echo kept >/root/kept; mkdir -p /tmp/t; mount -t tmpfs t /tmp/t; echo memory >/tmp/t/file");
       for (let round = 0; round < 3; round++) {
@@ -64,7 +65,7 @@ withGuests("hibernation", {}, (guests) => {
         expect(slept).toMatchObject({ state: "hibernated", guest_cid: made.guest_cid, exit: null });
         expect(processesOf(daemon, "qemu", made.sandbox_id)).toEqual([]);
         expect(existsSync(join(daemon.runtimeDir, "g", made.sandbox_id))).toBe(false);
-        expect(kept(made.sandbox_id)).toEqual(["base", "console", "disk.qcow2", "memory", "saved.json", "vmm.log"]);
+        expect(kept(made.sandbox_id)).toEqual(["base", "console", disk, "memory", "saved.json", "vmm.log"]);
         const before = await worked("bear");
         expect((await daemon.problem("POST", path("bear", "/exec"), { argv: ["true"] })).code).toBe("invalid_state");
         expect((await daemon.ok("GET", path("bear", "/metrics"))).memory.resident_bytes).toBe(0);
@@ -73,7 +74,7 @@ withGuests("hibernation", {}, (guests) => {
         expect(await worked("bear")).toEqual(before);
         const woken = await resume("bear");
         expect(woken).toMatchObject({ state: "running", guest_cid: made.guest_cid });
-        expect(kept(made.sandbox_id)).toEqual(["base", "console", "disk.qcow2", "vmm.log"]);
+        expect(kept(made.sandbox_id)).toEqual(["base", "console", disk, "vmm.log"]);
         await until("it works on", async () => (await worked("bear")).length > before.length + 20);
         expect(await sh("bear", "cat /root/kept /tmp/t/file; hostname")).toBe("kept\nmemory\nbear");
         const { clock_skew_ms } = await daemon.ok("GET", path("bear", "/metrics"));

@@ -39,6 +39,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
   const sandboxes: Record<string, Json> = {};
   const rooms: Record<string, Json> = {};
   const dir = (name: string) => join(guests.daemon.dataDir, "sandboxes", sandboxes[name].sandbox_id);
+  const disk = (name: keyof typeof sandboxes) => join(dir(name), `disk-${sandboxes[name].sandbox_id}.qcow2`);
   const run = (name: string) => join(guests.daemon.runtimeDir, "g", sandboxes[name].sandbox_id);
   const drive = (room: string) => join(guests.daemon.dataDir, "rooms", rooms[room].room_uid, "drive");
   const ids = (name: string) => sandboxIds(BASE, sandboxes[name].sandbox_id);
@@ -135,7 +136,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     const { qemu, vsock } = ids("ann");
     const root = driveRoot(BASE, rooms.one.room_uid);
     const own: [number, string, string][] = [
-      [qemu, "-w", join(dir("ann"), "disk.qcow2")],
+      [qemu, "-w", disk("ann")],
       [qemu, "-w", join(run("ann"), "vm", "qmp.sock")],
       [qemu, "-w", join(run("ann"), "fs", "drive.sock")],
       [qemu, "-w", join(run("ann"), "vsock", "device.sock")],
@@ -154,7 +155,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       join(runtimeDir, "g"),
       join(run("ann"), "processes.json"),
       join(dir("ann"), "vmm.log"),
-      join(dir("bob"), "disk.qcow2"),
+      disk("bob"),
       join(dir("bob"), "console"),
       ...["vm/qmp.sock", "vm/qmp2.sock", "vm/console.sock", "fs/drive.sock", "vsock/device.sock"].map((socket) =>
         join(run("bob"), socket),
@@ -178,12 +179,12 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       [qemu, join(run("ann"), "vsock", `guest.sock_${HOST_PORT}`)],
       [qemu, dir("ann")],
       [qemu, run("ann")],
-      [vsock, join(dir("ann"), "disk.qcow2")],
+      [vsock, disk("ann")],
       [vsock, join(run("ann"), "vm", "qmp.sock")],
-      [root, join(dir("ann"), "disk.qcow2")],
+      [root, disk("ann")],
       [root, join(run("ann"), "vm", "qmp.sock")],
       [NOBODY_IN_PARTICULAR, drive("one")],
-      [NOBODY_IN_PARTICULAR, join(dir("ann"), "disk.qcow2")],
+      [NOBODY_IN_PARTICULAR, disk("ann")],
     ];
     for (const [uid, path] of inner) expect([uid, path, may(uid, "-w", path)]).toEqual([uid, path, false]);
     // Templates are read by QEMU's users, which are in their group, and written by none.

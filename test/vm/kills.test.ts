@@ -52,6 +52,8 @@ async function work(daemon: TestDaemon, ledger: Ledger, chance: Chance, round: n
       if (made && ledger.sandboxes.size > 2) await ledger.destroySandbox(made, ROOM);
     }),
     again(() => ledger.exec(chance.pick([...ledger.sandboxes.keys(), ""]))),
+    again(() => ledger.sleepAndWake(chance.pick([...ledger.sandboxes.keys(), ""]))),
+    again(() => ledger.snapshot(chance.pick([...ledger.sandboxes.keys(), ""]))),
     again((turn) => ledger.write(ROOM, `file-${turn % 3}`, text(turn))),
     again((turn) => ledger.append(ROOM, `log-${round}`, `${round}.${turn} and so on\n`)),
     again(async (turn) => {
@@ -138,7 +140,7 @@ testAlone("what belongs to nobody is found", { env: { ROOMD_POOL_SIZE: "0" } }, 
   await daemon.room("found");
   const { sandbox_id } = await daemon.sandbox("found", "agent", 9100);
   await expectAtRest(daemon);
-  const disk = join(daemon.dataDir, "sandboxes", sandbox_id, "disk.qcow2");
+  const disk = join(daemon.dataDir, "sandboxes", sandbox_id, `disk-${sandbox_id}.qcow2`);
   const stray = newId("sbx");
   mkdirSync(join(daemon.runtimeDir, "g", stray));
   mkdirSync(join(daemon.dataDir, "rooms", "stray"));
