@@ -14,6 +14,7 @@ import {
 import { FILM_COMMAND } from "../shared/agent-protocol/recording.ts";
 import { AfterRestore } from "./after-restore.ts";
 import { boot } from "./boot.ts";
+import { DiskFreeze } from "./disk-freeze.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
@@ -71,7 +72,7 @@ const setup = new Setup(drive, egress, gateway, flags.includes(STEPS_FLAG) ? NOT
 const env = () => setup.env;
 const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });
 const terminals = new Terminals({ reaper, drive, env, takeCgroup });
-const router = makeRouter(executions, terminals, drive);
+const router = makeRouter(executions, terminals, drive, new DiskFreeze(reaper));
 
 const forgetAll = () => {
   executions.forgetAll();

@@ -1,7 +1,12 @@
 /** Owns the list of methods: which handler carries out what the host asks for. */
 import type { Stream } from "../shared/agent-protocol/link.ts";
-import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
-import { DiskFreeze } from "./disk-freeze.ts";
+import {
+  type ClockResult,
+  type DiskThawResult,
+  type HostRequest,
+  StreamErrorCode,
+} from "../shared/agent-protocol/messages.ts";
+import type { DiskFreeze } from "./disk-freeze.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Executions } from "./exec/executions.ts";
 import { executionMethods } from "./exec/methods.ts";
@@ -21,8 +26,7 @@ type Handler = (stream: Stream, request: object) => Promise<void> | void;
 
 export type Router = (stream: Stream, request: unknown) => void;
 
-export function makeRouter(executions: Executions, terminals: Terminals, drive: Drive): Router {
-  const disk = new DiskFreeze();
+export function makeRouter(executions: Executions, terminals: Terminals, drive: Drive, disk: DiskFreeze): Router {
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => runExec(executions, stream, request),
     ...executionMethods(executions),
@@ -42,13 +46,13 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
       await drive.mount(request);
       stream.finish({});
     },
-    disk_freeze: (stream) => {
-      disk.begin();
+    disk_freeze: async (stream) => {
+      await disk.begin();
       stream.finish({});
     },
-    disk_thaw: (stream) => {
-      disk.end();
-      stream.finish({});
+    disk_thaw: async (stream) => {
+      const result: DiskThawResult = { in_time: await disk.end() };
+      stream.finish(result);
     },
     power_off: (stream) => powerOff(stream),
     connect: (stream, request) => connect(stream, request),

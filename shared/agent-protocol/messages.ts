@@ -460,9 +460,12 @@ export interface DiskFreezeRequest {
   method: "disk_freeze";
 }
 
-/** Again is nothing. */
 export interface DiskThawRequest {
   method: "disk_thaw";
+}
+export interface DiskThawResult {
+  /** Whether it had stood still until then. */
+  in_time: boolean;
 }
 
 /** How long a guest's own disk stands still at most, in the guest's own time. */

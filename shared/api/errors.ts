@@ -125,7 +125,7 @@ export const ERRORS = {
   snapshot_incompatible: {
     status: 409,
     title: "What was saved does not fit this host",
-    hint: "Its disk can be started anew: create a sandbox from it with mode disk.",
+    hint: "details.differs says what. Sandboxes of a snapshot of mode disk boot on any host.",
   },
   snapshot_in_use: {
     status: 409,

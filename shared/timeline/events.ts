@@ -143,7 +143,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "sandbox.hibernated": { type: "standby", say: () => STANDBY.onDisk },
   "sandbox.resume": { type: "standby", say: () => STANDBY.over },
 
-  "sandbox.forked": { type: "sandbox", say: ({ forks }) => `forked into ${words(forks).length} sandboxes` },
+  "sandbox.forked": { type: "sandbox", say: ({ forks }) => `forked into ${Number(forks)} sandboxes` },
   "sandbox.rolled_back": { type: "sandbox", say: ({ snapshot_id }) => `turned back to ${text(snapshot_id)}` },
   "snapshot.created": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} taken` },
   "snapshot.deleted": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} deleted` },

@@ -39,7 +39,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
   const sandboxes: Record<string, Json> = {};
   const rooms: Record<string, Json> = {};
   const dir = (name: string) => join(guests.daemon.dataDir, "sandboxes", sandboxes[name].sandbox_id);
-  const disk = (name: keyof typeof sandboxes) => join(dir(name), `disk-${sandboxes[name].sandbox_id}.qcow2`);
+  const disk = (name: string) => join(dir(name), `disk-${sandboxes[name].sandbox_id}.qcow2`);
   const run = (name: string) => join(guests.daemon.runtimeDir, "g", sandboxes[name].sandbox_id);
   const drive = (room: string) => join(guests.daemon.dataDir, "rooms", rooms[room].room_uid, "drive");
   const ids = (name: string) => sandboxIds(BASE, sandboxes[name].sandbox_id);

@@ -173,9 +173,9 @@ withGuests("snapshots", {}, (guests) => {
 
   describe("a daemon that is killed", () => {
     test.each([
-      ["snapshots", "snapshot.cut", 0],
-      ["snapshots", "hibernate.saved", 0],
-      ["snapshots", "snapshot.whole", 0],
+      ["snapshots", "snapshot.cut", 1],
+      ["snapshots", "hibernate.saved", 1],
+      ["snapshots", "snapshot.whole", 1],
       ["rollback", "hibernate.saved", 0],
       ["rollback", "hibernate.kept", 0],
       ["rollback", "run.load.after", 0],
@@ -190,7 +190,8 @@ withGuests("snapshots", {}, (guests) => {
         daemon.env[FAULT_VARIABLE] = `${point}=kill`;
         await daemon.serve();
         const body = verb === "rollback" ? { snapshot_id: last.snapshot_id } : {};
-        await daemon.api("POST", path("root", `/${verb}`), body).catch(() => null);
+        const key = { "idempotency-key": crypto.randomUUID() };
+        await daemon.api("POST", path("root", `/${verb}`), body, key).catch(() => null);
         await until("it is dead", () => !daemon.runs);
         delete daemon.env[FAULT_VARIABLE];
         await daemon.serve();
@@ -201,6 +202,13 @@ withGuests("snapshots", {}, (guests) => {
         if (settled.state === "hibernated") await daemon.ok("POST", path("root", "/resume"));
         await goesOn("root");
         await flawless("root");
+        if (verb === "snapshots") {
+          // The same call again is gone on with, and harms nothing.
+          const again = await daemon.api("POST", path("root", "/snapshots"), body, key);
+          expect([again.status, again.body.agent_id]).toEqual([201, "root"]);
+          await goesOn("root");
+          await flawless("root");
+        }
         const after: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
         expect(after.items).toHaveLength(before.items.length + extra);
         const { room_uid } = { room_uid: readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "" };

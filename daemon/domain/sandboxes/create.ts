@@ -21,7 +21,7 @@ import { egressRules } from "./egress-list.ts";
 import { findRoomTarget } from "./find.ts";
 import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
-import { fieldsOf, type Source, sourceOf, sourceRules } from "./source.ts";
+import { fieldsOf, requireMakeable, type Source, sourceOf, sourceRules } from "./source.ts";
 import { heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
@@ -123,6 +123,7 @@ export async function begin(
   const { transport } = deps.host();
   // Another program's virtual machine may have it.
   if (transport.firstFree([input.guest_cid]) === null) throw cidInUse(deps, input.guest_cid);
+  if (source.snapshot) await requireMakeable(deps, source.snapshot, input);
   const warm = takeWarm(deps, input, source);
   const row = newRow(call, input, room, source, deps.egressDefault, warm);
   describe(call, row);

@@ -4,6 +4,7 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
+import { requireFreeDisk } from "./disk-room.ts";
 import { findTarget } from "./find.ts";
 import { toSandboxRecord } from "./record.ts";
 import { requireState } from "./state.ts";
@@ -15,6 +16,7 @@ export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Boun
     run: async (_call, _input, { room, row }) => {
       requireActive(room);
       requireState(row, ["running"]);
+      requireFreeDisk(deps, row.memory_mib);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
       const changed = await supervisors.use(row.sandbox_id, () => supervisor.hibernate());

@@ -55,6 +55,7 @@ async function setRight(
     if (leftBehind && !supervisor.busy) await supervisor.free();
     return;
   }
+  if (state === "hibernated" && serving && !supervisor.busy) return await supervisors.endLeft(sandbox_id);
   if (supervisor.isLeft && state !== "destroying") {
     if (!supervisor.busy) await supervisor.adopt();
     return;

@@ -3,6 +3,9 @@ import type { InputOf } from "../../../shared/api/contract.ts";
 import { MEMORY_MIB_MIN, type sandboxCreate } from "../../../shared/api/sandboxes.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { requireRestorable } from "../../host/guest/restore.ts";
+import { environmentRules } from "../executions/environment.ts";
 import type { Template } from "../templates/registry.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { egressOf } from "./egress-list.ts";
@@ -63,6 +66,23 @@ export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: 
     broken.push({ field: "vcpu_count", code: "out_of_range", message, min: 1, max: deps.limits.vcpus });
   }
   return broken;
+}
+
+/** Before anything is taken for it. Throws snapshot_incompatible, insufficient_capacity, invalid_env_json. */
+export async function requireMakeable(
+  { paths, limits }: Pick<SandboxDeps, "paths" | "limits">,
+  { room_uid, snapshot_id, mode, settings, ...has }: SnapshotRow,
+  { env }: Pick<Input, "env">,
+): Promise<void> {
+  if (mode === "full") await requireRestorable(paths.snapshot(room_uid, snapshot_id));
+  if (mode === "full" && (has.memory_mib > limits.memory_mib || has.vcpu_count > limits.vcpus)) {
+    throw new ServiceError("insufficient_capacity", {
+      detail: `The snapshot has ${has.memory_mib} MiB of memory and ${has.vcpu_count} processors; a sandbox of this host has ${limits.memory_mib} and ${limits.vcpus} at most.`,
+    });
+  }
+  // What each of them may have, both together may not.
+  const [broken] = environmentRules({ ...settings.env, ...env });
+  if (broken) throw new ServiceError("invalid_env_json", { detail: broken.message });
 }
 
 /** What a sandbox's row has of its source, as far as `input` says nothing else. */

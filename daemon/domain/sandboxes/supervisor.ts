@@ -9,6 +9,7 @@
  */
 import { rm } from "node:fs/promises";
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
+import type { SnapshotId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { Mailbox } from "../../core/mailbox.ts";
@@ -136,6 +137,8 @@ export class Supervisor {
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
         const over = this.#ending.take(guest);
         this.#isLeft = false;
+        // What a save that was cut off has left.
+        await forgetSaved(this.#deps.paths);
         await this.#settle(paused);
         await this.#row.found();
         this.#watch(guest, over);
@@ -171,7 +174,9 @@ export class Supervisor {
     const since = this.row.last_transition_at;
     await this.#ending.endProcesses();
     await this.#work.put(async () => {
-      if (this.row.last_transition_at === since) await this.#ending.lose("vmm_crash", "overdue", message);
+      if (this.row.last_transition_at !== since) return;
+      // Whatever it waited for, what was saved of it is there.
+      if (!(await this.#staysSaved())) await this.#ending.lose("vmm_crash", "overdue", message);
     });
   }
 
@@ -372,15 +377,17 @@ export class Supervisor {
    * Takes a snapshot; the sandbox goes on, and calls to it wait meanwhile. Throws invalid_state; guest_unreachable or disk_full, and then
    * there is none, and it goes on or has failed.
    */
-  snapshot(request: SnapshotRequest): Promise<SnapshotTaken> {
+  snapshot(request: SnapshotRequest): Promise<SnapshotTaken & { parent: SnapshotId | null }> {
     return this.#work.put(async () => {
       requireState(this.row, request.mode === "full" ? VERBS.snapshot.acts : ["running"]);
-      if (this.row.state === "hibernated") return await this.#deps.snapshotSaved(this.row, request);
+      if (this.row.state === "hibernated") {
+        return await this.#noted(request, await this.#deps.snapshotSaved(this.row, request));
+      }
       const guest = this.#guestFor("snapshot");
       const taken = guest.snapshot(request, this.#giveUp.signal);
       this.#standing = taken.catch(() => {});
       try {
-        return await taken;
+        return await this.#noted(request, await taken);
       } catch (error) {
         // Its processes were taken from under us.
         if (this.#isGoing) throw beingDestroyed(this.row);
@@ -389,6 +396,13 @@ export class Supervisor {
         throw this.#saveError(error, detail);
       }
     });
+  }
+
+  /** The next one comes after this one, and this one after the last. */
+  async #noted(request: SnapshotRequest, taken: SnapshotTaken) {
+    const parent = this.row.snapshot_id;
+    await this.#row.write(() => ({ snapshot_id: request.snapshot_id }));
+    return { ...taken, parent };
   }
 
   /**
@@ -416,9 +430,16 @@ export class Supervisor {
         const detail = `The sandbox was not turned back: ${toldOf(error)}.`;
         throw error instanceof ServiceError ? error : this.#saveError(error, detail);
       }
-      // From here on it is what it was then.
-      await this.#ending.leave();
-      await onEnded();
+      // From here on it is what it was then, whatever fails.
+      try {
+        await this.#ending.leave();
+        await onEnded();
+      } catch (error) {
+        this.#deps.log.error("what was before a rollback has not ended", {
+          sandbox_id: this.row.sandbox_id,
+          error: describeError(error),
+        });
+      }
       return await this.#restoreNow(change);
     });
   }

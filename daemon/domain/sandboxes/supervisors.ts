@@ -52,6 +52,8 @@ export interface Supervisors {
   endUnasked(sandboxId: string, cause: ExitCause): Promise<void>;
   /** Ends and removes whatever is on the host by this name, but its logs. Throws when something is left. */
   freeRemains(sandboxId: string): Promise<void>;
+  /** The same, but its disk and what was saved of it. */
+  endLeft(sandboxId: string): Promise<void>;
   /** Forgets a sandbox that did not come to be, or is no more. */
   drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
@@ -160,6 +162,10 @@ export function makeSupervisors(
     return { ...planOf(row, room), memory_mib, vcpu_count, agent_deadline_ms: agentDeadlineMs };
   };
 
+  /** Starts a sandbox, which is in use meanwhile, as is the snapshot that it is made of. */
+  const withSource = <T>({ sandbox_id, snapshot_id }: SandboxRow, work: () => Promise<T>): Promise<T> =>
+    use(sandbox_id, () => (snapshot_id === null ? work() : places.use(snapshot_id, work)));
+
   /** The snapshot that a new sandbox is made of. */
   const sourceFor = ({ room_uid, snapshot_id }: SandboxRow): SnapshotPlace | null => {
     if (snapshot_id === null) return null;
@@ -178,7 +184,7 @@ export function makeSupervisors(
     const plan = restorePlanOf(row, room);
     await adoptSnapshot(deps.host(), plan, files, "forked", row.sandbox_id);
     onStarted();
-    return await restoreGuest(deps.host(), plan, "snapshot", signal);
+    return await restoreGuest(deps.host(), plan, { startMode: "snapshot", onSpent: () => {} }, signal);
   };
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -199,7 +205,7 @@ export function makeSupervisors(
         meter: deps.meter,
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
-          use(current.sandbox_id, async () => {
+          withSource(current, async () => {
             // Also the time at the gate counts.
             const time = new StartTime(deps.startLimitMs);
             const limit = AbortSignal.any([signal, time.up]);
@@ -208,9 +214,7 @@ export function makeSupervisors(
                 current.org_id,
                 async () => {
                   const from = sourceFor(current);
-                  if (from?.mode === "full") {
-                    return await places.use(from.snapshot_id, () => restoreFrom(current, room, from, onStarted, limit));
-                  }
+                  if (from?.mode === "full") return await restoreFrom(current, room, from, onStarted, limit);
                   const image = from ? await imageOfDisk(from.files) : (warm?.image ?? (await imageFor(current)));
                   const plan = startPlanOf(current, room, image);
                   const onMode: OnStarted = (mode) => {
@@ -238,29 +242,37 @@ export function makeSupervisors(
           return await adoptions.guard(current, adopt, signal);
         },
         restore: (current, signal) =>
-          use(current.sandbox_id, async () => {
-            const time = new StartTime(deps.startLimitMs);
-            const limit = AbortSignal.any([signal, time.up]);
-            try {
-              return await gate.through(
-                current.org_id,
-                () => restoreGuest(deps.host(), restorePlanOf(current, room), current.start_mode ?? "snapshot", limit),
-                limit,
-              );
-            } catch (error) {
-              throw limit.aborted ? limit.reason : error;
-            } finally {
-              time.end();
-            }
-          }),
+          use(current.sandbox_id, () =>
+            gate.through(
+              current.org_id,
+              async () => {
+                const time = new StartTime(deps.startLimitMs);
+                const limit = AbortSignal.any([signal, time.up]);
+                // Once it goes on nothing else is left of it: then only its agent's time counts.
+                const how = { startMode: current.start_mode ?? "snapshot", onSpent: () => time.end() } as const;
+                try {
+                  return await restoreGuest(deps.host(), restorePlanOf(current, room), how, limit);
+                } catch (error) {
+                  throw limit.aborted ? limit.reason : error;
+                } finally {
+                  time.end();
+                }
+              },
+              signal,
+            ),
+          ),
         snapshotSaved: ({ sandbox_id }, request) => {
           const uid = deps.host().isolation.usersOf(sandbox_id)?.qemu.uid ?? 0;
           return snapshotSaved(deps.paths.sandbox(sandbox_id), request, uid);
         },
-        adoptSnapshot: (current, { files, snapshot_id }) =>
-          places.use(snapshot_id, () =>
-            // A name for its disk that none of the layers has.
-            adoptSnapshot(deps.host(), planOf(current, room), files, "rolled_back", newId("sbx")),
+        // A name for its disk that none of the layers has.
+        adoptSnapshot: ({ sandbox_id }, { files }) =>
+          adoptSnapshot(
+            deps.host(),
+            { sandbox_id, paths: deps.paths.sandbox(sandbox_id) },
+            files,
+            "rolled_back",
+            newId("sbx"),
           ),
         freeRemains: () => free(row.sandbox_id),
         endLeft: () => free(row.sandbox_id, endLeft),
@@ -281,6 +293,7 @@ export function makeSupervisors(
     get: (sandboxId) => all.get(sandboxId),
     endUnasked,
     freeRemains: free,
+    endLeft: (sandboxId) => free(sandboxId, endLeft),
     drop,
     use,
     schedule,

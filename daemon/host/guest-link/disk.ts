@@ -1,5 +1,10 @@
 /** Owns what the host tells a guest about its own disk: the host's half of guest-agent/disk-freeze.ts. */
-import { type DiskFreezeRequest, type DiskThawRequest, FREEZE_MS } from "../../../shared/agent-protocol/messages.ts";
+import {
+  type DiskFreezeRequest,
+  type DiskThawRequest,
+  type DiskThawResult,
+  FREEZE_MS,
+} from "../../../shared/agent-protocol/messages.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
@@ -9,7 +14,9 @@ export async function freezeDisk(link: GuestLink): Promise<void> {
   await answerOf(link, request, FREEZE_MS, "the standstill of the guest's disk");
 }
 
-export async function thawDisk(link: GuestLink): Promise<void> {
+/** Whether the disk had stood still until now. */
+export async function thawDisk(link: GuestLink): Promise<boolean> {
   const request: DiskThawRequest = { method: "disk_thaw" };
-  await answerOf(link, request, FREEZE_MS, "the guest's disk going on");
+  const answer = (await answerOf(link, request, FREEZE_MS, "the guest's disk going on")) as Partial<DiskThawResult>;
+  return answer.in_time === true;
 }

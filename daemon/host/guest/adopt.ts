@@ -6,7 +6,7 @@
 import { HOST_PORT, OPEN_HOST_PORT } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
-import { connectMachine } from "../machine/machine.ts";
+import { connectMachine, type Machine } from "../machine/machine.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
 import { wake } from "../virtiofs/restrain.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
@@ -61,7 +61,10 @@ export async function adoptGuest(
     ...(virtiofsd ? { share: { name: "virtiofsd", ...virtiofsd } } : {}),
   };
   try {
-    const { found, paused } = await within(adoptMachine(parts, qemu, as), QEMU_DEADLINE_MS, "QEMU's answer");
+    const machine = await within(meetMachine(parts, qemu), QEMU_DEADLINE_MS, "QEMU's answer");
+    // What it has written may have to reach the disk first.
+    await machine.cancelSave();
+    const { found, paused } = await within(leadMachine(machine, as), QEMU_DEADLINE_MS, "QEMU's answer");
     const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
@@ -102,12 +105,8 @@ async function isLinked(connection: GuestConnection, deadlineMs: number, signal:
   }
 }
 
-/** Meets QEMU, makes sure who it is, and brings its guest to where it should be, or tells where it is. */
-async function adoptMachine(
-  parts: GuestParts,
-  qemu: ProcessRecord,
-  as: AdoptedAs,
-): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
+/** Meets QEMU, and makes sure who it is. */
+async function meetMachine(parts: GuestParts, qemu: ProcessRecord): Promise<Machine> {
   const { plan, record } = parts;
   const at = { sockets: plan.paths, console_log: plan.paths.console_log };
   const machine = await connectMachine({ name: "qemu", ...qemu }, at);
@@ -116,7 +115,14 @@ async function adoptMachine(
   if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
   const { UUID } = (await machine.qmp.execute("query-uuid")) as { UUID?: string };
   if (record.now.uuid !== undefined && UUID !== record.now.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
-  await machine.cancelSave();
+  return machine;
+}
+
+/** Brings its guest to where it should be, or tells where it is. */
+async function leadMachine(
+  machine: Machine,
+  as: AdoptedAs,
+): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
   const found = await machine.find();
   // One that stalled on its way to standby, or in it, goes on when it is resumed.
   const paused = as === "either" ? found !== "running" : as === "paused";

@@ -7,14 +7,15 @@
  * is first put into the sandbox's own directory, by links, as if it had been saved there.
  */
 
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SavedPaths } from "../../core/paths.ts";
-import { ServiceError } from "../../core/service-error.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import { runSteps } from "../../core/steps.ts";
 import { restoredAs } from "../guest-link/connection.ts";
 import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { baseIn } from "../images/base.ts";
-import { layersBelow, layOverSnapshot, linkTo, tidyLayers } from "../images/layers.ts";
+import { layerOver, layersBelow, layOverSnapshot, linkTo, tidyLayers } from "../images/layers.ts";
 import { makeGuestDirectories } from "../isolation/directories.ts";
 import { processorOf } from "../processor.ts";
 import type { GuestHost, GuestImage, GuestPlan, StartPlan } from "./plan.ts";
@@ -27,11 +28,11 @@ import { RESTORE_STEPS, type StartParts } from "./steps.ts";
 /** A guest that is to be restored: what its machine is, is saved with it. */
 export type RestorePlan = Omit<StartPlan, "image">;
 
-/** When `signal` gives it up its processes are killed, whatever they are doing. Throws StepError; snapshot_incompatible. */
+/** `onSpent` is called when the guest is about to go on. When `signal` gives it up its processes are killed, whatever they are doing. Throws StepError; snapshot_incompatible. */
 export async function restoreGuest(
   on: GuestHost,
   plan: RestorePlan,
-  startMode: Guest["start_mode"],
+  { startMode, onSpent }: { startMode: Guest["start_mode"]; onSpent(): void },
   signal: AbortSignal,
 ): Promise<Guest> {
   const saved = await readSaved(plan.paths);
@@ -46,7 +47,8 @@ export async function restoreGuest(
     host,
     signal,
     disk: saved.disk,
-    vsockIsSaved: saved.vsock !== null,
+    saved: { vsock: saved.vsock !== null, qemu_version: saved.qemu_version },
+    onSpent,
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
     connection: connectionOf(host, plan, saved.known, 0, restoredAs(saved.restored_as ?? "resumed")),
   };
@@ -55,8 +57,10 @@ export async function restoreGuest(
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     const timings = await runSteps(RESTORE_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
-    await tidyLayers(plan.paths.directory, saved.disk);
-    await removeMemory(plan.paths);
+    // The guest runs: what cannot be removed now goes with it.
+    await tidy(plan.paths, saved.disk).catch((error: unknown) =>
+      host.log.warn("former layers not removed", { sandbox_id: plan.sandbox_id, error: describeError(error) }),
+    );
     return guestOf(parts, startMode, timings);
   } finally {
     signal.removeEventListener("abort", giveUp);
@@ -74,16 +78,41 @@ export async function adoptSnapshot(
   as: RestoredAs,
   id: string,
 ): Promise<void> {
-  const { format: _format, ...saved } = await readSaved(from);
-  requireFits(saved);
+  const { format: _format, ...saved } = await requireRestorable(from);
   const users = isolation.usersOf(sandbox_id);
   await makeGuestDirectories(paths, users);
   const layers = layersBelow(from.directory, saved.disk);
-  const disk = await layOverSnapshot({ from, layers }, paths, id, users?.qemu.uid ?? 0);
+  const disk = layerOver(id);
   // Under a name of its own: what was saved of the sandbox itself may still be there.
   const memory = `memory-${id}`;
-  await linkTo(join(from.directory, saved.memory ?? ""), join(paths.directory, memory));
-  await keepSaved(paths, { ...saved, disk, memory, restored_as: as });
+  try {
+    await layOverSnapshot({ from, layers }, paths, id, users?.qemu.uid ?? 0);
+    await linkTo(join(from.directory, saved.memory ?? ""), join(paths.directory, memory));
+    await keepSaved(paths, { ...saved, disk, memory, restored_as: as });
+  } catch (error) {
+    const kept = await readSaved(paths).catch(() => null);
+    // It is written down, whatever failed then.
+    if (kept?.disk === disk) return;
+    for (const name of [memory, disk]) await rm(join(paths.directory, name), { force: true });
+    throw error;
+  }
+}
+
+/** What is removed once the guest has gone on over another disk. */
+async function tidy(paths: SavedPaths, disk: string): Promise<void> {
+  await tidyLayers(paths.directory, disk);
+  await removeMemory(paths);
+}
+
+/** What is said of a snapshot of which sandboxes can be made here. Throws snapshot_incompatible. */
+export async function requireRestorable(from: SavedPaths): Promise<Saved> {
+  const saved = await readSaved(from);
+  requireFits(saved);
+  if (saved.restores) return saved;
+  throw new ServiceError("snapshot_incompatible", {
+    detail: "The agent in it is older than this roomd, and cannot become another sandbox.",
+    details: { differs: "agent" },
+  });
 }
 
 /** What boots from a snapshot's disk. */

@@ -11,11 +11,14 @@
  * Memory that was saved belongs to the disk as it is then, and a guest that goes on changes that. So what hibernates goes on only while
  * nothing is written down; and what a snapshot has is a layer that nobody writes to any more.
  */
+
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { SnapshotId } from "../../../shared/ids.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { SavedPaths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
+import { synced } from "../files/synced.ts";
 import { correctClock } from "../guest-link/clock.ts";
 import { freezeDisk, thawDisk } from "../guest-link/disk.ts";
 import { freeze, layerOver, layersBelow, linkLayers, linkTo, makeLayer } from "../images/layers.ts";
@@ -24,7 +27,7 @@ import type { Machine } from "../machine/machine.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
 import { renewVsock } from "./renew-vsock.ts";
-import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts, synced } from "./saved.ts";
+import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts } from "./saved.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** A guest that is too busy to answer by then is not saved. */
@@ -44,12 +47,14 @@ export class StrandedError extends Error {
 
 /** A snapshot that is to be taken. */
 export interface SnapshotRequest {
-  snapshot_id: string;
+  snapshot_id: SnapshotId;
   /** Memory, devices and disk; or the disk alone. */
   mode: "full" | "disk";
   /** Where it is to lie; nothing is there. */
   into: SavedPaths;
 }
+
+const OLD_AGENT = "the agent in it is older than this roomd, and cannot become another sandbox";
 
 /** What a snapshot came to. */
 export interface SnapshotTaken {
@@ -99,8 +104,11 @@ export async function snapshotGuest(
   const machine = machineOf(parts);
   const facts = request.mode === "full" ? copiable(parts) : machineFactsOf(parts);
   const top = basename(await machine.disk());
-  const next = layerOver(request.snapshot_id);
   const { directory, base } = plan.paths;
+  const next = nextLayer();
+  requireFewLayers(directory, top);
+  // The same call may have been cut off before.
+  await rm(into.directory, { recursive: true, force: true });
   try {
     // Before the guest stands still: this takes no process, and some time all the same.
     await makeLayer(directory, base, next, top, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
@@ -110,7 +118,7 @@ export async function snapshotGuest(
     const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);
     await freeze(join(directory, top));
     await linkLayers(plan.paths, layers, into);
-    await Promise.all([...layers.map((layer) => synced(join(into.directory, layer))), synced(base)]);
+    await Promise.all(layers.map((layer) => synced(join(into.directory, layer))));
     if (request.mode === "full") {
       await freeze(into.memory);
       await synced(into.memory);
@@ -124,19 +132,34 @@ export async function snapshotGuest(
   }
 }
 
+/** Of a name that none has had: one that is there is written to. */
+const nextLayer = () => layerOver(crypto.randomUUID().replaceAll("-", ""));
+
+/** Each costs QEMU a descriptor and memory, and every read a look. */
+const MOST_LAYERS = 64;
+
+/** Throws UnsavableError. */
+function requireFewLayers(directory: string, top: string): void {
+  const { length } = layersBelow(directory, top);
+  if (length >= MOST_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the most`);
+}
+
 /**
  * The same of a guest that hibernates, `uid` being its QEMU's user: what was saved of it is shared, and its disk gets another layer. Throws
  * when there is none; it hibernates as before.
  */
 export async function snapshotSaved(
   paths: SavedPaths,
-  { snapshot_id, into }: Pick<SnapshotRequest, "snapshot_id" | "into">,
+  { into }: Pick<SnapshotRequest, "into">,
   uid: number,
 ): Promise<SnapshotTaken> {
   const { format: _format, ...saved } = await readSaved(paths);
   const { disk: top, memory } = saved;
   if (memory === null) throw new UnsavableError("its memory was not saved");
-  const next = layerOver(snapshot_id);
+  if (!saved.restores) throw new UnsavableError(OLD_AGENT);
+  requireFewLayers(paths.directory, top);
+  const next = nextLayer();
+  await rm(into.directory, { recursive: true, force: true });
   try {
     await mkdir(into.directory, { recursive: true, mode: 0o700 });
     await makeLayer(paths.directory, paths.base, next, top, uid);
@@ -188,24 +211,26 @@ async function cutDisk(
 ): Promise<Cut> {
   const { connection, plan } = parts;
   const { directory } = plan.paths;
-  const link = await connection.link(HOLD_DEADLINE_MS, signal);
-  await freezeDisk(link);
+  await freezeDisk(await connection.link(HOLD_DEADLINE_MS, signal));
+  // Where something fails from here on it goes on by itself: its standstill has an end.
+  await connection.hold(HOLD_DEADLINE_MS);
+  const stoppedAt = performance.now();
+  const laid = answering(parts, () => machine.pause()).then(() => machine.layDisk(join(directory, next)));
+  await laid.catch(() => {});
+  const layers = layersBelow(directory, top);
   try {
-    await connection.hold(HOLD_DEADLINE_MS);
-    const stoppedAt = performance.now();
-    try {
-      await answering(parts, () => machine.pause());
-      await machine.layDisk(join(directory, next));
-    } finally {
-      await answering(parts, () => machine.resume());
-      connection.release();
-    }
-    return { layers: layersBelow(directory, top), paused_ms: Math.round(performance.now() - stoppedAt) };
-  } finally {
-    const back = await connection.link(AGENT_DEADLINE_MS, signal);
-    await thawDisk(back);
-    await correctClock(back);
+    await answering(parts, () => machine.resume());
+    connection.release();
+  } catch (error) {
+    throw new StrandedError(describeError(error), { cause: error });
   }
+  const paused_ms = Math.round(performance.now() - stoppedAt);
+  const link = await connection.link(AGENT_DEADLINE_MS, signal);
+  const inTime = await thawDisk(link);
+  await correctClock(link);
+  await laid;
+  if (!inTime) throw new Error("its disk did not stand still for long enough");
+  return { layers, paused_ms };
 }
 
 /** Nothing is on its way to the guest, and a device that cannot be saved is gone, when this resolves. Throws when the guest is as before. */
@@ -279,6 +304,7 @@ async function factsOf(
     machine: facts,
     ...files,
     vsock: isSavedWith(parts) ? "kernel" : null,
+    restores: parts.connection.state.value.restores === true,
     known: parts.connection.acquaintance,
   };
 }
@@ -293,7 +319,7 @@ function machineFactsOf({ record }: GuestParts): SavedMachine {
 /** The same of one that others can be made of. Throws UnsavableError. */
 function copiable(parts: GuestParts): SavedMachine {
   if (parts.connection.state.value.restores !== true) {
-    throw new UnsavableError("the agent in it is older than this roomd, and cannot become another sandbox");
+    throw new UnsavableError(OLD_AGENT);
   }
   return savable(parts);
 }

@@ -4,12 +4,13 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { SavedPaths } from "../../core/paths.ts";
+import { synced } from "../files/synced.ts";
 import { digestFile } from "../images/digest.ts";
 import { layersIn } from "../images/layers.ts";
 
@@ -42,6 +43,8 @@ const saved = Type.Object({
   memory: Type.Union([Type.String({ pattern: "^memory(-\\w+)?$" }), Type.Null()]),
   /** The vsock device that was saved with the rest; null where one is plugged into what is restored. */
   vsock: Type.Union([Type.Literal("kernel"), Type.Null()]),
+  /** Whether its agent can become another's, or what it was before. */
+  restores: Type.Boolean(),
   known: Type.Object({
     secret: Type.Union([Type.String(), Type.Null()]),
     nonce: Type.Union([Type.String(), Type.Null()]),
@@ -127,14 +130,4 @@ export async function digestSaved(paths: Place): Promise<string> {
     if (name !== null) hash.update(`${name} ${await digestFile(join(paths.directory, name))}\n`);
   }
   return `sha256:${hash.digest("hex")}`;
-}
-
-/** What was written to it is on disk. */
-export async function synced(path: string): Promise<void> {
-  const file = await open(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }

@@ -1,6 +1,7 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { ServiceError } from "../../core/service-error.ts";
 import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";
@@ -52,8 +53,10 @@ export interface StartParts extends GuestParts {
   plan: StartPlan;
   /** Once its devices are recorded. */
   served?: Recorded<"served">;
-  /** Whether what is loaded knows its vsock device. */
-  vsockIsSaved?: boolean;
+  /** What is loaded: whether it knows its vsock device, and of which QEMU it is. */
+  saved?: { vsock: boolean; qemu_version: string };
+  /** Hears that the guest is about to go on, and what was saved of it is gone. */
+  onSpent?(): void;
 }
 
 const directories: Step<LaunchParts> = {
@@ -199,20 +202,32 @@ const plug: Step<StartParts> = {
 /** What is saved knows these devices: they must be there before that is loaded, and where they were. */
 const knownDevices: Step<StartParts> = {
   name: "drive",
-  run: async ({ machine, endpoint, share, served, plan, vsockIsSaved }) => {
+  run: async ({ machine, endpoint, share, served, plan, saved }) => {
     if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
+    if (saved) requireAsNew(await machine.version(), saved.qemu_version);
     if (share) await plugDrive(machine, plan.paths, served);
-    if (vsockIsSaved) await plugVsock(machine, endpoint, served);
+    if (saved?.vsock) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
 
+/** A QEMU loads what its elders have saved, and not the other way round. Throws snapshot_incompatible. */
+function requireAsNew(here: string, saved: string): void {
+  const [one, other] = [here, saved].map((version) => version.split(".").slice(0, 2).map(Number));
+  const [[major = 0, minor = 0] = [], [savedMajor = 0, savedMinor = 0] = []] = [one, other];
+  if (major > savedMajor || (major === savedMajor && minor >= savedMinor)) return;
+  throw new ServiceError("snapshot_incompatible", {
+    detail: `It was saved by QEMU ${saved}, and this host has ${here}, which is older.`,
+    details: { differs: "qemu_version", saved, here },
+  });
+}
+
 /** One that was not saved comes anew. */
 const vsock: Step<StartParts> = {
   name: "vsock",
-  run: async ({ machine, endpoint, served, vsockIsSaved }) => {
+  run: async ({ machine, endpoint, served, saved }) => {
     if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
-    if (!vsockIsSaved) await plugVsock(machine, endpoint, served);
+    if (!saved?.vsock) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
@@ -220,7 +235,10 @@ const vsock: Step<StartParts> = {
 /** From here on the guest changes its disk, and what was saved of its memory fits it no more. */
 const spend: Step<StartParts> = {
   name: "spend",
-  run: ({ plan }) => forgetSaved(plan.paths),
+  run: async ({ plan, onSpent }) => {
+    await forgetSaved(plan.paths);
+    onSpent?.();
+  },
   undo: async () => {},
 };
 

@@ -6,8 +6,10 @@
  *   <sandbox> ─ disk-snap_2.qcow2 ── over ──▶ disk-snap_1.qcow2 ── over ──▶ disk-sbx_1.qcow2 ── over ──▶ base/…
  */
 import { readdirSync } from "node:fs";
-import { chmod, chown, link, rm } from "node:fs/promises";
+import { chmod, chown, link, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { errnoOf } from "../../core/service-error.ts";
+import { synced } from "../files/synced.ts";
 import { ownFile } from "../isolation/directories.ts";
 import { baseIn, linkBase } from "./base.ts";
 import { backingOf, copyOverlay, setBacking } from "./overlay.ts";
@@ -32,7 +34,7 @@ export function layersBelow(directory: string, top: string): string[] {
   return layers;
 }
 
-/** Puts an empty disk over another of the directory, for a user to write to. */
+/** Puts an empty disk over another of the directory, for a user to write to; it is on disk when this resolves. Throws EEXIST. */
 export async function makeLayer(
   directory: string,
   base: string,
@@ -44,6 +46,7 @@ export async function makeLayer(
   await copyOverlay(baseIn(base).empty, path);
   setBacking(path, over);
   await ownFile(path, uid);
+  await synced(path);
 }
 
 interface Place {
@@ -55,9 +58,10 @@ interface Place {
 export async function linkLayers(from: Place, layers: readonly string[], to: Place): Promise<void> {
   await linkBase(baseIn(from.base), to.base);
   for (const name of layers) await linkTo(join(from.directory, name), join(to.directory, name));
+  await synced(to.base);
 }
 
-/** A disk in `to` over that of a snapshot; returns its name. Again does what is missing, and begins the disk anew. */
+/** A disk in `to` over that of a snapshot; returns its name, which `id` gives and no layer had before. */
 export async function layOverSnapshot(
   { from, layers }: { from: Place; layers: readonly string[] },
   to: Place,
@@ -78,9 +82,18 @@ export async function freeze(path: string): Promise<void> {
   await chmod(path, FROZEN);
 }
 
+/** Again is nothing. Throws EEXIST where something else has the name. */
 export async function linkTo(file: string, name: string): Promise<void> {
-  await rm(name, { force: true });
-  await link(file, name);
+  try {
+    await link(file, name);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST" || !(await isSame(file, name))) throw error;
+  }
+}
+
+async function isSame(file: string, other: string): Promise<boolean> {
+  const [one, two] = await Promise.all([stat(file), stat(other)]);
+  return one.dev === two.dev && one.ino === two.ino;
 }
 
 /** Removes the layers that the one on top does not lie over. */

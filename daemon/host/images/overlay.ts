@@ -36,7 +36,8 @@ export async function makeDisk(qemuImg: string, disk: string, sizeBytes: number)
 
 /** A sandbox's own overlay: a copy of the template's empty one. */
 export async function copyOverlay(empty: string, overlay: string): Promise<void> {
-  await copyFile(empty, overlay, constants.COPYFILE_FICLONE);
+  // Never over one that is there: a guest may be writing to it.
+  await copyFile(empty, overlay, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
 }
 
 /** Says that a disk which nobody has open lies over another file, relative to where it lies itself. Throws where there is no room for that. */

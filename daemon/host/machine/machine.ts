@@ -234,9 +234,15 @@ class RunningMachine implements Machine {
     // As fast as the disk is: what is usual between hosts, 128 MiB a second, holds for files too.
     await this.qmp.execute("migrate-set-parameters", { "max-bandwidth": 0 });
     await this.qmp.execute("stop");
-    const finished = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
-    await this.qmp.execute("migrate", { uri: `file:${memoryFile}` });
-    await this.#migrationDone(finished, "save");
+    try {
+      const finished = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
+      await this.qmp.execute("migrate", { uri: `file:${memoryFile}` });
+      await this.#migrationDone(finished, "save");
+    } catch (error) {
+      // A guest that goes on while it is being saved stops when that is done, and nobody knows why.
+      await this.cancelSave();
+      throw error;
+    }
   }
 
   async cancelSave(): Promise<void> {

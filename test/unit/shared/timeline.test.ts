@@ -115,7 +115,7 @@ describe("an item", () => {
     ["sandbox.drive_degraded", { message: "x" }, { title: "the drive does not answer in the sandbox: x" }],
     ["sandbox.drive_restored", {}, { title: "the drive answers in the sandbox again" }],
     ["sandbox.standby", {}, { title: "standby", type: "standby", kind: "mark" }],
-    ["sandbox.forked", { forks: ["sbx_1", "sbx_2"] }, { title: "forked into 2 sandboxes", type: "sandbox" }],
+    ["sandbox.forked", { forks: 2 }, { title: "forked into 2 sandboxes", type: "sandbox" }],
     ["sandbox.rolled_back", { snapshot_id: "snap_1" }, { title: "turned back to snap_1", type: "sandbox" }],
     ["snapshot.created", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 taken", type: "sandbox" }],
     ["snapshot.deleted", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 deleted", type: "sandbox" }],

@@ -4,10 +4,12 @@ import { ERRORS } from "../../../../shared/api/errors.ts";
 import type { SandboxRecord } from "../../../../shared/api/sandboxes.ts";
 import { sandboxFork } from "../../../../shared/api/snapshots.ts";
 import { GUEST_CID_MIN } from "../../../../shared/ids.ts";
-import { type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
+import { now } from "../../../core/clock.ts";
+import { actorOf, type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { actingAs } from "../../agents/index.ts";
+import { appendAudit } from "../../audit/index.ts";
 import { environmentRules } from "../../executions/environment.ts";
 import { begin, requireComing } from "../create.ts";
 import type { SandboxDeps } from "../deps.ts";
@@ -16,6 +18,7 @@ import { toSandboxRecord } from "../record.ts";
 import { requireState } from "../state.ts";
 import { findSandbox, unheldCids } from "../store.ts";
 import type { Supervisors } from "../supervisors.ts";
+import type { SandboxRow } from "../table.ts";
 import type { SnapshotPlaces } from "./place.ts";
 import type { SnapshotRow } from "./table.ts";
 import { takeSnapshot } from "./take.ts";
@@ -67,7 +70,7 @@ export function makeFork(
       const items = await places.use(snapshot.snapshot_id, () => Promise.all(input.agents.map(fork)));
       const { snapshot_id, paused_ms } = snapshot;
       const made = items.flatMap(({ sandbox }) => sandbox?.sandbox_id ?? []);
-      call.audit.details = { snapshot_id, paused_ms, forks: made.slice(0, 16), failed: items.length - made.length };
+      call.audit.details = { snapshot_id, paused_ms, forks: made.length, failed: items.length - made.length };
       return { outcome: "ok", body: { snapshot_id, items } };
     },
   });
@@ -97,6 +100,7 @@ async function forkOne(
     const source = { template: null, snapshot };
     const tried = (cid: number) => begin(deps, supervisors, own, { ...wanted, guest_cid: cid }, room, source);
     const { supervisor } = guest_cid === undefined ? await withFreeCid(deps, tried) : await tried(guest_cid);
+    await recordMade(deps, call, room, supervisor.row);
     await supervisor.published
       .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS, call.signal)
       .catch(() => {});
@@ -107,6 +111,19 @@ async function forkOne(
     }
     return { agent_id, sandbox: null, problem: problemOf(error) };
   }
+}
+
+/** Each has its own record, as if it had been asked for alone. */
+async function recordMade({ database }: SandboxDeps, call: KeyCall, room: RoomTarget, row: SandboxRow): Promise<void> {
+  const { sandbox_id, agent_id, guest_cid, memory_mib, template_id, snapshot_id } = row;
+  const { caller, source, request_id, ip } = call;
+  await database.commit((queries) =>
+    appendAudit(queries, {
+      ...{ event: "sandbox.created", outcome: "success", at: now(), actor: actorOf(caller), source, request_id, ip },
+      ...{ org_id: caller.org_id, room_id: room.room_id, room_uid: room.room_uid, agent_id, sandbox_id },
+      details: { guest_cid, memory_mib, template_id, snapshot_id },
+    }),
+  );
 }
 
 /** Another is tried as long as somebody else was faster. */

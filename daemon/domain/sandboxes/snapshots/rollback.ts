@@ -3,6 +3,8 @@ import { sandboxRollback } from "../../../../shared/api/snapshots.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import { requireRestorable } from "../../../host/guest/restore.ts";
+import { makingRoom } from "../admission.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireDrive } from "../drive-held.ts";
 import type { Ends } from "../executions/ends.ts";
@@ -34,16 +36,17 @@ export function makeRollback(
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
       call.audit.details = { snapshot_id, before: row.snapshot_id };
-      const changed = await supervisors.use(row.sandbox_id, () =>
-        supervisor.rollback(
-          places.of(snapshot),
-          { snapshot_id: snapshot.snapshot_id },
-          {
-            admit: admitAgain(deps, supervisors, call, row),
-            onEnded: () => ends.rolledBack(row.sandbox_id),
-          },
-        ),
-      );
+      const place = places.of(snapshot);
+      const change = { snapshot_id: snapshot.snapshot_id };
+      const hear = {
+        admit: admitAgain(deps, supervisors, call, row),
+        onEnded: () => ends.rolledBack(row.sandbox_id),
+      };
+      const changed = await places.use(snapshot.snapshot_id, async () => {
+        await requireRestorable(place.files);
+        const turn = () => supervisor.rollback(place, change, hear);
+        return await supervisors.use(row.sandbox_id, () => makingRoom(deps.pool, row.memory_mib, turn));
+      });
       return { outcome: "ok", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });

@@ -1,24 +1,22 @@
 /** Owns taking one snapshot, from the question whether there is room for it to its row, by which it is there. */
 import { rm } from "node:fs/promises";
 import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOTS, type SnapshotMode } from "../../../../shared/api/snapshots.ts";
-import { newId, type SnapshotId } from "../../../../shared/ids.ts";
+import { newId, type OrgId, type SnapshotId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { freeBytes } from "../../../host/files/space.ts";
-import { digestSaved } from "../../../host/guest/saved.ts";
+import { digestSaved, diskUse } from "../../../host/guest/saved.ts";
 import type { SandboxDeps } from "../deps.ts";
+import { requireFreeDisk } from "../disk-room.ts";
 import type { Supervisor } from "../supervisor.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SnapshotPlaces } from "./place.ts";
-import { countSnapshots, findSnapshot, insertSnapshot } from "./store.ts";
+import { countSnapshots, findSnapshot, insertSnapshot, snapshotBytes } from "./store.ts";
 import type { SnapshotRow } from "./table.ts";
 
 const MIB = 1024 ** 2;
-/** What has to be free besides. */
-const RESERVE_BYTES = 256 * MIB;
 
 export interface TakeRequest {
   name?: string | undefined;
@@ -39,68 +37,73 @@ export async function takeSnapshot(
   const known = findSnapshot(queries, room.room_uid, snapshot_id);
   if (known) return known;
   const { row } = supervisor;
-  await requireRoom(deps, supervisor, mode);
   const created_at = now();
+  const { files } = places.of({ room_uid: room.room_uid, snapshot_id, mode });
   return await places.use(snapshot_id, async () => {
-    const { files } = places.of({ room_uid: room.room_uid, snapshot_id, mode });
-    const { paused_ms, size_bytes } = await supervisors.use(row.sandbox_id, () =>
-      supervisor.snapshot({ snapshot_id, mode, into: files }),
-    );
-    await faultPoint("snapshot.whole");
-    const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
-    const snapshot: SnapshotRow = {
-      snapshot_id,
-      room_uid: room.room_uid,
-      org_id: row.org_id,
-      agent_id: row.agent_id,
-      sandbox_id: row.sandbox_id,
-      name: name ?? null,
-      parent: supervisor.row.snapshot_id,
-      mode,
-      memory_mib: row.memory_mib,
-      vcpu_count: row.vcpu_count,
-      disk_mib: row.disk_mib,
-      template_id: row.template_id,
-      template_digest: row.template_digest,
-      settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
-      size_bytes,
-      paused_ms,
-      digest: await digestSaved(files),
-      created_at,
-      expires_at: after(created_at, expires_in_seconds),
-      created_by_type: "key",
-      created_by_id: call.caller.key_id,
-    };
+    const used = await requireRoom(deps, supervisor, mode);
     try {
+      const { paused_ms, size_bytes, parent } = await supervisors.use(row.sandbox_id, () =>
+        supervisor.snapshot({ snapshot_id, mode, into: files }),
+      );
+      await faultPoint("snapshot.whole");
+      const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
+      const snapshot: SnapshotRow = {
+        snapshot_id,
+        room_uid: room.room_uid,
+        org_id: row.org_id,
+        agent_id: row.agent_id,
+        sandbox_id: row.sandbox_id,
+        name: name ?? null,
+        parent,
+        mode,
+        memory_mib: row.memory_mib,
+        vcpu_count: row.vcpu_count,
+        disk_mib: row.disk_mib,
+        template_id: row.template_id,
+        template_digest: row.template_digest,
+        settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
+        size_bytes,
+        paused_ms,
+        digest: await digestSaved(files),
+        created_at,
+        expires_at: after(created_at, expires_in_seconds),
+        created_by_type: "key",
+        created_by_id: call.caller.key_id,
+      };
       await deps.database.commit((within) => {
         requireActive(deps.currentRoom(room.room_uid));
+        // Others may have been taken at the same time.
+        requireCount(countSnapshots(within, room.room_uid));
+        const others = snapshotBytes(within, row.org_id) - used.snapshots;
+        requireCap(deps, row.org_id, used.all + Math.max(0, others), size_bytes);
         insertSnapshot(within, snapshot);
-        requireCount(countSnapshots(within, room.room_uid) - 1);
       });
+      return snapshot;
     } catch (error) {
       await rm(files.directory, { recursive: true, force: true });
       throw error;
     }
-    await supervisor.change({ snapshot_id });
-    return snapshot;
   });
 }
 
-/** Before anything stands still for it. What is measured is what it comes to at most. */
-async function requireRoom(deps: SandboxDeps, { row, guest }: Supervisor, mode: SnapshotMode): Promise<void> {
+/** Before anything stands still for it. Returns what the organization has on disk, and what of it are snapshots. */
+async function requireRoom(deps: SandboxDeps, { row, guest }: Supervisor, mode: SnapshotMode) {
   requireCount(countSnapshots(deps.database.queries, row.room_uid));
+  const snapshots = snapshotBytes(deps.database.queries, row.org_id);
+  const all = await deps.driveUsed(row.org_id);
+  // At most: what it has written, and its memory, which one that hibernates has on disk.
   const memory = mode === "full" && guest ? row.memory_mib * MIB : 0;
-  const free = freeBytes(deps.paths.data) - RESERVE_BYTES;
-  if (memory > free) {
-    throw new ServiceError("disk_full", {
-      detail: `The host's disk has ${Math.max(0, Math.floor(free / MIB))} MiB free for a snapshot; this one may need ${row.memory_mib} MiB.`,
-    });
-  }
-  const { hard_cap_bytes } = deps.quota.capsOf(row.org_id).drive;
-  const used = await deps.driveUsed(row.org_id);
-  if (used + memory <= hard_cap_bytes) return;
+  if (memory > 0) requireFreeDisk(deps, row.memory_mib);
+  requireCap(deps, row.org_id, all, memory + diskUse(deps.paths.sandbox(row.sandbox_id)));
+  return { all, snapshots };
+}
+
+/** Throws quota_exceeded. */
+function requireCap({ quota }: SandboxDeps, orgId: OrgId, used: number, more: number): void {
+  const { hard_cap_bytes } = quota.capsOf(orgId).drive;
+  if (used + more <= hard_cap_bytes) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The organization's drives and snapshots take ${used} bytes, and a snapshot may need ${memory} more; its plan's cap is ${hard_cap_bytes}.`,
+    detail: `The organization's drives and snapshots take ${used} bytes, and a snapshot may need ${more} more; its plan's cap is ${hard_cap_bytes}.`,
     details: { limit: "drive_bytes", used, cap: hard_cap_bytes },
     hint: "Delete snapshots (roomd snapshot delete) or files of drives.",
   });

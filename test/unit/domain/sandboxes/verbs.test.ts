@@ -61,7 +61,8 @@ const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
   standby: ({ sandbox }) => sandbox.supervisor.standby(),
   hibernate: ({ sandbox }) => sandbox.supervisor.hibernate(),
   resume: ({ sandbox }) => sandbox.supervisor.resume(),
-  snapshot: ({ sandbox }) => sandbox.supervisor.snapshot({ snapshot_id: "snap_1", mode: "full", into: sandbox.paths }),
+  snapshot: ({ sandbox }) =>
+    sandbox.supervisor.snapshot({ snapshot_id: newId("snap"), mode: "full", into: sandbox.paths }),
   rollback: ({ sandbox }) =>
     sandbox.supervisor.rollback(
       { snapshot_id: newId("snap"), mode: "full", files: sandbox.paths },

@@ -1,0 +1,18 @@
+/** Owns whether the host's disk has room for a sandbox's memory, before that is written there: on a full disk all guests stand still. */
+import { ServiceError } from "../../core/service-error.ts";
+import { freeBytes } from "../../host/files/space.ts";
+import type { SandboxDeps } from "./deps.ts";
+
+const MIB = 1024 ** 2;
+/** What has to be free besides. */
+const RESERVE_MIB = 256;
+
+/** Throws disk_full. */
+export function requireFreeDisk({ paths }: Pick<SandboxDeps, "paths">, memoryMib: number): void {
+  const free = Math.max(0, Math.floor(freeBytes(paths.data) / MIB) - RESERVE_MIB);
+  if (memoryMib <= free) return;
+  throw new ServiceError("disk_full", {
+    detail: `The host's disk has ${free} MiB free for what is saved; this sandbox may need ${memoryMib} MiB.`,
+    hint: "Delete snapshots, templates or files of drives.",
+  });
+}
