@@ -11,6 +11,8 @@ import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.t
 const NAMES = new Set(TOOL_SETS.all.tools.keys());
 const room_id = "crew";
 const here = { room_id };
+/** Of a guest on a host that others use too. */
+const COMMAND_MS = 30_000;
 const NEWEST = { raw: true, limit: 200 };
 const CONNECT = "timeout 10 bash -c 'exec 3<>/dev/tcp/refused.example/80; head -c 1 <&3 | grep -q .'";
 const GIVEN = { room: room_id, agent: "worker", goal: "count to three", agents: "2" };
@@ -173,7 +175,8 @@ const FOLLOWED: Record<string, (use: Use) => Promise<void>> = {
     const arrivals = JSON.stringify(agents);
     await use("barrier_arrive", { ...own, barrier_id: "done", arrivals_json: arrivals, parties: 2 });
     await use("agent_wait", { ...own, agent_id: "one", barrier_id: "done", wait_ms: 1000 });
-    await expect.poll(async () => (await use("fs_read", { ...own, path: "/two.txt" })).content).toBe("1\n2\n3\n");
+    const read = async () => (await use("fs_read", { ...own, path: "/two.txt" })).content;
+    await expect.poll(read, { timeout: COMMAND_MS }).toBe("1\n2\n3\n");
     await use("room_destroy", { ...own, drive: "delete" });
   },
   "planner-worker-reviewer": async (use) => {
