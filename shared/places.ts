@@ -58,7 +58,7 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   barrier: (placed) => ofRoom(placed, `/waits?barrier=${part(placed.id)}`),
   terminal: (placed) => ofAgent(placed, `/terminal?terminal=${part(placed.id)}`),
   recording: (placed) => ofAgent(placed, `/screen?recording=${part(placed.id)}`),
-  snapshot: (placed) => ofAgent(placed),
+  snapshot: (placed) => ofAgent(placed, "/record"),
   port: (placed) => ofRoom(placed, `/ports?label=${part(placed.id)}`),
   audit: ({ id }) => `/audit?audit_id=${part(id)}`,
   request: ({ id }) => `/audit?request_id=${part(id)}`,

@@ -6,7 +6,7 @@ import { templateCreate } from "./template-builds.ts";
 import { continued, HINTS, type Tool, tool } from "./tool.ts";
 import { MAX_TOOL_WAIT_MS, TOOLS } from "./tools.ts";
 
-const { LOOKS, ADDS, REPEATS } = HINTS;
+const { LOOKS, ADDS, REPEATS, REMOVES } = HINTS;
 
 const { screenshot_b64: _, ...used } = operations.computer.output.properties;
 const wait_ms = Type.Optional(
@@ -82,6 +82,60 @@ const list: readonly Tool[] = [
       }),
     ),
     hints: { ...ADDS, openWorldHint: true },
+  }),
+  tool({
+    operation: operations.sandbox_snapshot,
+    title: "Take a snapshot",
+    about:
+      "Keeps what a sandbox is now: memory, processes and disk, but not the room's drive. Take one before a step that may break something. The sandbox pauses for a moment, and its connections are cut. Secrets in its memory are in the snapshot.",
+    next: "the risky step. If it goes wrong, sandbox_rollback with this snapshot_id; sandbox_create with snapshot_id makes another sandbox of it.",
+    example: { room_id: "build-42", sandbox: "worker-1", name: "before the upgrade", expires_in_seconds: 3600 },
+    hints: ADDS,
+  }),
+  tool({
+    operation: operations.sandbox_fork,
+    title: "Copy a sandbox",
+    about:
+      "Makes copies of a sandbox, one for each agent in agents: the same memory, processes and disk, and the same drive. Use it to try several ways from one prepared state and keep the best. Each copy goes its own way from there. A copy that could not be made has a problem in its item; the others are there.",
+    next: "sandbox_exec in each copy, with its agent_id as sandbox; sandbox_destroy for those that you do not keep.",
+    example: { room_id: "build-42", sandbox: "worker-1", agents: [{ agent_id: "try-1" }, { agent_id: "try-2" }] },
+    hints: ADDS,
+  }),
+  tool({
+    operation: operations.sandbox_rollback,
+    title: "Turn a sandbox back",
+    about:
+      "Makes a sandbox what it was when a snapshot was taken. What has changed in it since is lost, and commands that run end. It keeps its name, guest_cid and ports. The room's drive is not turned back.",
+    next: "sandbox_exec, to look at it and to try another way.",
+    example: { room_id: "build-42", sandbox: "worker-1", snapshot_id: "snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
+    hints: REMOVES,
+  }),
+  tool({
+    operation: operations.snapshot_list,
+    title: "List snapshots",
+    about:
+      "Lists a room's snapshots, the oldest first, with their size and when they end. parent makes a tree of them.",
+    next: "sandbox_rollback, or sandbox_create with a snapshot_id; the same call with cursor = next_cursor for the next page.",
+    example: { room_id: "build-42", agent_id: "worker-1" },
+    hints: LOOKS,
+  }),
+  tool({
+    operation: operations.sandbox_hibernate,
+    title: "Hibernate a sandbox",
+    about:
+      "Saves a sandbox to disk and frees its memory. Use it when a sandbox has nothing to do for long and is needed again. Its processes are paused, its connections are cut, and it keeps its name, guest_cid, ports and files.",
+    next: "sandbox_resume, when it is needed again.",
+    example: { room_id: "build-42", sandbox: "worker-1" },
+    hints: REPEATS,
+  }),
+  tool({
+    operation: operations.sandbox_resume,
+    title: "Resume a sandbox",
+    about:
+      "Resumes a sandbox that is paused or hibernated. Its processes continue where they were, and its clock is right.",
+    next: "sandbox_exec.",
+    example: { room_id: "build-42", sandbox: "worker-1" },
+    hints: REPEATS,
   }),
 ];
 

@@ -153,7 +153,7 @@ export const sandboxFork = operation({
         guest_cid: Type.Optional(guestCid),
         env: environment,
       }),
-      { minItems: 1, maxItems: MAX_FORKS },
+      { minItems: 1, maxItems: MAX_FORKS, description: "One for each copy: the agent that it serves." },
     ),
     expires_in_seconds,
   }),
@@ -192,7 +192,12 @@ export const sandboxRollback = operation({
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
-  body: fields({ snapshot_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }) }),
+  body: fields({
+    snapshot_id: Type.String({
+      pattern: "^[A-Za-z0-9_]{1,64}$",
+      description: "Which snapshot of the room; of the same template, memory and processors as the sandbox.",
+    }),
+  }),
   output: sandbox,
   outcomes: { ok: 200 },
   errors: [...TAKING, "snapshot_not_found", "snapshot_incompatible", "not_ready"],

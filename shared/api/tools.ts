@@ -133,7 +133,7 @@ const list: readonly Tool[] = [
         Type.Integer({
           ...sandboxCreate.body.properties.memory_mib,
           description:
-            "Memory in MiB, from the template's minimum (that of default: 256) up to the host's limit; the template's default (512) if absent.",
+            "Memory in MiB, from the template's minimum (that of default: 256) up to the host's limit; the template's default (512), or the snapshot's, if absent.",
         }),
       ),
     },

@@ -197,6 +197,36 @@ export const PROMPTS: readonly Prompt[] = [
 4. Tell me the cause in one sentence and the smallest change that mends it.`,
   },
   {
+    name: "best-of-several",
+    kind: "debug",
+    title: "Mend a failing test by several tries",
+    about: "Copies of a sandbox, a try in each; the best is kept.",
+    takes: ["room", "agent", "goal", "agents"],
+    text: `A test fails in the sandbox of agent {agent} in room {room}. Mend it by {agents} tries, each in a copy of the sandbox, and keep the best one: {goal}.
+1. You need the tool \`sandbox_fork\`, which roomd has at /mcp/all. If you do not have it, say so and stop.
+2. Call \`sandbox_exec\` with the test, and read how it fails. Stop if it passes.
+3. Think of a different change for each try. Call \`usage\`; if there is not room for that many sandboxes, make fewer tries.
+4. Call \`sandbox_fork\` with agents try-1, try-2 and so on, and expires_in_seconds 3600.
+5. In each copy call \`sandbox_exec\` to make its change, then with the test. Leave /mnt/drive alone meanwhile: the copies share it.
+6. Keep the copy in which the test and the tests beside it pass with the smallest change. Write that change to the drive as a patch, by \`sandbox_exec\` in this copy.
+7. Call \`sandbox_destroy\` for every other copy, also if no try passed.
+8. Tell me what each try changed and how the test ended, which copy you kept, and where the patch is.`,
+  },
+  {
+    name: "undo-a-bad-step",
+    kind: "debug",
+    title: "Take a step that can be undone",
+    about: "A snapshot before a risky step, and the way back if it goes wrong.",
+    takes: ["room", "agent", "goal"],
+    text: `Do this in the sandbox of agent {agent} in room {room}, in a way that can be undone: {goal}.
+1. You need the tool \`sandbox_snapshot\`, which roomd has at /mcp/all. If you do not have it, say so and stop.
+2. The room's drive is in no snapshot. If the step would change files below /mnt/drive, ask me first.
+3. Call \`sandbox_snapshot\` with a name that says what comes next, and expires_in_seconds 86400.
+4. Call \`sandbox_exec\` with the step, then to check that it did what it should and that what worked before still works.
+5. If it went wrong, call \`sandbox_rollback\` with that snapshot_id, and check with \`sandbox_exec\` that all is as before. Try another way once, from the same snapshot.
+6. Tell me whether the step holds or was undone and why, and the snapshot_id with its expires_at.`,
+  },
+  {
     name: "clean-up",
     kind: "debug",
     title: "Clean up rooms that nobody uses",

@@ -69,7 +69,10 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
 });
 
 describe.each(["http", "stdio"] as const)("a client that asks for all tools over %s", (way) => {
-  const MORE = ["browser", "computer", "template_build", "template_list"];
+  const MORE =
+    "browser computer template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume".split(
+      " ",
+    );
   let client: McpClient;
   beforeAll(async () => {
     client = await connectMcp(daemon, { way, tools: "all" });
@@ -99,6 +102,24 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
       code: "template_build_not_found",
     });
     expect(await client.call("computer", { ...none, action: "dance" })).toMatchObject({ code: "validation_failed" });
+    expect(await client.call("snapshot_list", { room_id })).toMatchObject({ ok: true, result: { items: [] } });
+    const snapshot_id = "snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2";
+    const branching = {
+      sandbox_snapshot: { name: "before" },
+      sandbox_fork: { agents: [{ agent_id: "try-1" }] },
+      sandbox_rollback: { snapshot_id },
+      sandbox_hibernate: {},
+      sandbox_resume: {},
+    };
+    for (const [name, args] of Object.entries(branching)) {
+      expect([name, await client.call(name, { ...none, ...args })]).toMatchObject([
+        name,
+        { code: "sandbox_not_found" },
+      ]);
+    }
+    expect(await client.call("sandbox_fork", { ...none, agents: [] })).toMatchObject({ code: "validation_failed" });
+    const made = { room_id, agent_id: "worker-1", guest_cid: 9100, snapshot_id };
+    expect(await client.call("sandbox_create", made)).toMatchObject({ code: "snapshot_not_found" });
   });
 });
 

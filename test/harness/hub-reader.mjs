@@ -80,6 +80,7 @@ await client.close();
 
 await api("POST", "/v1/rooms", { room_id: "seen" });
 for (const [method, path, body] of calls) await api(method, path, body);
+await operator("take snapshots");
 
 for (const [name, path] of Object.entries(paths)) {
   await page.goto(url + path);

@@ -1,4 +1,5 @@
 /** The hub in a real browser: every page in every look, what its controls ask, what is seen as it happens, and what hostile text does. */
+import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,6 +22,30 @@ const FIRST_PAINT_MS = 150;
 /** Of five seconds, which is what a timer a second takes on a slow host. */
 const IDLE_MS = 100;
 
+/** A snapshot of the hostile room for each of its texts, one made of the other, as if there had been a sandbox. */
+function insertSnapshots(daemon: TestDaemon): void {
+  using rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+  const idOf = (n: number) => `snap_01KG9YX9B2M6P1R4T7V0W3Y5Z${n}`;
+  for (const [n, text] of HOSTILE.texts.entries()) {
+    rows.run(
+      `INSERT INTO snapshots (snapshot_id, room_uid, org_id, agent_id, sandbox_id, name, parent, mode, memory_mib, vcpu_count, disk_mib,
+        template_id, settings, size_bytes, paused_ms, digest, created_at, created_by_type, created_by_id)
+      SELECT ?, room_uid, org_id, 'worker', 'sbx_1', ?, ?, 'full', 512, 1, 8192, 'default', '{}', ?, ?, '', ?, 'key', 'kid_1'
+      FROM rooms WHERE room_id = ?`,
+      [
+        idOf(n),
+        text.slice(0, 128),
+        n > 0 ? idOf(n - 1) : null,
+        152_000_000 * n,
+        900 * n,
+        new Date().toISOString(),
+        HOSTILE.room,
+      ],
+    );
+  }
+}
+
 /** Each page, by what its pictures are called. */
 const PATHS = {
   home: "/",
@@ -37,6 +62,7 @@ const PATHS = {
   ports: `/rooms/${HOSTILE.room}/ports`,
   agent: `/rooms/${HOSTILE.room}/agents/worker`,
   commands: `/rooms/${HOSTILE.room}/agents/worker/commands`,
+  record: `/rooms/${HOSTILE.room}/agents/worker/record`,
   screen: `/rooms/${HOSTILE.room}/agents/worker/screen`,
   audit: "/audit",
   usage: "/usage",
@@ -57,6 +83,7 @@ beforeAll(async () => {
     stop: () => daemon.end("SIGKILL"),
     start: () => daemon.serve(),
     "sign out": () => owner.copy().send("/signout", {}),
+    "take snapshots": async () => insertSnapshots(daemon),
   };
   const printed: string[] = [];
   for await (const line of createInterface({ input: Readable.fromWeb(reader.stdout as never) })) {

@@ -153,8 +153,9 @@ export class ToolCall {
             details: { max_bytes: maxBytes },
           });
         }
-        // What the client sent tells one call from another, not what became of it on the way.
-        return { fields: body, sha256: key === null ? "" : hash("sha256", JSON.stringify(this.given)) };
+        // What the client sent tells one call from another, not what became of it on the way; a key that the tool gave is sent next time.
+        const sent = { ...this.given, idempotency_key: key };
+        return { fields: body, sha256: key === null ? "" : hash("sha256", JSON.stringify(sent)) };
       },
       idempotency_key: key,
       transfer: NO_TRANSFER,

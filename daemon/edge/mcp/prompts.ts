@@ -6,15 +6,27 @@ import {
   type ListPromptsResult,
   ProtocolError,
 } from "@modelcontextprotocol/server";
+import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
 import { PROMPTS, promptNamed } from "../../../shared/prompts/catalogue.ts";
-import { FILLINGS, fill } from "../../../shared/prompts/prompt.ts";
+import { FILLINGS, fill, toolsOf } from "../../../shared/prompts/prompt.ts";
 
-export const LISTED_PROMPTS: ListPromptsResult["prompts"] = PROMPTS.map(({ name, title, about, takes }) => ({
-  name,
-  title,
-  description: about,
-  arguments: takes.map((each) => ({ name: each, description: FILLINGS[each].about, required: false })),
-}));
+const KNOWN = new Set(TOOL_SETS.all.tools.keys());
+
+/** Those that a client can follow by the tools that it has. */
+function listed({ tools }: (typeof TOOL_SETS)[ToolSet]): ListPromptsResult["prompts"] {
+  const can = PROMPTS.filter((prompt) => toolsOf(prompt, KNOWN).every((name) => tools.has(name)));
+  return can.map(({ name, title, about, takes }) => ({
+    name,
+    title,
+    description: about,
+    arguments: takes.map((each) => ({ name: each, description: FILLINGS[each].about, required: false })),
+  }));
+}
+
+export const LISTED_PROMPTS: Record<ToolSet, ListPromptsResult["prompts"]> = {
+  usual: listed(TOOL_SETS.usual),
+  all: listed(TOOL_SETS.all),
+};
 
 /** Throws where there is no such prompt. */
 export function getPrompt({ params }: GetPromptRequest): GetPromptResult {

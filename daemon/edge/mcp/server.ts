@@ -60,7 +60,7 @@ export function makeServer(deps: CallDeps, client: Client, track: (call: Promise
     },
   );
   server.setRequestHandler("tools/list", () => ({ tools: LISTED[client.tool_set] }));
-  server.setRequestHandler("prompts/list", () => ({ prompts: LISTED_PROMPTS }));
+  server.setRequestHandler("prompts/list", () => ({ prompts: LISTED_PROMPTS[client.tool_set] }));
   server.setRequestHandler("prompts/get", getPrompt);
   server.setRequestHandler("tools/call", (request, context) => {
     const called = callTool(deps, client, request, context);

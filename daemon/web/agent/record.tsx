@@ -1,4 +1,4 @@
-/** Owns the page of a sandbox's record as the API has it, and of the agent's sandboxes before it. */
+/** Owns the page of a sandbox's record as the API has it, of its snapshots, and of the agent's sandboxes before it. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -7,6 +7,7 @@ import { Copy, Empty, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Clock, Foreign, spanText } from "../parts/text.tsx";
 import { auditOf, endedOf } from "./load.ts";
+import { Snapshots } from "./snapshots.tsx";
 import type { TabProps } from "./tab.ts";
 import { causeWords } from "./words.ts";
 
@@ -44,6 +45,7 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
       ) : (
         <Empty title="No record of a sandbox is kept." />
       )}
+      <Snapshots room={room} agentId={agentId} sandbox={sandbox} />
       <h2>Earlier sandboxes of this agent</h2>
       <Shown of={earlier}>
         {({ ended, told }) => (

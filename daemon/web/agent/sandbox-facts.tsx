@@ -13,9 +13,11 @@ import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 /** The rest of its stages takes no time that one would notice. */
 const MOST_STAGES = 6;
 
+type Fact = [name: string, value: ComponentChildren];
+
 export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
   const { state, status, exit, template_id, template_digest, start_mode, create_wall_ms, boot } = sandbox;
-  const facts: [name: string, value: ComponentChildren][] = [
+  const facts: Fact[] = [
     [
       "State",
       <>
@@ -46,6 +48,7 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
         {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
       </>,
     ],
+    ...(sandbox.snapshot_id === null ? [] : [fromSnapshot(sandbox.snapshot_id)]),
     [
       "Size",
       `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`,
@@ -90,6 +93,18 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
       ))}
     </dl>
   );
+}
+
+function fromSnapshot(id: string): Fact {
+  return [
+    "Snapshot",
+    <>
+      <a href={`/go/${part(id)}`}>
+        <Foreign text={id} mono />
+      </a>{" "}
+      <span class="muted">of which it was made, to which it was turned back, or which was taken of it last</span>
+    </>,
+  ];
 }
 
 function Made({ ms, boot }: { ms: number | null; boot: Record<string, number> }) {

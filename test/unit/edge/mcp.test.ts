@@ -5,6 +5,7 @@ import type { EventsReply, StreamEvent } from "../../../daemon/core/operation.ts
 import type { ToolCall } from "../../../daemon/edge/mcp/call.ts";
 import { nameOf } from "../../../daemon/edge/mcp/names.ts";
 import { Sessions } from "../../../daemon/edge/mcp/sessions.ts";
+import { once } from "../../../daemon/edge/mcp/tools/once.ts";
 import { readPage } from "../../../daemon/edge/mcp/tools/output-page.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 
@@ -45,6 +46,46 @@ test("a name follows from the idempotency key and its place", () => {
   expect(nameOf("exe", "again", ["room", "a"])).toBe(nameOf("exe", "again", ["room", "a"]));
   expect(nameOf("exe", "again", ["room", "b"])).not.toBe(nameOf("exe", "again", ["room", "a"]));
   expect(nameOf("exe", undefined, [])).not.toBe(nameOf("exe", undefined, []));
+});
+
+describe("a call that may take longer than a tool may", () => {
+  const given = { room_id: "r", sandbox: "worker-1", name: "before" };
+  const busy = { kind: "problem", problem: { code: "idempotency_in_progress" }, retry_after_seconds: 1 };
+  const done = { kind: "done", body: { snapshot_id: "snap_1" } };
+
+  /** A call whose operation answers so, one after the other; `keys` are those that it was asked with. */
+  function callOf(replies: readonly unknown[], leftMs = 45_000) {
+    const keys: unknown[] = [];
+    const ask = async (_: unknown, { idempotency_key }: { idempotency_key: string }) => {
+      keys.push(idempotency_key);
+      return replies[Math.min(keys.length, replies.length) - 1];
+    };
+    const waitMs = (wantedMs: number) => Math.min(wantedMs, leftMs);
+    const refuse = () => ({ kind: "problem", problem: { code: "not_ready" }, retry_after_seconds: 1 });
+    const tool = { name: "sandbox_snapshot" };
+    return { call: { ask, waitMs, refuse, tool, given } as unknown as ToolCall, keys };
+  }
+
+  test("is gone on with by a key of ours, where the client sent none", async () => {
+    const { call, keys } = callOf([{ kind: "late" }]);
+    const [answer, other] = [await once(call, given), await once(call, given)];
+    expect(keys[0]).not.toBe(keys[1]);
+    const next = { tool: "sandbox_snapshot", arguments: { ...given, idempotency_key: keys[0] } };
+    expect(answer).toMatchObject({ ok: false, problem: { code: "not_ready" }, next });
+    expect(other).toMatchObject({ next: { arguments: { idempotency_key: keys[1] } } });
+  });
+
+  test("waits for the call before it, which is still at work", async () => {
+    const { call, keys } = callOf([busy, done]);
+    expect(await once(call, { ...given, idempotency_key: "mine" })).toEqual({ ok: true, result: done.body });
+    expect(keys).toEqual(["mine", "mine"]);
+  });
+
+  test("waits for it no longer than a tool may", async () => {
+    const { call } = callOf([busy], 100);
+    const answer = await once(call, { ...given, idempotency_key: "mine" });
+    expect(answer).toMatchObject({ ok: false, next: { arguments: { idempotency_key: "mine" } } });
+  });
 });
 
 describe("pages of output", () => {

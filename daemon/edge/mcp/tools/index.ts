@@ -7,6 +7,7 @@ import { build } from "./build.ts";
 import { computer } from "./computer.ts";
 import { create } from "./create.ts";
 import { exec } from "./exec.ts";
+import { once } from "./once.ts";
 import { request } from "./request.ts";
 import { wait } from "./wait.ts";
 
@@ -23,6 +24,11 @@ const OWN_WAYS: Record<string, CarryOut> = {
   org_audit_list: summarize,
   template_build: build,
   computer,
+  sandbox_snapshot: once,
+  sandbox_fork: once,
+  sandbox_rollback: once,
+  sandbox_hibernate: once,
+  sandbox_resume: once,
 };
 
 /** Whoever names no organization means its own. */

@@ -1,0 +1,24 @@
+/**
+ * Owns what saves and copies sandboxes, which may take longer than a tool may: such a call has an idempotency key, the client's or one
+ * of ours, by which the next one gets what the first has come to, and does nothing twice.
+ */
+import { randomUUID } from "node:crypto";
+import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import type { Arguments, ToolCall } from "../call.ts";
+
+const LOOK_MS = 500;
+
+export async function once(
+  call: ToolCall,
+  { idempotency_key = randomUUID(), ...input }: Arguments & { idempotency_key?: string },
+): Promise<Answer> {
+  const next = { tool: call.tool.name, arguments: { ...call.given, idempotency_key } };
+  for (;;) {
+    const reply = await call.ask(call.tool.operation, { ...input, idempotency_key });
+    if (reply.kind === "late") return stillUnderWay(call, next);
+    // The call before it is still at work.
+    if (reply.kind !== "problem" || reply.problem.code !== "idempotency_in_progress") return answerOf(reply);
+    if (call.waitMs(LOOK_MS) < LOOK_MS) return stillUnderWay(call, next);
+    await Bun.sleep(LOOK_MS);
+  }
+}

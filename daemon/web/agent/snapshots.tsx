@@ -1,0 +1,90 @@
+/** Owns what is said of an agent's snapshots: which came from which, what each takes, and for how long its sandbox stood still. */
+import type { SnapshotRecord, snapshotList } from "../../../shared/api/snapshots.ts";
+import { get, part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Line, Shown } from "../parts/parts.tsx";
+import { Clock, Foreign, sizeText, spanText } from "../parts/text.tsx";
+import type { TabProps } from "./tab.ts";
+
+/** A room has fewer. */
+const ALL = 1000;
+const CHANGES = /^(?:snapshot\.(?:created|deleted|expired)|sandbox\.forked)$/;
+
+export function Snapshots({ room, agentId, sandbox }: TabProps) {
+  const snapshots = useLoaded(
+    `snapshots ${room.room_uid} ${agentId}`,
+    async (signal) => {
+      if (room.state !== "active") return [];
+      const asked = { agent_id: agentId, limit: ALL };
+      return (await get<typeof snapshotList>(`/v1/rooms/${part(room.room_id)}/snapshots`, asked, signal)).items;
+    },
+    ({ event, agent_id }) => agent_id === agentId && CHANGES.test(event),
+  );
+  return (
+    <>
+      <h2>Snapshots of its sandboxes</h2>
+      <Shown of={snapshots}>
+        {(items) =>
+          items.length > 0 ? (
+            <Table items={items.toReversed()} at={sandbox?.snapshot_id ?? null} />
+          ) : (
+            <>
+              <p class="muted">There is none.</p>
+              {room.state === "active" ? <Line words={["sandbox", "snapshot", room.room_id, agentId]} /> : null}
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+/** `at`: the one that its sandbox has come from, or that was taken of it last. */
+function Table({ items, at }: { items: readonly SnapshotRecord[]; at: string | null }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Snapshot</th>
+            <th>Has</th>
+            <th class="num">Size</th>
+            <th class="num">Paused</th>
+            <th>Taken</th>
+            <th>Ends</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ snapshot_id, name, parent, mode, size_bytes, paused_ms, created_at, expires_at }) => (
+            <tr key={snapshot_id} data-row tabIndex={-1}>
+              <td data-label="Snapshot">
+                <Foreign text={snapshot_id} mono /> {name === null ? null : <Foreign text={name} most={60} />}
+                {snapshot_id === at ? <span class="label">its sandbox is here</span> : null}
+                {parent === null ? null : (
+                  <div class="muted">
+                    from <Foreign text={parent} mono />
+                  </div>
+                )}
+              </td>
+              <td data-label="Has" class="tight">
+                {mode === "full" ? "memory and disk" : "its disk"}
+              </td>
+              <td data-label="Size" class="num tight">
+                {sizeText(size_bytes)}
+              </td>
+              <td data-label="Paused" class="num tight">
+                {spanText(paused_ms)}
+              </td>
+              <td data-label="Taken" class="tight">
+                <Clock at={created_at} />
+              </td>
+              <td data-label="Ends" class="tight">
+                {expires_at === null ? "with the room" : <Clock at={expires_at} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
