@@ -31,7 +31,7 @@ export interface SandboxDeps {
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
   /** What the organization's plan allows. */
-  quota: Pick<Quota, "admit">;
+  quota: Pick<Quota, "admit" | "require">;
   /** Whether the organization has credits for it. */
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
