@@ -1,5 +1,5 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, desc, eq, getTableColumns, inArray, max, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
@@ -156,6 +156,14 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
       ),
     )
     .run();
+}
+
+/** Whether an agent's inbox has a message that was never handed out, or has come back: for queries about agents. */
+export function hasWaiting(roomUid: SQLWrapper, agentId: SQLWrapper, nowMs: number): SQL {
+  const { state, expires_at_ms } = deliveries;
+  const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId}`;
+  const waits = sql`${OPEN} AND ${state} = 'queued' AND (${expires_at_ms} IS NULL OR ${expires_at_ms} > ${nowMs})`;
+  return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${waits})`;
 }
 
 /** How many messages are in an inbox. */

@@ -4,6 +4,7 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
+import { hasWaiting } from "../fabric/index.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
@@ -146,6 +147,19 @@ export function unfinished(queries: Queries): SandboxRow[] {
     .from(sandboxes)
     .where(sql`${isUndestroyed} AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
     .all();
+}
+
+/** Those that rest, or are on their way to or from it, while a message waits that wakes them. */
+export function wokenByMessages(queries: Queries): string[] {
+  const { sandbox_id, state, fabric_attached, wake_on, room_uid, agent_id } = sandboxes;
+  const rests = sql`${isUndestroyed} AND ${inArray(state, ["pausing", "paused", "hibernating", "hibernated", "resuming"])}`;
+  const hears = sql`EXISTS (SELECT 1 FROM json_each(${wake_on}) WHERE value = 'message')`;
+  return queries
+    .select({ sandbox_id })
+    .from(sandboxes)
+    .where(and(rests, eq(fabric_attached, true), hears, hasWaiting(room_uid, agent_id, Date.now())))
+    .all()
+    .map((row) => row.sandbox_id);
 }
 
 /** All sandboxes that are not destroyed, on this host. */

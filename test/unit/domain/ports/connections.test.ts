@@ -11,6 +11,7 @@ const SILENT = {
   withGuest: () => new Promise(() => {}),
   use: (_: string, work: () => Promise<unknown>) => work(),
   stopped: () => new Promise(() => {}),
+  ended: () => new Promise(() => {}),
 } as unknown as SandboxAccess;
 
 const row = (sandbox: number, port: number, org = "one"): PortRow =>
