@@ -17,35 +17,45 @@ const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } a
 const MOST_TOLD = 3;
 /** One that fails again and again is tried more and more seldom, down to once in this time. */
 const LONGEST_PAUSE_SECONDS = 3600;
+/** A message that its agent has not taken yet keeps it awake for so long: on a slow host it may just not have come to it. */
+const UNHEARD_SECONDS = 60;
 
 export interface IdlenessDeps {
   log: Log;
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome: "success" | "error"): void;
   supervisorOf(sandboxId: string): Pick<Supervisor, "row" | "standby" | "hibernate"> | undefined;
+  /** Whether a message that wakes it waits for its agent. */
+  isCalled(row: SandboxRow): boolean;
   /** Destroys one that is idle. Never rejects. */
   end(sandboxId: string): Promise<void>;
 }
 
 export class Idleness {
   readonly #deps: IdlenessDeps;
+  readonly #secondMs: number;
   /** How many things are being done with each sandbox. */
   readonly #uses = new Map<string, number>();
   /** Those that are idle, and about to rest. */
   readonly #due = new Set<string>();
+  /** Since when those are idle that a message keeps awake. */
+  readonly #called = new Map<string, number>();
   /** How often each could not rest, one time after the other. */
   readonly #failures = new Map<string, number>();
   readonly #clocks = new Deadlines((sandboxId) => void this.#idle(sandboxId));
 
-  constructor(deps: IdlenessDeps) {
+  /** `secondMs` is how long a second of an idle time takes. */
+  constructor(deps: IdlenessDeps, secondMs = 1000) {
     this.#deps = deps;
+    this.#secondMs = secondMs;
   }
 
   /** Only a running sandbox can be idle: one that rests waits to be resumed, for as long as it may exist. */
   restart(sandboxId: string): void {
     this.#due.delete(sandboxId);
+    this.#called.delete(sandboxId);
     const row = this.#deps.supervisorOf(sandboxId)?.row;
     const seconds = row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;
-    const pause = seconds === null ? null : at(Date.now() + this.#pauseOf(sandboxId, seconds) * 1000);
+    const pause = seconds === null ? null : at(Date.now() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
     this.#clocks.set(sandboxId, pause);
   }
 
@@ -67,6 +77,7 @@ export class Idleness {
   forget(sandboxId: string): void {
     this.#clocks.set(sandboxId, null);
     this.#due.delete(sandboxId);
+    this.#called.delete(sandboxId);
     this.#failures.delete(sandboxId);
   }
 
@@ -80,11 +91,20 @@ export class Idleness {
     return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
   }
 
+  #isCalled(row: SandboxRow): boolean {
+    const { sandbox_id } = row;
+    const since = this.#called.get(sandbox_id) ?? performance.now();
+    if (performance.now() - since > UNHEARD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
+    this.#called.set(sandbox_id, since);
+    return true;
+  }
+
   async #idle(sandboxId: string): Promise<void> {
     const supervisor = this.#deps.supervisorOf(sandboxId);
     if (!supervisor) return;
     const { on_idle } = supervisor.row;
     if (on_idle === "destroy") return await this.#deps.end(sandboxId);
+    if (this.#isCalled(supervisor.row)) return this.#clocks.set(sandboxId, at(Date.now() + this.#secondMs));
     this.#due.add(sandboxId);
     // Whoever uses it before its turn comes keeps it awake.
     const isIdle = () => this.#due.has(sandboxId);

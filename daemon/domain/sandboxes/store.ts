@@ -162,6 +162,21 @@ export function wokenByMessages(queries: Queries): string[] {
     .map((row) => row.sandbox_id);
 }
 
+/** Whether a message that wakes the sandbox waits for its agent. */
+export function isCalled(
+  queries: Queries,
+  {
+    room_uid,
+    agent_id,
+    fabric_attached,
+    wake_on,
+  }: Pick<SandboxRow, "room_uid" | "agent_id" | "fabric_attached" | "wake_on">,
+): boolean {
+  if (!fabric_attached || !wake_on.includes("message")) return false;
+  const waits = hasWaiting(sql`${room_uid}`, sql`${agent_id}`, Date.now());
+  return queries.all(sql`SELECT 1 WHERE ${waits}`).length > 0;
+}
+
 /** All sandboxes that are not destroyed, on this host. */
 export function undestroyed(queries: Queries): SandboxRow[] {
   return queries.select().from(sandboxes).where(isUndestroyed).all();

@@ -26,6 +26,7 @@ import { listOf } from "./egress-list.ts";
 import { Idleness } from "./idleness.ts";
 import { placeOf } from "./metering.ts";
 import { Outcomes } from "./outcomes.ts";
+import { isCalled } from "./store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -77,6 +78,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     log: deps.log,
     onEvent: deps.onEvent,
     supervisorOf: (sandboxId) => all.get(sandboxId),
+    isCalled: (row) => isCalled(deps.database.queries, row),
     end: (sandboxId) => endUnasked(sandboxId, "idle"),
   });
 

@@ -24,12 +24,14 @@ import type { SandboxRow } from "./table.ts";
 const RESTS: readonly SandboxState[] = ["paused", "hibernated"];
 const WAKEABLE: readonly SandboxState[] = [...RESTS, "pausing", "hibernating", "resuming"];
 
-/** How long somebody waits for one that is in standby, or on its way there. */
-const STANDBY_WAIT_MS = 30_000;
-/** More than a start may take, so that why it failed is told rather than that it took long. */
-const MARGIN_MS = 5_000;
-/** What a message could not wake is tried again after these times, the last of them again and again: a host may have memory later. */
-const AGAIN_MS = [5_000, 15_000, 60_000];
+const TIMES_MS = {
+  /** How long somebody waits for one that is in standby, or on its way there. */
+  standby: 30_000,
+  /** More than a start may take, so that why it failed is told rather than that it took long. */
+  margin: 5_000,
+  /** What a message could not wake is tried again after these times, the last of them again and again: a host may have memory later. */
+  again: [5_000, 15_000, 60_000],
+};
 const MOST_TRIES = 60;
 /** So many that fail are logged and recorded, and the last one. */
 const MOST_TOLD = 3;
@@ -37,6 +39,7 @@ const MOST_TOLD = 3;
 export class Waking {
   readonly #deps: SandboxDeps;
   readonly #supervisors: Supervisors;
+  readonly #timesMs: typeof TIMES_MS;
   /** Resumes that are under way, by sandbox. */
   readonly #resumes = new Map<string, Promise<void>>();
   /** Sandboxes that a message wakes, or has tried to. */
@@ -45,7 +48,8 @@ export class Waking {
   readonly #gate: Gate;
   readonly #stopping = new AbortController();
 
-  constructor(deps: SandboxDeps, supervisors: Supervisors) {
+  constructor(deps: SandboxDeps, supervisors: Supervisors, timesMs = TIMES_MS) {
+    this.#timesMs = timesMs;
     this.#deps = deps;
     this.#supervisors = supervisors;
     this.#gate = new Gate(deps.limits.concurrent_creates);
@@ -84,7 +88,11 @@ export class Waking {
 
   /** What the messages of a daemon before this one have not woken. */
   recover(): void {
-    for (const sandboxId of wokenByMessages(this.#deps.database.queries)) this.message(sandboxId);
+    try {
+      for (const sandboxId of wokenByMessages(this.#deps.database.queries)) this.message(sandboxId);
+    } catch (error) {
+      this.#deps.log.error("messages that wake were not looked for", { error: describeError(error) });
+    }
   }
 
   stop(): void {
@@ -113,8 +121,9 @@ export class Waking {
   }
 
   #limitOf(state: SandboxState): number {
-    if (state === "pausing" || state === "paused") return STANDBY_WAIT_MS;
-    const startMs = this.#deps.startLimitMs + MARGIN_MS;
+    const { standby, margin } = this.#timesMs;
+    if (state === "pausing" || state === "paused") return standby;
+    const startMs = this.#deps.startLimitMs + margin;
     return state === "hibernating" ? 2 * startMs : startMs;
   }
 
@@ -162,7 +171,8 @@ export class Waking {
         if (tries <= MOST_TOLD || tries === MOST_TRIES) this.#tellUnwoken(row, error);
       }
       if (tries === MOST_TRIES) return;
-      const pauseMs = AGAIN_MS[tries - 1] ?? AGAIN_MS.at(-1) ?? 0;
+      const { again } = this.#timesMs;
+      const pauseMs = again[tries - 1] ?? again.at(-1) ?? 0;
       const others = supervisor.published.until(({ state }) => !WAKEABLE.includes(state), pauseMs, signal);
       const isOver = await others.then(
         () => true,
