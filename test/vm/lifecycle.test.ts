@@ -5,16 +5,18 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { processesOf, until, untilState, withGuests } from "../harness/guests.ts";
+import { processesOf, untilState, until as untilWithin, withGuests } from "../harness/guests.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";
 
 const ROOM = "seasons";
 const IDLE_SECONDS = 2;
 /** The command `room` in the guest asks again every half second. */
 const LISTENER_IDLE_SECONDS = 4;
-/** Idle, and then saved on a slow machine. */
-const ASLEEP_MS = 60_000;
+/** Whatever is waited for, on a slow machine that others use as well. */
+const PATIENCE_MS = 60_000;
 const SLEPT = "sandbox.hibernated idle success";
+
+const until = <T>(what: string, probe: () => T | Promise<T>) => untilWithin(what, probe, PATIENCE_MS);
 
 /** Writes each message of its agent's inbox to the drive, as the agent of a guest that waits for work. */
 const LISTENER = 'while :; do line=$(room wait --timeout 1h) && echo "$line" >>/mnt/drive/$ROOMD_AGENT_ID.heard; done';
@@ -33,14 +35,10 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
   const destroy = (name: string) => guests.daemon.ok("DELETE", path(name));
 
   async function asleep(name: string, state = "hibernated"): Promise<Json> {
-    return await until(
-      `${name} is ${state}`,
-      async () => {
-        const now = await record(name);
-        return now.state === state ? now : null;
-      },
-      ASLEEP_MS,
-    );
+    return await until(`${name} is ${state}`, async () => {
+      const now = await record(name);
+      return now.state === state ? now : null;
+    });
   }
 
   /** The events of a sandbox that no call has made, oldest first. */
@@ -85,7 +83,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect(await sh("owl", `sleep ${IDLE_SECONDS * 2}; echo kept >/tmp/kept; hostname`)).toBe("owl");
       const slept = await asleep("owl");
       expect(slept.status).toMatchObject({ reason: "idle", message: expect.stringContaining("was idle") });
-      expect(processesOf(daemon, "qemu", sandbox_id)).toEqual([]);
+      await until("nothing of it runs", () => processesOf(daemon, "qemu", sandbox_id).length === 0);
       for (const verb of ["", "/metrics", "/logs", "/ports", "/egress"]) await daemon.ok("GET", path("owl", verb));
       await daemon.ok("GET", `/v1/rooms/${ROOM}/sandboxes`);
       await daemon.ok("GET", `/v1/rooms/${ROOM}/agents`);
@@ -167,13 +165,13 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         const begun = performance.now();
         await send("dog", word, more);
         const answeredMs = performance.now() - begun;
-        await until("it hears", async () => (await heard("dog")).length > known, 60_000);
+        // Nobody waited for the guest.
+        expect((await record("dog")).state).not.toBe("running");
+        await until("it hears", async () => (await heard("dog")).length > known);
         console.log(
           `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and heard in the guest that hibernated after ${(performance.now() - begun).toFixed()} ms`,
         );
         expect((await heard("dog")).at(-1)).toMatch(new RegExp(`${word}$`));
-        // Nobody waited for the guest.
-        expect(answeredMs).toBeLessThan(1000);
       }
       // Whatever it is doing just now: each is heard, and in the end it sleeps.
       const words = Array.from({ length: 8 }, (_, index) => `word-${index}`);
@@ -182,14 +180,10 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         await send("dog", word);
         await Bun.sleep(LISTENER_IDLE_SECONDS * 1000 - 500 + index * 150);
       }
-      const all = await until(
-        "all are heard",
-        async () => {
-          const lines = (await heard("dog")).slice(known);
-          return lines.length >= words.length ? lines : null;
-        },
-        60_000,
-      );
+      const all = await until("all are heard", async () => {
+        const lines = (await heard("dog")).slice(known);
+        return lines.length >= words.length ? lines : null;
+      });
       expect(all.map((line) => line.split(" ").at(-1))).toEqual(words);
       await asleep("dog");
       await until("its sleep is recorded", async () => (await unasked(sandbox_id)).at(-1) === SLEPT);
@@ -197,7 +191,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect(turns).toBeGreaterThan(told.length);
       await events(sandbox_id, [...Array(turns).fill([SLEPT, "sandbox.resume message success"]).flat(), SLEPT]);
       await destroy("dog");
-    }, 240_000);
+    }, 600_000);
 
     test("by a request to its port", async () => {
       const { daemon } = guests;
@@ -286,9 +280,9 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
     await until("it was tried", async () => (await unasked(sandbox_id)).includes("sandbox.resume message error"));
     expect((await record("whale")).state).toBe("hibernated");
     for (const hog of hogs) await destroy(hog);
-    await until("it hears", async () => (await heard("whale")).length === 2, 60_000);
+    await until("it hears", async () => (await heard("whale")).length === 2);
     await destroy("whale");
-  }, 240_000);
+  }, 600_000);
 
   test("whose daemon is killed between a message and the resume is woken by the next daemon", async () => {
     const { daemon } = guests;
@@ -306,7 +300,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
     delete daemon.env[FAULT_VARIABLE];
     const begun = performance.now();
     await daemon.serve();
-    await until("it hears", async () => (await heard("swan")).length === 2, 60_000);
+    await until("it hears", async () => (await heard("swan")).length === 2);
     console.log(`heard ${Math.round(performance.now() - begun)} ms after the start of the next daemon`);
     expect((await heard("swan")).at(-1)).toMatch(/fly$/);
     // Nothing waits for the other.
