@@ -19,7 +19,7 @@ import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
-export { hasWaiting, locateMessage } from "./store.ts";
+export { hasOpen, locateMessage } from "./store.ts";
 
 /** Some milliseconds' work where payloads are as large as they may be. */
 const REMOVED_AT_ONCE = 128;

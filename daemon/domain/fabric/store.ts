@@ -158,12 +158,13 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
     .run();
 }
 
-/** Whether an agent's inbox has a message that was never handed out, or has come back: for queries about agents. */
-export function hasWaiting(roomUid: SQLWrapper, agentId: SQLWrapper, nowMs: number): SQL {
+/** Whether an agent's inbox has a message, or one that is not handed out: for queries about agents. */
+export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued"): SQL {
   const { state, expires_at_ms } = deliveries;
-  const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId}`;
-  const waits = sql`${OPEN} AND ${state} = 'queued' AND (${expires_at_ms} IS NULL OR ${expires_at_ms} > ${nowMs})`;
-  return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${waits})`;
+  const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
+  const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${Date.now()})`;
+  const isOne = which === "any" ? isLive : and(isLive, eq(state, "queued"));
+  return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${isOne})`;
 }
 
 /** How many messages are in an inbox. */

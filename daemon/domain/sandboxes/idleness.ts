@@ -17,14 +17,14 @@ const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } a
 const MOST_TOLD = 3;
 /** One that fails again and again is tried more and more seldom, down to once in this time. */
 const LONGEST_PAUSE_SECONDS = 3600;
-/** A message that its agent has not taken yet keeps it awake for so long: on a slow host it may just not have come to it. */
-const UNHEARD_SECONDS = 60;
+/** A message that its agent has neither acked nor read past keeps it awake for so long: it may just not have come to it. */
+const UNREAD_SECONDS = 60;
 
 export interface IdlenessDeps {
   log: Log;
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome: "success" | "error"): void;
   supervisorOf(sandboxId: string): Pick<Supervisor, "row" | "standby" | "hibernate"> | undefined;
-  /** Whether a message that wakes it waits for its agent. */
+  /** Whether a message that wakes it is in its agent's inbox. */
   isCalled(row: SandboxRow): boolean;
   /** Destroys one that is idle. Never rejects. */
   end(sandboxId: string): Promise<void>;
@@ -94,7 +94,7 @@ export class Idleness {
   #isCalled(row: SandboxRow): boolean {
     const { sandbox_id } = row;
     const since = this.#called.get(sandbox_id) ?? performance.now();
-    if (performance.now() - since > UNHEARD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
+    if (performance.now() - since > UNREAD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
     this.#called.set(sandbox_id, since);
     return true;
   }

@@ -4,7 +4,7 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
-import { hasWaiting } from "../fabric/index.ts";
+import { hasOpen } from "../fabric/index.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
@@ -157,12 +157,12 @@ export function wokenByMessages(queries: Queries): string[] {
   return queries
     .select({ sandbox_id })
     .from(sandboxes)
-    .where(and(rests, eq(fabric_attached, true), hears, hasWaiting(room_uid, agent_id, Date.now())))
+    .where(and(rests, eq(fabric_attached, true), hears, hasOpen(room_uid, agent_id, "queued")))
     .all()
     .map((row) => row.sandbox_id);
 }
 
-/** Whether a message that wakes the sandbox waits for its agent. */
+/** Whether a message that wakes the sandbox is in its agent's inbox. */
 export function isCalled(
   queries: Queries,
   {
@@ -173,8 +173,8 @@ export function isCalled(
   }: Pick<SandboxRow, "room_uid" | "agent_id" | "fabric_attached" | "wake_on">,
 ): boolean {
   if (!fabric_attached || !wake_on.includes("message")) return false;
-  const waits = hasWaiting(sql`${room_uid}`, sql`${agent_id}`, Date.now());
-  return queries.all(sql`SELECT 1 WHERE ${waits}`).length > 0;
+  const isIn = hasOpen(sql`${room_uid}`, sql`${agent_id}`, "any");
+  return queries.all(sql`SELECT 1 WHERE ${isIn}`).length > 0;
 }
 
 /** All sandboxes that are not destroyed, on this host. */

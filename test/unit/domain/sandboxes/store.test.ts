@@ -19,7 +19,7 @@ const questions: [string, (queries: Queries) => unknown][] = [
   ["countAllRooms", countAllRooms],
 ];
 
-test("what waits for an agent is what nobody has taken, and has not expired", () => {
+test("what is in an inbox keeps awake: what is not read past, acked or expired", () => {
   const database = new Database(":memory:");
   for (const statements of MIGRATIONS) database.run(statements);
   database.run("PRAGMA foreign_keys = off");
@@ -30,12 +30,14 @@ test("what waits for an agent is what nobody has taken, and has not expired", ()
       "INSERT INTO deliveries (room_uid, agent_id, seq, state, attempts, ack_required, expires_at_ms) VALUES ('rom_1', ?, ?, ?, 0, 0, ?)",
       [agentId, seq, state, expires],
     );
-  put(1, "a", "delivered", null);
+  put(1, "a", "acked", null);
   put(2, "a", "read", null);
   put(3, "a", "queued", Date.now() - 1);
   put(4, "b", "queued", null);
   expect(sandboxes.isCalled(queries, row)).toBe(false);
   put(5, "a", "queued", Date.now() + 60_000);
+  expect(sandboxes.isCalled(queries, row)).toBe(true);
+  database.run("UPDATE deliveries SET state = 'delivered' WHERE seq = 5");
   expect(sandboxes.isCalled(queries, row)).toBe(true);
   expect(sandboxes.isCalled(queries, { ...row, wake_on: ["api"] })).toBe(false);
   expect(sandboxes.isCalled(queries, { ...row, fabric_attached: false })).toBe(false);
