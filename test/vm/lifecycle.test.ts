@@ -199,10 +199,10 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       await sh("fox", "mkdir /srv/web; echo den >/srv/web/index.html");
       await sh(
         "fox",
-        "cd /srv/web && setsid python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null &",
+        "cd /srv/web && setsid python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null & until curl -sf http://127.0.0.1:8000/; do sleep 0.5; done",
       );
       const port = await daemon.ok("POST", path("fox", "/ports"), { port: 8000, visibility: "public" });
-      await until("it serves", async () => (await fetch(port.path_url)).status === 200);
+      expect((await fetch(port.path_url)).status).toBe(200);
       for (let round = 0; round < 2; round++) {
         await asleep("fox");
         // Who asks for the list, or for the port again, wakes nothing; nor does a call.
