@@ -11,7 +11,7 @@ import type { Orgs } from "./orgs.ts";
 
 /** What is made later. */
 interface Later {
-  sandboxAgents(): Sandboxes["agents"];
+  sandboxes(): Pick<Sandboxes, "agents" | "messageCame">;
 }
 
 export function composeAgents({ config, log, database, finder }: Base, { meter }: Orgs, later: Later) {
@@ -19,12 +19,16 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
   const bells = new Bells();
   const agents = new Agents({
     database,
-    sandboxOf: (roomUid, agentId) => later.sandboxAgents().agentOf(roomUid, agentId),
-    liveSandboxes: (roomUid) => later.sandboxAgents().liveAgents(roomUid),
+    sandboxOf: (roomUid, agentId) => later.sandboxes().agents.agentOf(roomUid, agentId),
+    liveSandboxes: (roomUid) => later.sandboxes().agents.liveAgents(roomUid),
   });
   const ackMs = config["fabric.ack"] * 1000;
   const keptBytes = config["fabric.kept_mib"] * 1024 ** 2;
-  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, ackMs, keptBytes });
+  const delivered = (roomUid: RoomUid, agentId: string) => {
+    const sandbox = agents.sandboxOf(roomUid, agentId);
+    if (sandbox) later.sandboxes().messageCame(sandbox.sandbox_id);
+  };
+  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, delivered, ackMs, keptBytes });
   const barriers = makeBarriers({ database, findRoom, agents, bells });
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {

@@ -31,6 +31,7 @@ const PLACES = [
   "room.retired", // its drive is put away, its row says destroying
   "sandbox.accepted", // its row is there, nothing of its guest is
   "sandbox.adopting", // its guest is about to be taken over, which is noted
+  "sandbox.waking", // what wakes it has come, nothing of it is resumed
   "sandbox.ended", // its guest has ended, its directory is there
   "sandbox.erased", // its directory is gone, its row says destroying
   "hibernate.saved", // a guest's memory is on disk, nothing says so

@@ -1,7 +1,7 @@
 /** Owns the interface of a sandbox's browser: where Playwright and Puppeteer connect to it. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, operation, timestamp } from "./contract.ts";
-import { sandboxPath } from "./sandboxes.ts";
+import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 /** Where Chromium listens in the guest, as packaging/guest-image/browser.toml starts it. */
 export const BROWSER_PORT = 9222;
@@ -36,7 +36,7 @@ export const browserGet = operation({
     "port_not_listening",
     "guest_unreachable",
     "rate_limited",
-    "insufficient_capacity",
+    ...WAKING_ERRORS,
   ],
   secretOutput: true,
   audit: "port.browser_read",

@@ -1,7 +1,7 @@
 /** Owns the interface of commands run in a sandbox. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
-import { environment, environmentJson, sandboxPath } from "./sandboxes.ts";
+import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
@@ -109,11 +109,11 @@ const reached = [
   "room_destroying",
   "guest_unreachable",
   "disk_full",
+  ...WAKING_ERRORS,
 ] as const;
 const named = [...reached, "execution_not_found", "history_gone"] as const;
 
 const commandErrors = [
-  "drive_full",
   ...reached,
   "exec_id_in_use",
   "invalid_command",

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import type { ErrorCode } from "./errors.ts";
 import { actor, anyWarnings, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
 import { shownPort } from "./shown-port.ts";
 
@@ -57,13 +58,22 @@ export type OnIdle = (typeof ON_IDLE)[number];
 export const WAKE_REASONS = ["api", "terminal", "message", "port"] as const;
 export type WakeReason = (typeof WAKE_REASONS)[number];
 
+/** With what a call may be refused that has to wake a sandbox first. */
+export const WAKING_ERRORS = [
+  "quota_exceeded",
+  "insufficient_capacity",
+  "snapshot_incompatible",
+  "not_ready",
+  "drive_full",
+] as const satisfies ErrorCode[];
+
 const timeouts = {
   idle_timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 2_592_000,
       description:
-        "Ends a running sandbox after this time without a call that uses it: exec, standby, resume. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock.",
+        "A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock.",
     }),
   ),
   max_duration_seconds: Type.Optional(
@@ -76,12 +86,13 @@ const timeouts = {
 };
 
 const onIdle = oneOf(ON_IDLE, {
-  description: "What becomes of it when it is idle: destroy (the default), standby, hibernate.",
+  description:
+    "What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.",
 });
 const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
   maxItems: WAKE_REASONS.length,
   description:
-    "What resumes it when it is in standby or hibernates, and then waits for it: api is a call that uses it, terminal who attaches to one, message one to its agent, port a request to an exposed one.",
+    "What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate.",
 });
 /** At create and by PATCH. */
 const lifecycleInput = Type.Optional(
@@ -355,7 +366,7 @@ export const sandboxStandby = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/standby",
   summary: "Pause a sandbox",
   description:
-    "Puts it in standby: it uses no CPU and keeps its memory, processes, guest_cid and drive. Running commands and their timeouts are paused too, and calls that wait for them are answered after resume. In standby the drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume.",
+    "Puts it in standby: it uses no CPU and keeps its memory, processes, guest_cid and drive. Running commands and their timeouts are paused too, and calls that wait for them are answered after resume. In standby the drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume, unless lifecycle.wake_on has api.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,

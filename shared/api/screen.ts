@@ -1,7 +1,7 @@
 /** Owns the interface of screens: a picture of what a sandbox shows, its keyboard and mouse, and both live by WebSocket. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
-import { sandboxPath } from "./sandboxes.ts";
+import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const COMPUTER_ACTIONS = [
   "screenshot",
@@ -52,8 +52,8 @@ const READ_ERRORS = [
   "invalid_state",
   "room_destroying",
   "guest_unreachable",
-  "insufficient_capacity",
   "disk_full",
+  ...WAKING_ERRORS,
 ] as const;
 
 export const screenGet = operation({

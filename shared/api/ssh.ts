@@ -5,7 +5,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
 import type { ErrorCode } from "./errors.ts";
-import { sandboxPath } from "./sandboxes.ts";
+import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const MAX_SSH_KEYS = 256;
 export const MAX_SSH_ACCESSES = 64;
@@ -202,6 +202,7 @@ const OPEN_ERRORS: ErrorCode[] = [
   "room_destroying",
   "guest_unreachable",
   "disk_full",
+  ...WAKING_ERRORS,
 ];
 
 export const sshExec = operation({

@@ -1,7 +1,7 @@
 /** Owns the interface of terminals: a command on a screen of its own, reached by WebSocket. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
-import { sandboxPath } from "./sandboxes.ts";
+import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const MOST_ROWS_OR_COLS = 1000;
 export const MAX_LIVE_TERMINALS = 16;
@@ -125,7 +125,7 @@ export const terminalCreate = operation({
     "too_many_executions",
     "guest_unreachable",
     "disk_full",
-    "drive_full",
+    ...WAKING_ERRORS,
   ],
   onFullDisk: true,
   secretOutput: true,
@@ -147,7 +147,15 @@ export const terminalList = operation({
   body: null,
   output: page(terminal),
   outcomes: { ok: 200 },
-  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "disk_full", "guest_unreachable"],
+  errors: [
+    "room_not_found",
+    "sandbox_not_found",
+    "invalid_state",
+    "room_destroying",
+    "disk_full",
+    "guest_unreachable",
+    ...WAKING_ERRORS,
+  ],
   audit: "exec.terminal_listed",
 });
 
@@ -174,7 +182,7 @@ export const terminalGet = operation({
   body: null,
   output: terminal,
   outcomes: { ok: 200 },
-  errors: [...KNOWN_ERRORS],
+  errors: [...KNOWN_ERRORS, ...WAKING_ERRORS],
   audit: "exec.terminal_read",
 });
 
@@ -196,7 +204,7 @@ export const terminalClose = operation({
     signal: nullable(Type.String()),
   }),
   outcomes: { ended: 200 },
-  errors: [...KNOWN_ERRORS],
+  errors: [...KNOWN_ERRORS, ...WAKING_ERRORS],
   audit: "exec.terminal_closed",
 });
 
@@ -213,7 +221,7 @@ export const terminalToken = operation({
   body: NONE,
   output: fields(ticket),
   outcomes: { created: 201 },
-  errors: [...KNOWN_ERRORS],
+  errors: [...KNOWN_ERRORS, ...WAKING_ERRORS],
   onFullDisk: true,
   secretOutput: true,
   audit: "exec.terminal_token_made",
@@ -250,7 +258,7 @@ export const terminalAttach = operation({
   body: null,
   output: Type.Unknown(),
   outcomes: { attached: 101 },
-  errors: [...KNOWN_ERRORS, "source_mismatch"],
+  errors: [...KNOWN_ERRORS, ...WAKING_ERRORS, "source_mismatch"],
   audit: "exec.terminal_attached",
 });
 

@@ -6,7 +6,7 @@ import { SOURCES } from "../../shared/api/audit.ts";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { ERRORS } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
-import { EXIT_CAUSES, SANDBOX_STATES, START_MODES } from "../../shared/api/sandboxes.ts";
+import { EXIT_CAUSES, SANDBOX_STATES, START_MODES, WAKE_REASONS } from "../../shared/api/sandboxes.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { parseMetrics as parse, type Sample } from "../harness/exposition.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
@@ -84,6 +84,8 @@ describe("the figures", () => {
       check: CHECK_IDS,
       start_mode: START_MODES,
       cause: EXIT_CAUSES,
+      from: ["paused", "hibernated"],
+      reason: ["resume", ...WAKE_REASONS],
       code: Object.keys(ERRORS),
       direction: ["sent", "received"],
       level: ["warn", "error"],

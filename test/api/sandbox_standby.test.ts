@@ -49,17 +49,14 @@ describe.each(ALLOWED)("%s", (verb, allowed) => {
 });
 
 test("who has the sandbox's guest has the last word, not its row", async () => {
-  for (const [verb, allowed] of [
-    ["standby", ["running"]],
-    ["hibernate", ["running"]],
-    ["resume", ["paused", "hibernated"]],
-  ] as const) {
-    const [state] = allowed;
-    setState(state);
-    expect(await ask(verb)).toMatchObject({
-      status: 409,
-      body: { code: "invalid_state", details: { state: "failed", allowed_states: allowed } },
-    });
+  for (const [verb, allowed] of ALLOWED.slice(0, 3)) {
+    for (const state of allowed) {
+      setState(state);
+      expect(await ask(verb)).toMatchObject({
+        status: 409,
+        body: { code: "invalid_state", details: { state: "failed", allowed_states: allowed } },
+      });
+    }
   }
 });
 

@@ -3,6 +3,7 @@ import type { Database } from "../../db/transact.ts";
 
 /** What is known of an agent's newest sandbox. */
 export interface AgentSandbox {
+  sandbox_id: string;
   agent_id: string;
   state: string;
   fabric_attached: boolean;

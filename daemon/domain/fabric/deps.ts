@@ -1,4 +1,5 @@
 /** What the fabric needs of others, and what its verbs work with. */
+import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bells } from "../../core/bells.ts";
 import type { Log } from "../../core/log.ts";
 import type { FindRoom } from "../../core/room-target.ts";
@@ -19,6 +20,8 @@ export interface FabricOptions {
   agents: Agents;
   bells: Bells;
   meter: Pick<Meter, "count">;
+  /** A message is in the agent's inbox, on disk. Never throws. */
+  delivered(roomUid: RoomUid, agentId: string): void;
   /** A message that needs an ack comes again after this time. */
   ackMs: number;
   /** What the messages of an organization may take; 0: any number. */

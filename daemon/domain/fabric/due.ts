@@ -17,18 +17,28 @@ const MOST_AT_ONCE = 1000;
 /** After a failure, and however far away the next is. */
 const LONGEST_MS = 60_000;
 
+interface DueDeps {
+  database: Database;
+  bells: Bells;
+  log: Log;
+  /** A message is back in the agent's inbox. */
+  delivered(roomUid: RoomUid, agentId: string): void;
+}
+
 export class Due {
   readonly #database: Database;
   readonly #bells: Bells;
+  readonly #delivered: DueDeps["delivered"];
   readonly #log: Log;
   #timer: Timer | undefined;
   #atMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor(database: Database, bells: Bells, log: Log) {
+  constructor({ database, bells, log, delivered }: DueDeps) {
     this.#database = database;
     this.#bells = bells;
     this.#log = log;
+    this.#delivered = delivered;
   }
 
   /** Something is due at this moment, in unix milliseconds. */
@@ -53,7 +63,10 @@ export class Due {
     this.#atMs = Number.POSITIVE_INFINITY;
     try {
       const back = await this.#database.commit((queries) => settleDue(queries, Date.now()), false);
-      for (const { room_uid, agent_id } of back) this.#bells.ring(room_uid, inboxBell(agent_id));
+      for (const { room_uid, agent_id } of back) {
+        this.#bells.ring(room_uid, inboxBell(agent_id));
+        this.#delivered(room_uid, agent_id);
+      }
       const next = nextDue(this.#database.queries);
       if (next !== null) this.expectAt(next);
     } catch (error) {
@@ -66,8 +79,9 @@ export class Due {
 /** Within a transaction; the deliveries that are back in their inboxes. */
 function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_id: string }[] {
   const due = dueDeliveries(queries, nowMs, MOST_AT_ONCE);
-  for (const delivery of due) setDelivery(queries, delivery, nextOf(delivery, nowMs));
-  return due;
+  const changes = due.map((delivery) => ({ delivery, change: nextOf(delivery, nowMs) }));
+  for (const { delivery, change } of changes) setDelivery(queries, delivery, change);
+  return changes.filter(({ change }) => change.state === "queued").map(({ delivery }) => delivery);
 }
 
 function nextOf({ attempts, expires_at_ms }: DeliveryRow, nowMs: number): DeliveryChange {

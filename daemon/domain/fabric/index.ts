@@ -20,14 +20,14 @@ import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
-export { locateMessage } from "./store.ts";
+export { hasOpen, locateMessage } from "./store.ts";
 
 /** Some milliseconds' work where payloads are as large as they may be. */
 const REMOVED_AT_ONCE = 128;
 
 export function makeFabric(options: FabricOptions) {
-  const { database, bells, log } = options;
-  const due = new Due(database, bells, log);
+  const { database, log } = options;
+  const due = new Due(options);
   const budget = new Budget(database, options.keptBytes);
   const history = new History(database, budget, log);
   const lately = new Lately();

@@ -66,7 +66,10 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     deps.history.grown(room.org_id);
     deps.lately.count(room_uid);
     agents.learn(room_uid, [draft.source]);
-    for (const agentId of posted.row.recipients) bells.ring(room_uid, inboxBell(agentId));
+    for (const agentId of posted.row.recipients) {
+      bells.ring(room_uid, inboxBell(agentId));
+      deps.delivered(room_uid, agentId);
+    }
     bells.ring(room_uid, ROOM_BELL);
     if (posted.row.reply_to !== null) bells.ring(room_uid, replyBell(posted.row.reply_to));
     if (posted.row.expires_at !== null) deps.due.expectAt(Date.parse(posted.row.expires_at));

@@ -1,5 +1,5 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, desc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
@@ -157,6 +157,15 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
       ),
     )
     .run();
+}
+
+/** Whether an agent's inbox has a message, or one that is not handed out: for queries about agents. */
+export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued"): SQL {
+  const { state, expires_at_ms } = deliveries;
+  const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
+  const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${Date.now()})`;
+  const isOne = which === "any" ? isLive : and(isLive, eq(state, "queued"));
+  return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${isOne})`;
 }
 
 /** How many messages are in an inbox. */

@@ -50,6 +50,8 @@ export interface Quota {
    * exceeded. Throws quota_exceeded.
    */
   admit(queries: Queries, call: KeyCall, added: Partial<Record<Counted, number>>): string[];
+  /** The same for what no call adds: only refuses. Throws quota_exceeded. */
+  require(queries: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>): void;
   standing(orgId: OrgId): Promise<Standing>;
 }
 
@@ -58,20 +60,25 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     if (!org) throw new Error("there is no such organization");
     return plans[org.plan];
   };
+  /** What the organization has by now, and may have, of what was added. */
+  const required = (within: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>) => {
+    const org = getOrg(within, orgId);
+    // Its keys have just ended, the caller's among them.
+    if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
+    const caps = capsOf(org);
+    const has = held(within, orgId);
+    const counts = Object.entries(added) as [Counted, number][];
+    for (const [what, count] of counts) {
+      if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
+    }
+    return { caps, has, counts };
+  };
   return {
     capsOf: (orgId) => capsOf(knownOrg(queries, orgId)),
+    require: required,
 
     admit: (within, call, added) => {
-      const { org_id } = call.caller;
-      const org = getOrg(within, org_id);
-      // Its keys have just ended, this one among them.
-      if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
-      const caps = capsOf(org);
-      const has = held(within, org_id);
-      const counts = Object.entries(added) as [Counted, number][];
-      for (const [what, count] of counts) {
-        if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
-      }
+      const { caps, has, counts } = required(within, call.caller.org_id, added);
       const over = counts.filter(([what]) => has[what] > caps[what].soft_cap);
       for (const [what, count] of over) {
         const { soft_cap } = caps[what];

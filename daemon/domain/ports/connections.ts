@@ -8,6 +8,7 @@ import {
 } from "../../../shared/api/ports.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
 import type { RequestRate, SandboxAccess } from "./deps.ts";
@@ -43,8 +44,10 @@ interface Live {
   cut(why: string): void;
 }
 
-/** A sandbox's, while it runs. */
+/** A sandbox's, from its first request to its end. */
 interface Group {
+  /** Whether it is waited for that the guest stands still. */
+  isWatched: boolean;
   org_id: string;
   live: Set<Live>;
   reads: Allowance;
@@ -67,18 +70,22 @@ export class Connections {
 
   /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
   async open({ label, sandbox_id, org_id, port }: Goal, first: Uint8Array): Promise<OpenPort> {
-    const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
+    const group = this.#groups.get(sandbox_id) ?? this.#groupOf(sandbox_id, org_id);
     if (group.requests?.take() === false) throw this.#tooOften();
     const live = this.#enter(group, label);
     let opened: GuestPort;
     try {
-      const made = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
+      const connect = (link: GuestLink) => {
+        this.#watch(sandbox_id, group);
+        return connectInGuest(link, port, first);
+      };
+      const made = await this.#sandboxes.withGuest(sandbox_id, connect, label === null ? "api" : "port");
       // Of a port that is not exposed any more nothing is counted: nobody would forget it.
       const isCounted = label !== null && live.why === null;
       opened = isCounted ? this.#traffic.counted(label, made, first.byteLength) : made;
     } catch (error) {
       leave(group, live);
-      throw asServiceError(error);
+      throw label === null ? asServiceError(error) : asToldToStrangers(asServiceError(error));
     }
     live.cut = (why) => {
       live.why ??= why;
@@ -140,10 +147,10 @@ export class Connections {
     });
   }
 
-  /** What is open is cut when the guest stands still: it would only wait. */
-  #watch(sandboxId: string, org_id: string): Group {
+  #groupOf(sandboxId: string, org_id: string): Group {
     const { perSecond, burst } = this.#rate;
     const group: Group = {
+      isWatched: false,
       org_id,
       live: new Set(),
       reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE),
@@ -151,11 +158,18 @@ export class Connections {
       held: 0,
     };
     this.#groups.set(sandboxId, group);
+    void this.#sandboxes.ended(sandboxId, new AbortController().signal).then(() => this.#groups.delete(sandboxId));
+    return group;
+  }
+
+  /** What is open is cut when the guest stands still: it would only wait. */
+  #watch(sandboxId: string, group: Group): void {
+    if (group.isWatched) return;
+    group.isWatched = true;
     void this.#sandboxes.stopped(sandboxId, new AbortController().signal).then((state) => {
-      if (this.#groups.get(sandboxId) === group) this.#groups.delete(sandboxId);
+      group.isWatched = false;
       for (const each of [...group.live]) each.cut(`the sandbox is ${state}`);
     });
-    return group;
   }
 }
 
@@ -171,6 +185,13 @@ function hold(group: Group, live: Live, bytes: number): boolean {
 function leave(group: Group, live: Live): void {
   if (!group.live.delete(live)) return;
   group.held -= live.held;
+}
+
+/** Whoever asks may know only a port's address: why the sandbox does not wake is its organization's business. */
+function asToldToStrangers(error: ServiceError): ServiceError {
+  if (error.code === "port_not_listening" || error.code === "guest_unreachable") return error;
+  const code = error.code === "insufficient_capacity" ? error.code : "guest_unreachable";
+  return new ServiceError(code, { detail: "The sandbox cannot take requests now.", cause: error });
 }
 
 function asServiceError(error: unknown): ServiceError {

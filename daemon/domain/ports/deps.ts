@@ -1,5 +1,5 @@
 /** What exposed ports need of others. */
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { KeyCall } from "../../core/operation.ts";
@@ -24,8 +24,8 @@ export interface RequestRate {
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): PortTarget;
-  /** The running guest's link, to be used until `work` is done. Throws guest_unreachable. */
-  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** The running guest's link, to be used until `work` is done; one that rests is woken where there is a reason. Throws guest_unreachable, and what its resume throws. */
+  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** The sandbox is in use until `work` is done, and not idle. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */

@@ -1,5 +1,5 @@
 /** What other nouns get of a sandbox: its guest's link while it runs, and news of its pause and its end. */
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
@@ -8,8 +8,9 @@ import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { reachOf } from "./executions/reach.ts";
 import { findTarget, findTargetEver, type SandboxTarget } from "./find.ts";
-import { inUse, linkOf, requireRunning } from "./reach.ts";
+import { inUse, linkOf } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
+import type { Waking } from "./waking.ts";
 
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
@@ -17,13 +18,16 @@ export interface SandboxReach extends SandboxAccess {
   find(call: KeyCall, params: Record<string, string>): SandboxTarget;
   /** The same, also of one that was destroyed, by its sandbox_id. */
   findEver(call: KeyCall, params: Record<string, string>): SandboxTarget;
-  /** The running guest's link for what no call asks for, to be used until `work` is done. Throws guest_unreachable. */
-  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /**
+   * The running guest's link for what no call asks for, to be used until `work` is done; one that rests is woken where there is a reason.
+   * Throws guest_unreachable, and what its resume throws.
+   */
+  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
 
-export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): SandboxReach {
+export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: Waking): SandboxReach {
   /** Resolves with the first state that is one of these. */
   const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
     const supervisor = supervisors.get(sandboxId);
@@ -35,13 +39,16 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
   return {
     find: (call, params) => findTarget(deps, call, params),
     findEver: (call, params) => findTargetEver(deps, call, params),
-    withLink: async (target, work) => {
-      requireRunning(target);
+    withLink: async (target, work, reason) => {
+      await waking.requireAwake(target, reason);
       const { sandbox_id } = target.row;
       return await inUse(supervisors, target, async () => await work(await linkOf(supervisors, sandbox_id)));
     },
-    withGuest: (sandboxId, work) =>
-      supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
+    withGuest: (sandboxId, work, reason) =>
+      supervisors.use(sandboxId, async () => {
+        if (reason !== undefined) await waking.wake(sandboxId, reason);
+        return await work(await runningLink(supervisors, sandboxId));
+      }),
     requireDriveFor: ({ room }, cwd) => requireDriveFor(deps, room, cwd === null ? {} : { cwd }),
     heldInstead: ({ room }, error) => heldInstead(deps, room, error),
     reach: async (sandboxId, over) => {

@@ -7,7 +7,7 @@ import { sandboxes } from "./table.ts";
 /** Prepared: every message asks. */
 export function makeAgentLookup(queries: Queries) {
   const { agent_id, state, fabric_attached, room_uid, sandbox_id } = sandboxes;
-  const shown = { agent_id, state, fabric_attached };
+  const shown = { sandbox_id, agent_id, state, fabric_attached };
   const newest = queries
     .select(shown)
     .from(sandboxes)

@@ -34,7 +34,7 @@ export interface SandboxDeps {
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
   /** What the organization's plan allows. */
-  quota: Pick<Quota, "admit" | "capsOf">;
+  quota: Pick<Quota, "admit" | "require" | "capsOf">;
   /** What the organization's drives and snapshots take on disk. */
   driveUsed(orgId: OrgId): Promise<number>;
   /** Whether the organization has credits for it. */

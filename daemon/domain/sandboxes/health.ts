@@ -6,6 +6,12 @@ export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";
 
 export const HIBERNATED_MESSAGE = "The sandbox is on disk until it is resumed.";
 
+/** Of one that rests because it was idle. */
+export const IDLE_MESSAGES = {
+  standby: "The sandbox was idle, and is paused until it is resumed.",
+  hibernate: "The sandbox was idle, and is on disk until it is resumed.",
+} as const;
+
 /** `status.reason` while the guest is paused because the host's disk is full. */
 export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";

@@ -31,6 +31,7 @@ import { makeStandby } from "./standby.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import { makeUpdate } from "./update.ts";
+import { Waking } from "./waking.ts";
 
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
@@ -50,8 +51,10 @@ export interface Sandboxes {
   operations: Bound[];
   agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
-  /** Takes over the guests of a daemon before this one, and ends what cannot be. */
+  /** Takes over the guests of a daemon before this one, and ends what cannot be; what messages have not woken yet is woken. */
   recover(answering: Promise<unknown>): void;
+  /** A message is in the inbox of the sandbox's agent. */
+  messageCame(sandboxId: string): void;
   /** Sets right what differs between the rows and the host. */
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
@@ -87,7 +90,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const places = new SnapshotPlaces(deps.paths);
   const supervisors = makeSupervisors(deps, ends, places);
   const snapshots = makeSnapshots(deps, supervisors, places, ends);
-  const executions = makeExecutions(deps, supervisors, ends);
+  const waking = new Waking(deps, supervisors);
+  const executions = makeExecutions(deps, supervisors, waking, ends);
   const { queries } = deps.database;
   return {
     operations: [
@@ -105,11 +109,13 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       ...executions.operations,
     ],
     agents: makeAgentLookup(queries),
-    access: makeAccess(deps, supervisors),
+    access: makeAccess(deps, supervisors, waking),
     recover: (answering) => {
       recover(deps, supervisors, answering);
       snapshots.recover(answering);
+      void answering.then(() => waking.recover());
     },
+    messageCame: (sandboxId) => waking.message(sandboxId),
     reconcile: () => reconcile(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
@@ -157,6 +163,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     endStreams: () => executions.stop(),
     snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
+      waking.stop();
       supervisors.stop();
       snapshots.stop();
     },

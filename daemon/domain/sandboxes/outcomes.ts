@@ -1,12 +1,32 @@
 /** Owns what became of this host's sandboxes since the daemon started: how they came up and how fast, and what ended them. */
-import { EXIT_CAUSES, type ExitCause, START_MODES, type StartMode } from "../../../shared/api/sandboxes.ts";
+import {
+  EXIT_CAUSES,
+  type ExitCause,
+  type SandboxState,
+  START_MODES,
+  type StartMode,
+  WAKE_REASONS,
+  type WakeReason,
+} from "../../../shared/api/sandboxes.ts";
 import { Histogram } from "../../core/histogram.ts";
 import type { SandboxRow } from "./table.ts";
 
 /** A warm machine takes tenths of a second; a cold boot without KVM a minute. */
 const BOUNDS_SECONDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
+const RESTED = ["paused", "hibernated"] as const;
+const RESUME_REASONS = ["resume", ...WAKE_REASONS] as const;
+
+/** What a sandbox is resumed for: the call of that name, or what wakes it. */
+export type ResumeReason = "resume" | WakeReason;
 
 export class Outcomes {
+  /** From the call until its guest was on disk, in seconds. */
+  readonly hibernated = new Histogram(BOUNDS_SECONDS);
+  /** From the call, or what has woken it, until it was running again, in seconds, by what it was before. */
+  readonly resumed: Record<(typeof RESTED)[number], Histogram> = eachOf(RESTED, () => new Histogram(BOUNDS_SECONDS));
+  readonly resumes: Record<ResumeReason, number> = eachOf(RESUME_REASONS, () => 0);
+  /** Since when each that is being saved is. */
+  readonly #saving = new Map<string, number>();
   /** From the call until it was running, in seconds. */
   readonly started: Record<StartMode, Histogram> = eachOf(START_MODES, () => new Histogram(BOUNDS_SECONDS));
   readonly ended: Record<ExitCause, number> = eachOf(EXIT_CAUSES, () => 0);
@@ -14,13 +34,25 @@ export class Outcomes {
   notStarted = 0;
 
   /** The sandbox has a new state. Each ends once: one that failed is destroyed without being `destroying`. */
-  note({ state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
+  note({ sandbox_id, state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
+    const savingSince = this.#saving.get(sandbox_id);
+    this.#saving.delete(sandbox_id);
+    if (state === "hibernating") this.#saving.set(sandbox_id, performance.now());
+    if (state === "hibernated" && savingSince !== undefined) {
+      this.hibernated.note((performance.now() - savingSince) / 1000);
+    }
     if (state === "running" && status_reason === "ready" && start_mode !== null && create_wall_ms !== null) {
       this.started[start_mode].note(create_wall_ms / 1000);
     }
     if (state !== "failed" && state !== "destroying") return;
     if (state === "failed" && ready_at === null) this.notStarted++;
     if (exit_cause !== null) this.ended[exit_cause]++;
+  }
+
+  /** One that was in this state runs again. */
+  noteResumed(from: SandboxState, reason: ResumeReason, seconds: number): void {
+    this.resumes[reason]++;
+    if (from === "paused" || from === "hibernated") this.resumed[from].note(seconds);
   }
 }
 

@@ -1,21 +1,11 @@
 /** How a call reaches its sandbox's guest, and the errors on the way. */
-import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { TerminalTarget } from "../terminals/deps.ts";
-import { STALLED_REASON } from "./health.ts";
-import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** How long to wait for a guest whose connection is just coming back. */
 const LINK_DEADLINE_MS = 10_000;
-
-/** Throws room_destroying, invalid_state, disk_full. */
-export function requireRunning({ room, row }: TerminalTarget): void {
-  requireActive(room);
-  requireState(row, ["running"]);
-  if (row.status_reason === STALLED_REASON) throw new ServiceError("disk_full", { detail: row.status_message });
-}
 
 /** Throws guest_unreachable, with these details. */
 export async function linkOf(

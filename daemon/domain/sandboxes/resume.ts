@@ -1,6 +1,6 @@
 /** Resumes a sandbox in standby or hibernation. How the guest is brought back is in daemon/host/guest/{standby,restore}.ts. */
 import { sandboxResume } from "../../../shared/api/sandboxes.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -8,6 +8,7 @@ import { freeMemoryMib, makingRoom, requireMemory } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
 import { findTarget } from "./find.ts";
+import type { ResumeReason } from "./outcomes.ts";
 import { toSandboxRecord } from "./record.ts";
 import { requireState } from "./state.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -20,36 +21,48 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
     run: async (call, _input, { room, row }) => {
       requireActive(room);
       requireState(row, ["paused", "hibernated"]);
-      deps.credits.admit(deps.database.queries, row.org_id);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
       const pausedMs = Date.now() - Date.parse(row.last_transition_at);
       call.audit.details = { paused_seconds: Math.round(pausedMs / 1000), from: row.state };
-      const changed = await resumeSupervised(deps, supervisors, supervisor, call);
+      const requireQuota = (queries: Queries) =>
+        void deps.quota.admit(queries, call, { memory_mib: supervisor.row.memory_mib });
+      const changed = await resumeSupervised(deps, supervisors, supervisor, { reason: "resume", requireQuota });
       return { outcome: "resumed", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
 }
 
+interface Resuming {
+  /** What it is resumed for. */
+  reason: ResumeReason;
+  /** Within the transaction by which it takes memory again. Throws quota_exceeded. */
+  requireQuota(queries: Queries): void;
+}
+
 /** Throws invalid_state, quota_exceeded, insufficient_capacity, drive_full, and what the supervisor throws. */
-async function resumeSupervised(
+export async function resumeSupervised(
   deps: SandboxDeps,
   supervisors: Supervisors,
   supervisor: Supervisor,
-  call: KeyCall,
+  { reason, requireQuota }: Resuming,
 ): Promise<SandboxRow> {
   const { row } = supervisor;
+  const begun = performance.now();
+  deps.credits.admit(deps.database.queries, row.org_id);
   if (row.state === "hibernated") requireDrive(deps, row);
-  const admit = admitAgain(deps, supervisors, call, row);
-  return await supervisors.use(row.sandbox_id, () =>
+  const admit = admitAgain(supervisors, row, requireQuota);
+  const resumed = await supervisors.use(row.sandbox_id, () =>
     makingRoom(deps.pool, row.memory_mib, () => supervisor.resume(admit)),
   );
+  supervisors.outcomes.noteResumed(row.state, reason, (performance.now() - begun) / 1000);
+  return resumed;
 }
 
 /** Within the transaction in which a sandbox that hibernates takes memory again. Throws quota_exceeded, insufficient_capacity. */
-export function admitAgain(deps: SandboxDeps, supervisors: Supervisors, call: KeyCall, row: SandboxRow) {
+export function admitAgain(supervisors: Supervisors, row: SandboxRow, requireQuota: (queries: Queries) => void) {
   return (queries: Queries) => {
-    deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
+    requireQuota(queries);
     const { resident_mib, ...growth } = supervisors.growth();
     // What it is promised itself is what is asked for.
     const others = new Map([...resident_mib, [row.sandbox_id, Number.POSITIVE_INFINITY] as const]);

@@ -4,6 +4,7 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
+import { hasOpen } from "../fabric/index.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
@@ -146,6 +147,34 @@ export function unfinished(queries: Queries): SandboxRow[] {
     .from(sandboxes)
     .where(sql`${isUndestroyed} AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
     .all();
+}
+
+/** Those that rest, or are on their way to or from it, while a message waits that wakes them. */
+export function wokenByMessages(queries: Queries): string[] {
+  const { sandbox_id, state, fabric_attached, wake_on, room_uid, agent_id } = sandboxes;
+  const rests = sql`${isUndestroyed} AND ${inArray(state, ["pausing", "paused", "hibernating", "hibernated", "resuming"])}`;
+  const hears = sql`EXISTS (SELECT 1 FROM json_each(${wake_on}) WHERE value = 'message')`;
+  return queries
+    .select({ sandbox_id })
+    .from(sandboxes)
+    .where(and(rests, eq(fabric_attached, true), hears, hasOpen(room_uid, agent_id, "queued")))
+    .all()
+    .map((row) => row.sandbox_id);
+}
+
+/** Whether a message that wakes the sandbox is in its agent's inbox. */
+export function isCalled(
+  queries: Queries,
+  {
+    room_uid,
+    agent_id,
+    fabric_attached,
+    wake_on,
+  }: Pick<SandboxRow, "room_uid" | "agent_id" | "fabric_attached" | "wake_on">,
+): boolean {
+  if (!fabric_attached || !wake_on.includes("message")) return false;
+  const isIn = hasOpen(sql`${room_uid}`, sql`${agent_id}`, "any");
+  return queries.all(sql`SELECT 1 WHERE ${isIn}`).length > 0;
 }
 
 /** All sandboxes that are not destroyed, on this host. */

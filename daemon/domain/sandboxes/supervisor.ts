@@ -214,11 +214,15 @@ export class Supervisor {
     });
   }
 
-  /** Pauses the running guest. Throws invalid_state; or guest_unreachable, and then it runs on or has failed. */
-  standby(): Promise<SandboxRow> {
+  /**
+   * Pauses the running guest; `reason` and `message` are what its record says then. Nothing where `isWanted` says no when its turn comes.
+   * Throws invalid_state; or guest_unreachable, and then it runs on or has failed.
+   */
+  standby(reason = "standby", message = STANDBY_MESSAGE, isWanted = () => true): Promise<SandboxRow> {
     return this.#work.put(async () => {
+      if (!isWanted()) return this.row;
       const guest = this.#guestFor("standby");
-      await this.#row.become("standby", "pausing", "standby", "The sandbox is going into standby.");
+      await this.#row.become("standby", "pausing", reason, "The sandbox is going into standby.");
       try {
         await pauseGuest(guest);
       } catch (error) {
@@ -229,17 +233,18 @@ export class Supervisor {
         else await this.#row.become("standby", "running", "standby_failed", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }
-      await this.#row.become("standby", "paused", "standby", STANDBY_MESSAGE);
+      await this.#row.become("standby", "paused", reason, message);
       return this.row;
     });
   }
 
   /**
-   * Saves the running guest to disk and ends its processes; `reason` and `message` are what its record says then. Throws invalid_state;
-   * or guest_unreachable or disk_full, and then it runs on or has failed.
+   * Saves the running guest to disk and ends its processes; the rest is as in standby. Throws invalid_state; or guest_unreachable or
+   * disk_full, and then it runs on or has failed.
    */
-  hibernate(reason = "hibernated", message = HIBERNATED_MESSAGE): Promise<SandboxRow> {
+  hibernate(reason = "hibernated", message = HIBERNATED_MESSAGE, isWanted = () => true): Promise<SandboxRow> {
     return this.#work.put(async () => {
+      if (!isWanted()) return this.row;
       const guest = this.#guestFor("hibernate");
       await this.#row.become("hibernate", "hibernating", reason, "The sandbox is being saved to disk.");
       try {
@@ -329,6 +334,11 @@ export class Supervisor {
     await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
     await this.#noteHealth(guest);
     return this.row;
+  }
+
+  /** Null unless a change is being written: then it resolves once it shows in the row, or is not kept. */
+  settled(): Promise<void> | null {
+    return this.#row.settled();
   }
 
   /** Writes changes that are no change of state: labels, timeouts. */

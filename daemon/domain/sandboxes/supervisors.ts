@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import { newId, type RoomUid } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
@@ -25,10 +24,12 @@ import { Gate, type Growth } from "./admission.ts";
 import { Adoptions } from "./adoptions.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
+import { Idleness } from "./idleness.ts";
 import { placeOf } from "./metering.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "./snapshots/place.ts";
 import { findSnapshot } from "./snapshots/store.ts";
+import { isCalled } from "./store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -82,7 +83,13 @@ export function makeSupervisors(
   const adoptions = new Adoptions(deps, deps.crashed);
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
-  const idles = new Deadlines((sandboxId) => void endUnasked(sandboxId, "idle"));
+  const idleness = new Idleness({
+    log: deps.log,
+    onEvent: deps.onEvent,
+    supervisorOf: (sandboxId) => all.get(sandboxId),
+    isCalled: (row) => isCalled(deps.database.queries, row),
+    end: (sandboxId) => endUnasked(sandboxId, "idle"),
+  });
 
   const endUnasked = async (sandboxId: string, cause: ExitCause) => {
     const supervisor = all.get(sandboxId);
@@ -95,28 +102,7 @@ export function makeSupervisors(
     }
   };
 
-  /** How many things are being done with each sandbox. */
-  const uses = new Map<string, number>();
-
-  /** Only a running sandbox can be idle: one in standby waits to be resumed, for as long as it may exist. */
-  const scheduleIdle = (sandboxId: string) => {
-    const row = all.get(sandboxId)?.row;
-    const seconds = row?.state === "running" && !uses.has(sandboxId) ? row.idle_timeout_seconds : null;
-    idles.set(sandboxId, seconds === null ? null : at(Date.now() + seconds * 1000));
-  };
-
-  const use = async <T>(sandboxId: string, work: () => Promise<T>): Promise<T> => {
-    uses.set(sandboxId, (uses.get(sandboxId) ?? 0) + 1);
-    scheduleIdle(sandboxId);
-    try {
-      return await work();
-    } finally {
-      const left = (uses.get(sandboxId) ?? 1) - 1;
-      if (left === 0) uses.delete(sandboxId);
-      else uses.set(sandboxId, left);
-      scheduleIdle(sandboxId);
-    }
-  };
+  const use = <T>(sandboxId: string, work: () => Promise<T>) => idleness.use(sandboxId, work);
 
   const free = async (sandboxId: string, by = freeRemains) => {
     await by(deps.paths.sandbox(sandboxId));
@@ -127,12 +113,12 @@ export function makeSupervisors(
     all.delete(sandboxId);
     deps.egress.drop(sandboxId);
     expiries.set(sandboxId, null);
-    idles.set(sandboxId, null);
+    idleness.forget(sandboxId);
   };
 
   const schedule = (row: SandboxRow) => {
     expiries.set(row.sandbox_id, row.expires_at);
-    scheduleIdle(row.sandbox_id);
+    idleness.restart(row.sandbox_id);
   };
 
   const planOf = (row: SandboxRow, room: SupervisedRoom): GuestPlan => ({
@@ -278,7 +264,7 @@ export function makeSupervisors(
         endLeft: () => free(row.sandbox_id, endLeft),
         onEvent: deps.onEvent,
         onState: (current) => {
-          scheduleIdle(current.sandbox_id);
+          idleness.restart(current.sandbox_id);
           if (current.state === "running") ends.watch(current.sandbox_id);
           outcomes.note(current);
           deps.onState(current);
@@ -337,7 +323,7 @@ export function makeSupervisors(
     stop: () => {
       adoptions.stop();
       expiries.clear();
-      idles.clear();
+      idleness.stop();
     },
   };
 }

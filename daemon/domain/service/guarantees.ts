@@ -10,6 +10,7 @@ export const GUARANTEES = [
   "A POST with an Idempotency-Key has its effect once, even if the daemon ends between effect and answer. The repeated call is answered with what the first one did.",
   "A complete stream of output ends with exit or error.",
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid. After resume its clock is right, and timeouts of commands have not counted the pause.",
+  "A call or request that wakes a sandbox is answered by its running guest, or with an error. A message that waits for an agent wakes its sandbox, where lifecycle.wake_on says so, also when the daemon was restarted in between.",
   "An accepted message is on disk and is never dropped: it stays in its recipient's inbox until it is acked or marked as read, also after a crash.",
   "Messages have one order per room. Messages from one agent to another arrive in the order they were sent.",
   "A barrier's generation is released once. An arrival stays recorded, whatever happens to the call that made it.",

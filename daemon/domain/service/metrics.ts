@@ -90,6 +90,24 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
       "Sandboxes that failed or were destroyed, by cause.",
       each("cause", Object.entries(outcomes.ended)),
     ),
+    family(
+      "roomd_sandbox_hibernate_duration_seconds",
+      "histogram",
+      "From running until the guest is on disk.",
+      distribution(outcomes.hibernated),
+    ),
+    family(
+      "roomd_sandbox_resume_duration_seconds",
+      "histogram",
+      "Until a sandbox that rested is running again, by what it was.",
+      Object.entries(outcomes.resumed).flatMap(([from, times]) => distribution(times, { from })),
+    ),
+    family(
+      "roomd_sandbox_resumes_total",
+      "counter",
+      "Sandboxes that were resumed, by a call of that name or by what has woken them.",
+      each("reason", Object.entries(outcomes.resumes)),
+    ),
     family("roomd_pool_size", "gauge", "Warm machines that are to be kept ready.", alone(pool.size)),
     family("roomd_pool_machines", "gauge", "Warm machines that are ready.", alone(pool.ready)),
   ];

@@ -2,6 +2,7 @@
  * Owns what the SSH door asks for: a login, and what is opened within a session. Each is an operation that walks the road by
  * itself, so that key, scope, room and sandbox are looked at again for every channel. What it opens is given to `take`.
  */
+import type { WakeReason } from "../../../shared/api/sandboxes.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { AuditFacts, Bound, KeyCall } from "../../core/operation.ts";
@@ -50,8 +51,12 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
   });
   type Target = ReturnType<typeof find>;
   /** In use for as long as what is opened goes on. */
-  const open = async <T extends { ended: Promise<unknown> }>(target: Target, work: (link: GuestLink) => Promise<T>) => {
-    const opened = await sandboxes.withLink(target, (link) => work(link).catch(asServiceError));
+  const open = async <T extends { ended: Promise<unknown> }>(
+    target: Target,
+    work: (link: GuestLink) => Promise<T>,
+    reason?: WakeReason,
+  ) => {
+    const opened = await sandboxes.withLink(target, (link) => work(link).catch(asServiceError), reason);
     const over = opened.ended.then(
       () => {},
       () => {},
@@ -104,13 +109,11 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
         ...within(session),
         run: async ({ audit }, { env, screen }, target: Target) => {
           audit.details = { ...audit.details, screen: screen !== null };
-          take(
-            await open(target, (link) =>
-              screen
-                ? openScreen(link, null, env, screen, sitAt(target, session))
-                : startCommand(link, { exec_id: exec_id(), argv: SHELL, env }),
-            ),
-          );
+          const shell = (link: GuestLink) =>
+            screen
+              ? openScreen(link, null, env, screen, sitAt(target, session))
+              : startCommand(link, { exec_id: exec_id(), argv: SHELL, env });
+          take(await open(target, shell, "terminal"));
           return { outcome: "ok", body: {} };
         },
       }),

@@ -4,6 +4,7 @@ import { requireWebSocket } from "../../core/conversation.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tickets } from "../../core/tickets.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { attachTerminal } from "../../host/guest-link/terminal.ts";
 import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
@@ -27,11 +28,11 @@ export function makeAttach(deps: TerminalDeps, tickets: Tickets<TerminalGoal>, s
       call.audit.details = { terminal_id };
       requireWebSocket(transfer);
       const { sandbox_id } = target.row;
-      const terminal = await sandboxes.withLink(target, (link) =>
+      const attach = (link: GuestLink) =>
         attachTerminal(link, { terminal_id, since: since ?? null, takeover }).catch((error: unknown) => {
           throw asServiceError(error, target, { terminal_id });
-        }),
-      );
+        });
+      const terminal = await sandboxes.withLink(target, attach, "terminal");
       const session = new Session(terminal, Math.max(0, terminal.offset - (since ?? 0)));
       sessions.keep(call, sandbox_id, terminal_id, session);
       call.audit.details = { terminal_id, offset: terminal.offset, takeover };

@@ -1,5 +1,5 @@
 /** What terminals need of others. */
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { KeyCall } from "../../core/operation.ts";
@@ -19,8 +19,12 @@ export interface TerminalTarget {
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): TerminalTarget;
-  /** The running guest's link, to be used until `work` is done; who only looks keeps no sandbox from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
-  withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /**
+   * The running guest's link, to be used until `work` is done. One that rests is woken for this reason, `api` if absent; who only looks
+   * wakes no sandbox, and keeps none from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable, and what a
+   * resume throws.
+   */
+  withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** Before what begins at a path of the guest, or in the user's home. Throws drive_full while the drive there is held. */
   requireDriveFor(target: TerminalTarget, cwd: string | null): void;
   /** What a guest's failure to answer means while its drive is held. */

@@ -14,8 +14,10 @@ const LAST_EVENT_ID = /^\d{1,15}$/;
 export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcasts, stopping: AbortSignal): Bound {
   return bind(terminalWatch, {
     find: (call, params) => sandboxes.find(call, params),
-    run: async (call, { terminal_id, ...input }, target, { last_event_id }) => {
+    run: async (call, { terminal_id, ...input }, found, { last_event_id }) => {
       call.audit.details = { terminal_id };
+      // Whoever watches only looks.
+      const target = { ...found, isLookedAt: true };
       // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? 0;

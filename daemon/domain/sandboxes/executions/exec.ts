@@ -13,7 +13,6 @@ import type { SaveStreams } from "../../executions/saving.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
-import { requireRunning } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
@@ -29,7 +28,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
     },
     rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
     run: async (call, input, target) => {
-      requireRunning(target);
+      await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
       const request = requestOf(input, call.work);

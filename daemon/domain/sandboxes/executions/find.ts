@@ -2,7 +2,7 @@ import type { KeyCall } from "../../../core/operation.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import { asServiceError } from "../../executions/errors.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
-import { inUse, requireRunning } from "../reach.ts";
+import { inUse } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 
@@ -17,11 +17,11 @@ export function findExecution(deps: ExecutionDeps, call: KeyCall, params: Record
 
 /** Asks the sandbox's guest about one of its executions. Throws ServiceError. */
 export async function ask<T>(
-  { supervisors }: ExecutionDeps,
+  { supervisors, waking }: ExecutionDeps,
   target: ExecutionTarget,
   question: (link: GuestLink, execId: string) => Promise<T>,
 ): Promise<T> {
-  requireRunning(target);
+  await waking.requireAwake(target);
   const { row, exec_id } = target;
   try {
     return await inUse(supervisors, target, async () =>

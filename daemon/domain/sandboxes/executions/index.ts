@@ -2,6 +2,7 @@
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
+import type { Waking } from "../waking.ts";
 import { makeBounds } from "./bounds.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import type { Ends } from "./ends.ts";
@@ -12,9 +13,9 @@ import { makeStart } from "./start.ts";
 import { makeStdin } from "./stdin.ts";
 import { makeStream } from "./stream.ts";
 
-export function makeExecutions(sandboxes: SandboxDeps, supervisors: Supervisors, ends: Ends) {
+export function makeExecutions(sandboxes: SandboxDeps, supervisors: Supervisors, waking: Waking, ends: Ends) {
   const stopping = new AbortController();
-  const deps: ExecutionDeps = { sandboxes, supervisors, ends, bounds: makeBounds(), stopping: stopping.signal };
+  const deps: ExecutionDeps = { sandboxes, supervisors, waking, ends, bounds: makeBounds(), stopping: stopping.signal };
   const verbs = [makeExec, makeStart, makeList, makeGet, makeStream, makeStdin, makeSignal, makeEnd];
   return {
     operations: verbs.map((verb) => verb(deps)),

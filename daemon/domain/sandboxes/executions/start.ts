@@ -10,7 +10,6 @@ import { execRules } from "../../executions/rules.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
-import { requireRunning } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
@@ -24,7 +23,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
     },
     rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
     run: async (call, input, target) => {
-      requireRunning(target);
+      await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
       const request = backgroundRequestOf(input, call.work);

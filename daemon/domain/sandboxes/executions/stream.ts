@@ -3,7 +3,7 @@ import { executionStream } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { eventsOf } from "../../executions/events.ts";
 import { followFrom } from "../../executions/output.ts";
-import { inUse, requireRunning } from "../reach.ts";
+import { inUse } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { findExecution } from "./find.ts";
 import { reachOf } from "./reach.ts";
@@ -15,7 +15,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
   return bind(executionStream, {
     find: (call, params) => findExecution(deps, call, params),
     run: async (call, input, target, { last_event_id }) => {
-      requireRunning(target);
+      await deps.waking.requireAwake(target);
       const { row, exec_id } = target;
       // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;

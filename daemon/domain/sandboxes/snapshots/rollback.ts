@@ -39,7 +39,9 @@ export function makeRollback(
       const place = places.of(snapshot);
       const change = { snapshot_id: snapshot.snapshot_id };
       const hear = {
-        admit: admitAgain(deps, supervisors, call, row),
+        admit: admitAgain(supervisors, row, (queries) => {
+          deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
+        }),
         onEnded: () => ends.rolledBack(row.sandbox_id),
       };
       const changed = await places.use(snapshot.snapshot_id, async () => {

@@ -45,11 +45,13 @@ export class Rooms {
     migrate(connection);
     this.database = makeDatabase(connection);
     const sandboxOf = (roomUid: RoomUid, agent_id: string) =>
-      this.gone.has(`${roomUid} ${agent_id}`) ? { agent_id, state: "destroyed", fabric_attached: true } : null;
+      this.gone.has(`${roomUid} ${agent_id}`)
+        ? { sandbox_id: "sbx_gone", agent_id, state: "destroyed", fabric_attached: true }
+        : null;
     this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [] });
     const deps = { database: this.database, findRoom, agents: this.agents, bells: new Bells() };
     const log = makeLog("error");
-    this.fabric = makeFabric({ ...deps, log, meter: { count: () => {} }, ackMs, keptBytes });
+    this.fabric = makeFabric({ ...deps, log, meter: { count: () => {} }, delivered: () => {}, ackMs, keptBytes });
     this.barriers = makeBarriers(deps);
     this.#operations = new Map(
       [...this.fabric.operations, ...this.barriers.operations].map((bound) => [bound.operation.name, bound]),

@@ -1,5 +1,6 @@
 /** How many connections to exposed ports there may be at once, and what each may hold. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { Connections } from "../../../../daemon/domain/ports/connections.ts";
 import type { SandboxAccess } from "../../../../daemon/domain/ports/deps.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
@@ -11,6 +12,7 @@ const SILENT = {
   withGuest: () => new Promise(() => {}),
   use: (_: string, work: () => Promise<unknown>) => work(),
   stopped: () => new Promise(() => {}),
+  ended: () => new Promise(() => {}),
 } as unknown as SandboxAccess;
 
 const row = (sandbox: number, port: number, org = "one"): PortRow =>
@@ -60,4 +62,69 @@ test("so many requests a second to the ports of a sandbox, and to those of anoth
     expect(refused).toBeGreaterThanOrEqual(9);
     expect(refused).toBeLessThanOrEqual(10);
   }
+});
+
+describe("of a sandbox that rests", () => {
+  /** Its guest takes every connection, until it stands still. */
+  function wakeable() {
+    const reasons: unknown[] = [];
+    let stop = (_state: string) => {};
+    const over = Promise.withResolvers<void>();
+    const stream = {
+      hear: (on: (event: object) => void) => on({ type: "connected" }),
+      write: async () => true,
+      read: async function* () {},
+      fail: () => over.resolve(),
+      finished: over.promise,
+    };
+    const sandboxes = {
+      ...SILENT,
+      withGuest: (_: string, work: (link: unknown) => Promise<unknown>, reason: unknown) => {
+        reasons.push(reason);
+        return work({ open: () => stream });
+      },
+      stopped: () =>
+        new Promise((resolve) => {
+          stop = resolve;
+        }),
+    } as unknown as SandboxAccess;
+    return { reasons, sandboxes, stop: (state: string) => stop(state) };
+  }
+  const NO_RATE = { perSecond: 0, burst: 0 };
+
+  test("each wakes it, the daemon's own as a call does, and what is open is cut each time it rests", async () => {
+    const made = wakeable();
+    const connections = new Connections(made.sandboxes, NO_RATE, new Traffic());
+    for (const state of ["pausing", "hibernating"]) {
+      const open = await connections.open(row(1, 8000), new Uint8Array(0));
+      expect(open.cutBecause).toBeNull();
+      made.stop(state);
+      await new Promise(setImmediate);
+      expect(open.cutBecause).toBe(`the sandbox is ${state}`);
+    }
+    await connections.open({ ...row(1, 9222), label: null }, new Uint8Array(0));
+    expect(made.reasons).toEqual(["port", "port", "api"]);
+  });
+
+  test("a stranger hears only that it cannot be had, the organization's own call why", async () => {
+    const refusing = (error: Error) =>
+      new Connections(
+        { ...SILENT, withGuest: () => Promise.reject(error) } as unknown as SandboxAccess,
+        NO_RATE,
+        new Traffic(),
+      );
+    const quota = new ServiceError("quota_exceeded", { detail: "The organization has 512 MiB of memory." });
+    const memory = new ServiceError("insufficient_capacity", { detail: "The host has 12 MiB free for guests." });
+    for (const [error, code] of [
+      [quota, "guest_unreachable"],
+      [memory, "insufficient_capacity"],
+    ] as const) {
+      const own = { ...row(1, 9222), label: null };
+      await expect(refusing(error).open(own, new Uint8Array(0))).rejects.toBe(error);
+      await expect(refusing(error).open(row(1, 8000), new Uint8Array(0))).rejects.toMatchObject({
+        code,
+        message: "The sandbox cannot take requests now.",
+      });
+    }
+  });
 });

@@ -16,6 +16,7 @@ import { makeExecutions } from "../../../../daemon/domain/sandboxes/executions/i
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
 import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/run.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -288,6 +289,7 @@ export class ExecutionsFixture {
       findRoom: () => ROOM,
       currentRoom: () => ROOM,
       driveMode: () => "open",
+      limits: { concurrent_creates: 1 },
       saveOutput: async (_room: unknown, path: string) => {
         const done = Promise.withResolvers<void>();
         this.saved.push({ path, done });
@@ -298,6 +300,7 @@ export class ExecutionsFixture {
     const state = this.#state;
     const supervisor = {
       published: state,
+      settled: () => null,
       get row() {
         return state.value;
       },
@@ -319,6 +322,6 @@ export class ExecutionsFixture {
       },
     } as unknown as Supervisors;
     const ends = new Ends(deps, () => supervisors);
-    return [ends, makeExecutions(deps, supervisors, ends)];
+    return [ends, makeExecutions(deps, supervisors, new Waking(deps, supervisors), ends)];
   }
 }

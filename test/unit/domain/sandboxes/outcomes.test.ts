@@ -63,3 +63,19 @@ test("one that never ran has not started", () => {
   const failed = { state: "failed", exit_cause: "vmm_crash", create_wall_ms: 120_000 } as const;
   expect(countsOf([STARTING, failed])).toEqual({ pool: 0, cold: 0, notStarted: 1, causes: [["vmm_crash", 1]] });
 });
+
+test("hibernations and resumes are counted by how long they took, but for saves that failed", () => {
+  const outcomes = new Outcomes();
+  const [saving, running] = [
+    { state: "hibernating" },
+    { state: "running", status_reason: "hibernate_failed" },
+  ] as const;
+  for (const change of [saving, running, saving, { state: "hibernated" } as const]) {
+    outcomes.note({ ...NEW, sandbox_id: "sbx_1", ...change } as SandboxRow);
+  }
+  outcomes.noteResumed("hibernated", "message", 1.2);
+  outcomes.noteResumed("paused", "resume", 0.2);
+  expect(outcomes.hibernated.atMost().at(-1)).toBe(1);
+  expect([outcomes.resumed.hibernated.atMost().at(-1), outcomes.resumed.paused.atMost().at(-1)]).toEqual([1, 1]);
+  expect(outcomes.resumes).toEqual({ resume: 1, api: 0, terminal: 0, message: 1, port: 0 });
+});

@@ -71,7 +71,7 @@ function pretendSaved(directory: string): void {
 
 export async function makeSandbox(
   state: SandboxRow["state"],
-  deps: Partial<Pick<SupervisorDeps, "start" | "adopt" | "restore">> = {},
+  deps: Partial<Pick<SupervisorDeps, "start" | "adopt" | "restore" | "onState">> = {},
   log: LogSync | null = null,
 ) {
   const home = mkdtempSync("/tmp/roomd-u-");
@@ -104,11 +104,12 @@ export async function makeSandbox(
     endLeft: () => endLeft(paths),
     freeRemains: () => freeRemains(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
-    onState: () => {},
+    onState: deps.onState ?? (() => {}),
     onGone: ({ sandbox_id }) => gone.push(sandbox_id),
   });
   return {
     supervisor,
+    database,
     paths,
     events,
     gone,

@@ -6,17 +6,42 @@ import type { Queries } from "../../../../daemon/db/client.ts";
 import { MIGRATIONS } from "../../../../daemon/db/migrate.ts";
 import { countAllRooms } from "../../../../daemon/domain/rooms/index.ts";
 import * as sandboxes from "../../../../daemon/domain/sandboxes/store.ts";
-import { newId } from "../../../../shared/ids.ts";
+import { newId, type RoomUid } from "../../../../shared/ids.ts";
 
 const questions: [string, (queries: Queries) => unknown][] = [
   ["countStates", sandboxes.countStates],
   ["memoryPromised", sandboxes.memoryPromised],
   ["undestroyed", sandboxes.undestroyed],
   ["unfinished", sandboxes.unfinished],
+  ["wokenByMessages", sandboxes.wokenByMessages],
   ["heldCids", sandboxes.heldCids],
   ["orgCids", (queries) => sandboxes.orgCids(queries, newId("org"))],
   ["countAllRooms", countAllRooms],
 ];
+
+test("what is in an inbox keeps awake: what is not read past, acked or expired", () => {
+  const database = new Database(":memory:");
+  for (const statements of MIGRATIONS) database.run(statements);
+  database.run("PRAGMA foreign_keys = off");
+  const queries = drizzle(database);
+  const row = { room_uid: "rom_1" as RoomUid, agent_id: "a", fabric_attached: true, wake_on: ["message" as const] };
+  const put = (seq: number, agentId: string, state: string, expires: number | null) =>
+    database.run(
+      "INSERT INTO deliveries (room_uid, agent_id, seq, state, attempts, ack_required, expires_at_ms) VALUES ('rom_1', ?, ?, ?, 0, 0, ?)",
+      [agentId, seq, state, expires],
+    );
+  put(1, "a", "acked", null);
+  put(2, "a", "read", null);
+  put(3, "a", "queued", Date.now() - 1);
+  put(4, "b", "queued", null);
+  expect(sandboxes.isCalled(queries, row)).toBe(false);
+  put(5, "a", "queued", Date.now() + 60_000);
+  expect(sandboxes.isCalled(queries, row)).toBe(true);
+  database.run("UPDATE deliveries SET state = 'delivered' WHERE seq = 5");
+  expect(sandboxes.isCalled(queries, row)).toBe(true);
+  expect(sandboxes.isCalled(queries, { ...row, wake_on: ["api"] })).toBe(false);
+  expect(sandboxes.isCalled(queries, { ...row, fabric_attached: false })).toBe(false);
+});
 
 test.each(questions)("%s goes by an index of that", (_, ask) => {
   const database = new Database(":memory:");

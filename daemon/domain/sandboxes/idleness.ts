@@ -1,0 +1,134 @@
+/**
+ * Owns when a sandbox is idle, and what becomes of it then: it ends, or it rests, as its row says. One that cannot rest goes on running,
+ * its record says why, and it is tried again after another idle time.
+ */
+import { at } from "../../core/clock.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import { IDLE_MESSAGES } from "./health.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** `status.reason` of what rests because it was idle. */
+const IDLE = "idle";
+const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } as const;
+/** Of failures in a row so many are logged and recorded. */
+const MOST_TOLD = 3;
+/** One that fails again and again is tried more and more seldom, down to once in this time. */
+const LONGEST_PAUSE_SECONDS = 3600;
+/** A message that its agent has neither acked nor read past keeps it awake for so long: it may just not have come to it. */
+const UNREAD_SECONDS = 60;
+
+export interface IdlenessDeps {
+  log: Log;
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome: "success" | "error"): void;
+  supervisorOf(sandboxId: string): Pick<Supervisor, "row" | "standby" | "hibernate"> | undefined;
+  /** Whether a message that wakes it is in its agent's inbox. */
+  isCalled(row: SandboxRow): boolean;
+  /** Destroys one that is idle. Never rejects. */
+  end(sandboxId: string): Promise<void>;
+}
+
+export class Idleness {
+  readonly #deps: IdlenessDeps;
+  readonly #secondMs: number;
+  /** How many things are being done with each sandbox. */
+  readonly #uses = new Map<string, number>();
+  /** Those that are idle, and about to rest. */
+  readonly #due = new Set<string>();
+  /** Since when those are idle that a message keeps awake. */
+  readonly #called = new Map<string, number>();
+  /** How often each could not rest, one time after the other. */
+  readonly #failures = new Map<string, number>();
+  readonly #clocks = new Deadlines((sandboxId) => void this.#idle(sandboxId));
+
+  /** `secondMs` is how long a second of an idle time takes. */
+  constructor(deps: IdlenessDeps, secondMs = 1000) {
+    this.#deps = deps;
+    this.#secondMs = secondMs;
+  }
+
+  /** Only a running sandbox can be idle: one that rests waits to be resumed, for as long as it may exist. */
+  restart(sandboxId: string): void {
+    this.#due.delete(sandboxId);
+    this.#called.delete(sandboxId);
+    const row = this.#deps.supervisorOf(sandboxId)?.row;
+    const seconds = row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;
+    const pause = seconds === null ? null : at(Date.now() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
+    this.#clocks.set(sandboxId, pause);
+  }
+
+  /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
+  async use<T>(sandboxId: string, work: () => Promise<T>): Promise<T> {
+    this.#uses.set(sandboxId, (this.#uses.get(sandboxId) ?? 0) + 1);
+    this.restart(sandboxId);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#uses.get(sandboxId) ?? 1) - 1;
+      if (left === 0) this.#uses.delete(sandboxId);
+      else this.#uses.set(sandboxId, left);
+      this.restart(sandboxId);
+    }
+  }
+
+  /** It is no more. */
+  forget(sandboxId: string): void {
+    this.#clocks.set(sandboxId, null);
+    this.#due.delete(sandboxId);
+    this.#called.delete(sandboxId);
+    this.#failures.delete(sandboxId);
+  }
+
+  stop(): void {
+    this.#clocks.clear();
+  }
+
+  #pauseOf(sandboxId: string, seconds: number): number {
+    const failures = this.#failures.get(sandboxId) ?? 0;
+    const longest = Math.max(seconds, LONGEST_PAUSE_SECONDS);
+    return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
+  }
+
+  #isCalled(row: SandboxRow): boolean {
+    const { sandbox_id } = row;
+    const since = this.#called.get(sandbox_id) ?? performance.now();
+    if (performance.now() - since > UNREAD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
+    this.#called.set(sandbox_id, since);
+    return true;
+  }
+
+  async #idle(sandboxId: string): Promise<void> {
+    const supervisor = this.#deps.supervisorOf(sandboxId);
+    if (!supervisor) return;
+    const { on_idle } = supervisor.row;
+    if (on_idle === "destroy") return await this.#deps.end(sandboxId);
+    if (this.#isCalled(supervisor.row)) return this.#clocks.set(sandboxId, at(Date.now() + this.#secondMs));
+    this.#due.add(sandboxId);
+    // Whoever uses it before its turn comes keeps it awake.
+    const isIdle = () => this.#due.has(sandboxId);
+    try {
+      const { state } = await supervisor[on_idle](IDLE, IDLE_MESSAGES[on_idle], isIdle);
+      if (state === "running") return;
+      this.#failures.delete(sandboxId);
+      this.#deps.onEvent(EVENTS[on_idle], supervisor.row, { reason: IDLE }, "success");
+    } catch (error) {
+      this.#failed(supervisor.row, on_idle, error);
+    } finally {
+      this.#due.delete(sandboxId);
+    }
+  }
+
+  #failed(row: SandboxRow, wanted: keyof typeof EVENTS, error: unknown): void {
+    // It was put to rest or ended by somebody else, or has failed: that is told by itself.
+    if (row.state !== "running") return;
+    const { sandbox_id } = row;
+    const failures = (this.#failures.get(sandbox_id) ?? 0) + 1;
+    this.#failures.set(sandbox_id, failures);
+    this.restart(sandbox_id);
+    if (failures > MOST_TOLD) return;
+    this.#deps.log.warn("idle sandbox goes on", { sandbox_id, wanted, error: describeError(error) });
+    this.#deps.onEvent(EVENTS[wanted], row, { reason: IDLE, message: row.status_message }, "error");
+  }
+}

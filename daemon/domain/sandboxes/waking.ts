@@ -1,0 +1,200 @@
+/**
+ * Owns waking sandboxes that rest, in standby or hibernation: for a call that uses one, a request to its port, or a message to its agent,
+ * where its row says so. Whoever needs it waits until it runs, or hears why it does not; a message's sender never does.
+ *
+ *   on its way to rest ──▶ rests ──one resume, for all who wait──▶ runs
+ */
+import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { DeadlineError, within } from "../../core/published.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { TerminalTarget } from "../terminals/deps.ts";
+import { Gate } from "./admission.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { STALLED_REASON } from "./health.ts";
+import { resumeSupervised } from "./resume.ts";
+import { requireState } from "./state.ts";
+import { wokenByMessages } from "./store.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+const RESTS: readonly SandboxState[] = ["paused", "hibernated"];
+const WAKEABLE: readonly SandboxState[] = [...RESTS, "pausing", "hibernating", "resuming"];
+
+const TIMES_MS = {
+  /** How long somebody waits for one that is in standby, or on its way there. */
+  standby: 30_000,
+  /** More than a start may take, so that why it failed is told rather than that it took long. */
+  margin: 5_000,
+  /** What a message could not wake is tried again after these times, the last of them again and again: a host may have memory later. */
+  again: [5_000, 15_000, 60_000],
+};
+const MOST_TRIES = 60;
+/** So many that fail are logged and recorded, and the last one. */
+const MOST_TOLD = 3;
+
+export class Waking {
+  readonly #deps: SandboxDeps;
+  readonly #supervisors: Supervisors;
+  readonly #timesMs: typeof TIMES_MS;
+  /** Resumes that are under way, by sandbox. */
+  readonly #resumes = new Map<string, Promise<void>>();
+  /** Sandboxes that a message wakes, or has tried to. */
+  readonly #called = new Set<string>();
+  /** A message to all wakes a room of them: few at a time, and the time of each begins with its turn. */
+  readonly #gate: Gate;
+  readonly #stopping = new AbortController();
+
+  constructor(deps: SandboxDeps, supervisors: Supervisors, timesMs = TIMES_MS) {
+    this.#timesMs = timesMs;
+    this.#deps = deps;
+    this.#supervisors = supervisors;
+    this.#gate = new Gate(deps.limits.concurrent_creates);
+  }
+
+  /** For a call that needs the running guest; who only looks wakes nothing. Throws room_destroying, invalid_state, disk_full, and as `wake`. */
+  async requireAwake(target: TerminalTarget, reason: WakeReason = "api"): Promise<void> {
+    requireActive(target.room);
+    const woken = target.isLookedAt ? null : await this.wake(target.row.sandbox_id, reason);
+    const row = woken ?? target.row;
+    requireState(row, ["running"]);
+    if (row.status_reason === STALLED_REASON) throw new ServiceError("disk_full", { detail: row.status_message });
+  }
+
+  /**
+   * Resolves once it runs, with its row; with null where this does not wake it, or nothing has to. Throws guest_unreachable when that
+   * takes too long, invalid_state when it has ended, and what its resume throws.
+   */
+  async wake(sandboxId: string, reason: WakeReason): Promise<SandboxRow | null> {
+    const supervisor = this.#supervisors.get(sandboxId);
+    if (!supervisor) return null;
+    // In use from now on: one that is just idle does not rest any more, or it is seen here that it does.
+    return await this.#supervisors.use(sandboxId, async () => {
+      await supervisor.settled();
+      return isWokenBy(supervisor.row, reason) ? await this.#untilRunning(supervisor, reason) : null;
+    });
+  }
+
+  /** A message is in its agent's inbox: wakes it where it rests, and else keeps it awake. Never throws. */
+  message(sandboxId: string): void {
+    const supervisor = this.#supervisors.get(sandboxId);
+    if (!supervisor || !hearsMessages(supervisor.row) || this.#called.has(sandboxId)) return;
+    this.#called.add(sandboxId);
+    void this.#call(supervisor).finally(() => this.#called.delete(sandboxId));
+  }
+
+  /** What the messages of a daemon before this one have not woken. */
+  recover(): void {
+    try {
+      for (const sandboxId of wokenByMessages(this.#deps.database.queries)) this.message(sandboxId);
+    } catch (error) {
+      this.#deps.log.error("messages that wake were not looked for", { error: describeError(error) });
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #untilRunning(supervisor: Supervisor, reason: WakeReason): Promise<SandboxRow> {
+    const limitMs = this.#limitOf(supervisor.row.state);
+    const end = performance.now() + limitMs;
+    const left = () => Math.max(0, end - performance.now());
+    try {
+      for (;;) {
+        const { row } = supervisor;
+        if (row.state === "running") return row;
+        if (RESTS.includes(row.state)) await within(this.#resumed(supervisor, reason), left(), "the resume");
+        else if (!WAKEABLE.includes(row.state)) requireState(row, ["running"]);
+        else await supervisor.published.until(({ state }) => state !== row.state, left());
+      }
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+      throw new ServiceError("guest_unreachable", {
+        detail: `The sandbox is ${supervisor.row.state}, and was not running within ${limitMs / 1000} s.`,
+        cause: error,
+      });
+    }
+  }
+
+  #limitOf(state: SandboxState): number {
+    const { standby, margin } = this.#timesMs;
+    if (state === "pausing" || state === "paused") return standby;
+    const startMs = this.#deps.startLimitMs + margin;
+    return state === "hibernating" ? 2 * startMs : startMs;
+  }
+
+  /** Joins the resume that is under way. */
+  #resumed(supervisor: Supervisor, reason: WakeReason): Promise<void> {
+    const { sandbox_id } = supervisor.row;
+    const known = this.#resumes.get(sandbox_id);
+    if (known) return known;
+    const resumed = this.#resume(supervisor, reason).finally(() => this.#resumes.delete(sandbox_id));
+    this.#resumes.set(sandbox_id, resumed);
+    return resumed;
+  }
+
+  async #resume(supervisor: Supervisor, reason: WakeReason): Promise<void> {
+    const { state, org_id, memory_mib, last_transition_at } = supervisor.row;
+    const { quota, onEvent } = this.#deps;
+    await faultPoint("sandbox.waking");
+    try {
+      const within = (queries: Queries) => quota.require(queries, org_id, { memory_mib });
+      await resumeSupervised(this.#deps, this.#supervisors, supervisor, { reason, requireQuota: within });
+    } catch (error) {
+      const isRefused = error instanceof ServiceError && error.code === "invalid_state";
+      // By a call it was resumed faster.
+      if (isRefused && !RESTS.includes(supervisor.row.state)) return;
+      throw error;
+    }
+    const paused_seconds = Math.round((Date.now() - Date.parse(last_transition_at)) / 1000);
+    onEvent("sandbox.resume", supervisor.row, { reason, paused_seconds, from: state }, "success");
+  }
+
+  /** Tries again what fails for a while, until something else wakes it. */
+  async #call(supervisor: Supervisor): Promise<void> {
+    const { sandbox_id, org_id } = supervisor.row;
+    const { signal } = this.#stopping;
+    for (let tries = 1; ; tries++) {
+      try {
+        await supervisor.settled();
+        const wake = () => this.wake(sandbox_id, "message");
+        // One that runs has nothing to wait for.
+        await (supervisor.row.state === "running" ? wake() : this.#gate.through(org_id, wake, signal));
+        return;
+      } catch (error) {
+        const { row } = supervisor;
+        if (signal.aborted || !isWokenBy(row, "message")) return;
+        if (tries <= MOST_TOLD || tries === MOST_TRIES) this.#tellUnwoken(row, error);
+      }
+      if (tries === MOST_TRIES) return;
+      const { again } = this.#timesMs;
+      const pauseMs = again[tries - 1] ?? again.at(-1) ?? 0;
+      const others = supervisor.published.until(({ state }) => !WAKEABLE.includes(state), pauseMs, signal);
+      const isOver = await others.then(
+        () => true,
+        () => signal.aborted,
+      );
+      if (isOver) return;
+    }
+  }
+
+  #tellUnwoken(row: SandboxRow, error: unknown): void {
+    const { sandbox_id } = row;
+    const error_code = error instanceof ServiceError ? error.code : "internal";
+    this.#deps.log.warn("sandbox not woken by a message", { sandbox_id, error: describeError(error) });
+    this.#deps.onEvent("sandbox.resume", row, { reason: "message", error_code }, "error");
+  }
+}
+
+function isWokenBy({ state, wake_on }: SandboxRow, reason: WakeReason): boolean {
+  return WAKEABLE.includes(state) && wake_on.includes(reason);
+}
+
+/** Whether its agent can read them, and is to. */
+function hearsMessages({ fabric_attached, wake_on }: SandboxRow): boolean {
+  return fabric_attached && wake_on.includes("message");
+}

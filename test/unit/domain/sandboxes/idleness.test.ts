@@ -1,0 +1,81 @@
+/** When a sandbox is idle, and what becomes of it then. */
+import { expect, test } from "vitest";
+import { until } from "../../../harness/guests.ts";
+import { IDLE_MS, restingSandbox } from "./resting-fixture.ts";
+
+const idle_timeout_seconds = 1;
+
+test.each([
+  ["hibernate", "hibernated", "sandbox.hibernated idle success"],
+  ["standby", "paused", "sandbox.standby idle success"],
+] as const)("%s: it is %s, nobody's call did it, and it stays so", async (on_idle, state, event) => {
+  using made = await restingSandbox({ on_idle, idle_timeout_seconds });
+  await made.reached(state);
+  await until("it is recorded", () => made.events.length > 0);
+  await Bun.sleep(IDLE_MS * 3);
+  expect(made.supervisor.row).toMatchObject({ state, status_reason: "idle" });
+  expect([made.events, made.given.ended]).toEqual([[event], 0]);
+});
+
+test("destroy: it ends", async () => {
+  using made = await restingSandbox({ on_idle: "destroy", idle_timeout_seconds });
+  await until("it has ended", () => made.given.ended === 1);
+  expect(made.events).toEqual([]);
+});
+
+test("in use it is not idle, and then for another idle time neither", async () => {
+  using made = await restingSandbox({ idle_timeout_seconds });
+  await made.idleness.use(made.id, () => Bun.sleep(IDLE_MS * 3));
+  const free = performance.now();
+  expect(made.supervisor.row.state).toBe("running");
+  await made.reached("hibernated");
+  expect(performance.now() - free).toBeGreaterThan(IDLE_MS - 2);
+});
+
+test("one that is used when its turn to rest comes goes on", async () => {
+  using made = await restingSandbox({ idle_timeout_seconds });
+  const busy = Promise.withResolvers<void>();
+  // Something takes its time before.
+  void made.supervisor.adopt(busy.promise);
+  await Bun.sleep(IDLE_MS * 2);
+  const used = made.idleness.use(made.id, () => Bun.sleep(IDLE_MS));
+  busy.resolve();
+  await used;
+  expect([made.supervisor.row.state, made.pretended.told]).toEqual(["running", []]);
+  await made.reached("hibernated");
+});
+
+test("a message that its agent has not taken keeps it awake, but not for good", async () => {
+  using made = await restingSandbox({ idle_timeout_seconds });
+  made.given.isCalled = true;
+  await Bun.sleep(IDLE_MS * 5);
+  expect(made.supervisor.row.state).toBe("running");
+  made.given.isCalled = false;
+  await made.reached("hibernated");
+  await made.waking.requireAwake(made.target);
+  made.given.isCalled = true;
+  const woken = performance.now();
+  await made.supervisor.published.until(({ state }) => state === "hibernated", IDLE_MS * 100);
+  expect(performance.now() - woken).toBeGreaterThan(IDLE_MS * 60);
+});
+
+test("one that cannot be saved goes on and says why, and is tried again, ever more seldom", async () => {
+  using made = await restingSandbox({ idle_timeout_seconds });
+  const tries: number[] = [];
+  Object.assign(made.supervisor.guest ?? {}, {
+    save: () => {
+      tries.push(performance.now());
+      return Promise.reject(new Error("it is too large"));
+    },
+  });
+  await until("it was tried five times", () => tries.length === 5);
+  const pauses = tries.slice(1).map((at, index) => at - Number(tries[index]));
+  for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(IDLE_MS * 2 ** index - 2);
+  await made.reached("running");
+  expect(made.supervisor.row).toMatchObject({
+    status_reason: "hibernate_failed",
+    status_message: "The guest could not be saved: it is too large.",
+  });
+  expect(made.events).toEqual(Array(3).fill("sandbox.hibernated idle error"));
+  expect(made.warnings).toHaveLength(3);
+});

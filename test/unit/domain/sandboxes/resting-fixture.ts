@@ -1,0 +1,95 @@
+/** Owns one sandbox that rests when it is idle and is woken, with a guest that only pretends. */
+import { makeLog } from "../../../../daemon/core/log.ts";
+import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
+import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
+import { Idleness } from "../../../../daemon/domain/sandboxes/idleness.ts";
+import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
+import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
+
+/** How long a second of its idle time is: long enough that what is asked of it meanwhile is asked in time. */
+export const IDLE_MS = 60;
+const TIMES_MS = { standby: 300, margin: 0, again: [20] };
+
+export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs = 300) {
+  const pretended = new PretendedGuest();
+  const events: string[] = [];
+  const warnings: string[] = [];
+  const onEvent: SandboxDeps["onEvent"] = (event, _row, details, outcome = "error") => {
+    const { reason, error_code } = details;
+    events.push([event, reason, outcome, ...(error_code === undefined ? [] : [error_code])].join(" "));
+  };
+  const log = makeLog("warn", (line) => warnings.push(line));
+  const given = {
+    /** Why it takes no memory again. */
+    refusal: null as Error | null,
+    /** Before it is restored. */
+    before: async () => {},
+    ended: 0,
+    /** Whether a message waits for its agent. */
+    isCalled: false,
+  };
+  const sandbox = await makeSandbox("running", {
+    adopt: async () => ({ guest: pretended.guest, paused: false }),
+    restore: async () => {
+      await given.before();
+      pretended.told.push("restore");
+      return pretended.guest;
+    },
+    onState: ({ sandbox_id }) => idleness.restart(sandbox_id),
+  });
+  pretended.savedTo = sandbox.paths.directory;
+  const { supervisor } = sandbox;
+  const end = async () => void given.ended++;
+  const isCalled = () => given.isCalled;
+  const idleness = new Idleness({ log, onEvent, supervisorOf: () => supervisor, isCalled, end }, IDLE_MS);
+  const supervisors = {
+    get: () => supervisor,
+    use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),
+    growth: () => ({ overcommit_percent: 0, resident_mib: new Map() }),
+    outcomes: new Outcomes(),
+  } as unknown as Supervisors;
+  const deps = {
+    log,
+    onEvent,
+    startLimitMs,
+    database: sandbox.database,
+    limits: { concurrent_creates: 1 },
+    credits: { admit: () => [] },
+    quota: {
+      require: () => {
+        if (given.refusal) throw given.refusal;
+      },
+    },
+    pool: { makeRoom: async () => false },
+    driveMode: () => "open",
+  } as unknown as SandboxDeps;
+  const waking = new Waking(deps, supervisors, TIMES_MS);
+  await supervisor.adopt();
+  await supervisor.change({ on_idle: "hibernate", wake_on: ["api", "message"], ...change });
+  idleness.restart(supervisor.row.sandbox_id);
+  return {
+    given,
+    pretended,
+    supervisor,
+    idleness,
+    waking,
+    outcomes: supervisors.outcomes,
+    events,
+    warnings,
+    id: supervisor.row.sandbox_id,
+    /** As a call has found it. */
+    get target() {
+      return { room: { state: "active" } as RoomTarget, row: supervisor.row, isLookedAt: false };
+    },
+    /** Once it is in this state. */
+    reached: (state: SandboxRow["state"]) => supervisor.published.until((row) => row.state === state, 5_000),
+    [Symbol.dispose]: () => {
+      idleness.stop();
+      waking.stop();
+      sandbox[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,179 @@
+/** What wakes a sandbox that rests, who waits for it, and what they hear where it does not wake. */
+import { describe, expect, test } from "vitest";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { until } from "../../../harness/guests.ts";
+import { IDLE_MS, restingSandbox } from "./resting-fixture.ts";
+
+const restores = ({ pretended }: { pretended: { told: string[] } }) =>
+  pretended.told.filter((each) => each === "restore").length;
+
+describe("a call", () => {
+  test("wakes it, once for all who call", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    const { target } = made;
+    await Promise.all(Array.from({ length: 5 }, () => made.waking.requireAwake(target)));
+    expect([made.supervisor.row.state, restores(made)]).toEqual(["running", 1]);
+    expect(made.events).toEqual(["sandbox.resume api success"]);
+    expect([made.outcomes.resumes.api, made.outcomes.resumed.hibernated.atMost().at(-1)]).toEqual([1, 1]);
+  });
+
+  test.each(["standby", "hibernate"] as const)("waits for one on its way to %s, and wakes it", async (verb) => {
+    using made = await restingSandbox({});
+    const rests = made.supervisor[verb]();
+    await made.reached(verb === "standby" ? "pausing" : "hibernating");
+    await made.waking.requireAwake(made.target);
+    await rests;
+    expect(made.supervisor.row).toMatchObject({ state: "running", status_reason: "resumed" });
+  });
+
+  test("waits for one that another call resumes", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    const { target } = made;
+    const [resumed] = await Promise.all([made.supervisor.resume(), made.waking.requireAwake(target)]);
+    expect([resumed.state, restores(made), made.events]).toEqual(["running", 1, []]);
+  });
+
+  test.each([
+    ["where its record does not name that", ["message"], false],
+    ["where who calls only looks", ["api"], true],
+  ] as const)("wakes nothing %s", async (_, wake_on, isLookedAt) => {
+    using made = await restingSandbox({ wake_on: [...wake_on] });
+    await made.supervisor.hibernate();
+    await expect(made.waking.requireAwake({ ...made.target, isLookedAt })).rejects.toMatchObject({
+      code: "invalid_state",
+      options: {
+        details: { state: "hibernated", allowed_states: ["running"] },
+        hint: expect.stringContaining("/resume"),
+      },
+    });
+    expect([made.supervisor.row.state, made.events]).toEqual(["hibernated", []]);
+  });
+
+  test("hears why its resume is refused, and so does everybody who waits", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    made.given.refusal = new ServiceError("quota_exceeded");
+    const { target } = made;
+    const outcomes = await Promise.allSettled([made.waking.requireAwake(target), made.waking.requireAwake(target)]);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "quota_exceeded" } });
+    expect([made.supervisor.row.state, made.events]).toEqual(["hibernated", []]);
+    made.given.refusal = null;
+    await made.waking.requireAwake(target);
+    expect(made.supervisor.row.state).toBe("running");
+  });
+
+  test("waits no longer than a start may take", async () => {
+    using made = await restingSandbox({}, 50);
+    await made.supervisor.hibernate();
+    const slow = Promise.withResolvers<void>();
+    made.given.before = () => slow.promise;
+    const { target } = made;
+    await expect(made.waking.requireAwake(target)).rejects.toMatchObject({
+      code: "guest_unreachable",
+      message: "The sandbox is resuming, and was not running within 0.05 s.",
+    });
+    slow.resolve();
+    await made.reached("running");
+    await made.waking.requireAwake(made.target);
+  });
+
+  test("hears that it has ended meanwhile", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    const slow = Promise.withResolvers<void>();
+    made.given.before = () => slow.promise;
+    const woken = made.waking.requireAwake(made.target);
+    await made.reached("resuming");
+    const destroyed = made.supervisor.destroy("user_requested");
+    slow.resolve();
+    await expect(woken).rejects.toMatchObject({ code: "invalid_state" });
+    await destroyed;
+  });
+
+  test("keeps it awake for another idle time", async () => {
+    using made = await restingSandbox({ idle_timeout_seconds: 1 });
+    await made.reached("hibernated");
+    await made.waking.requireAwake(made.target);
+    const woken = performance.now();
+    await made.supervisor.published.until(({ state }) => state !== "running", 5_000);
+    expect(performance.now() - woken).toBeGreaterThan(IDLE_MS - 2);
+  });
+});
+
+describe("a message", () => {
+  test("wakes it, and who sends it waits for nothing", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    expect(made.waking.message(made.id)).toBeUndefined();
+    expect(made.supervisor.row.state).toBe("hibernated");
+    await made.reached("running");
+    await until("it is recorded", () => made.events.length > 0);
+    expect(made.events).toEqual(["sandbox.resume message success"]);
+  });
+
+  test.each([
+    ["where its record does not name that", { wake_on: ["api" as const] }],
+    ["whose agent cannot read it", { fabric_attached: false }],
+  ])("wakes none %s", async (_, change) => {
+    using made = await restingSandbox(change);
+    await made.supervisor.hibernate();
+    made.waking.message(made.id);
+    await Bun.sleep(50);
+    expect(made.supervisor.row.state).toBe("hibernated");
+  });
+
+  test("keeps one awake that runs", async () => {
+    using made = await restingSandbox({ idle_timeout_seconds: 2 });
+    for (let sent = 0; sent < 6; sent++) {
+      await Bun.sleep(IDLE_MS);
+      made.waking.message(made.id);
+    }
+    expect([made.supervisor.row.state, made.pretended.told]).toEqual(["running", []]);
+    await made.reached("hibernated");
+  });
+
+  test("wakes one that begins to rest at that moment", async () => {
+    using made = await restingSandbox({});
+    const rests = made.supervisor.hibernate();
+    // It still shows that it runs.
+    expect(made.supervisor.row.state).toBe("running");
+    made.waking.message(made.id);
+    await rests;
+    await made.reached("running");
+    expect(restores(made)).toBe(1);
+  });
+
+  test("that cannot wake it is tried again until it can, and is told of a few times", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    made.given.refusal = new ServiceError("insufficient_capacity");
+    let tries = 0;
+    const { refusal } = made.given;
+    Object.defineProperty(made.given, "refusal", { get: () => (tries++ < 6 ? refusal : null) });
+    made.waking.message(made.id);
+    // Another one begins no second row of tries.
+    made.waking.message(made.id);
+    await made.reached("running");
+    await until("it is recorded", () => made.events.length === 4);
+    expect(made.events).toEqual([
+      ...Array(3).fill("sandbox.resume message error insufficient_capacity"),
+      "sandbox.resume message success",
+    ]);
+    expect(made.warnings).toHaveLength(3);
+  });
+
+  test("is not tried again once something else has woken it", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    made.given.refusal = new ServiceError("insufficient_capacity");
+    made.waking.message(made.id);
+    await until("it was tried", () => made.events.length === 1);
+    made.given.refusal = null;
+    await made.supervisor.resume();
+    await made.supervisor.hibernate();
+    await Bun.sleep(100);
+    expect([made.supervisor.row.state, made.events.length]).toEqual(["hibernated", 1]);
+  });
+});
