@@ -4,7 +4,7 @@ import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { freeMemoryMib, makingRoom, requireMemory } from "./admission.ts";
+import { makingRoom, requireMemoryAgain } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
 import { findTarget } from "./find.ts";
@@ -42,10 +42,7 @@ async function resumeSupervised(
   if (row.state === "hibernated") requireDrive(deps, row);
   const admit = (queries: Queries) => {
     deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
-    const { resident_mib, ...growth } = supervisors.growth();
-    // What it is promised itself is what is asked for.
-    const others = new Map([...resident_mib, [row.sandbox_id, Number.POSITIVE_INFINITY] as const]);
-    requireMemory(row.memory_mib, freeMemoryMib(queries, { ...growth, resident_mib: others }));
+    requireMemoryAgain(queries, row, supervisors.growth());
   };
   return await supervisors.use(row.sandbox_id, () =>
     makingRoom(deps.pool, row.memory_mib, () => supervisor.resume(admit)),

@@ -13,6 +13,7 @@ import type { Machine } from "../machine/machine.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
 import { renewVsock } from "./renew-vsock.ts";
+import { whyUnsavable } from "./savable.ts";
 import { forgetSaved, keepSaved } from "./saved.ts";
 import type { GuestParts } from "./steps.ts";
 
@@ -81,12 +82,8 @@ function machineOf({ machine }: GuestParts): Machine {
 
 /** What it has to be restored on. Throws UnsavableError. */
 function requireSavable({ record, share }: GuestParts): SavedMachine {
-  const { machine, drive } = record.now;
-  if (!machine) throw new UnsavableError("it was started by an older roomd");
-  if (share && (drive.turn > 0 || !drive.mounted)) {
-    throw new UnsavableError(
-      "the process that served its drive has ended once, and QEMU does not save what is left of it",
-    );
-  }
+  const why = whyUnsavable(record.now, share !== undefined);
+  const { machine } = record.now;
+  if (why !== null || !machine) throw new UnsavableError(why ?? "");
   return machine;
 }
