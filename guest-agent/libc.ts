@@ -411,6 +411,17 @@ export function syncRoot(): void {
   withFile("/", O_RDONLY, (fd) => check("syncfs", libc.syncfs(fd)));
 }
 
+/** Everything is on disk, and whoever writes waits. */
+export function freezeRoot(): void {
+  const FIFREEZE = 0xc0045877n;
+  withFile("/", O_RDONLY, (fd) => check("ioctl FIFREEZE", libc.ioctl(fd, FIFREEZE, null)));
+}
+
+export function thawRoot(): void {
+  const FITHAW = 0xc0045878n;
+  withFile("/", O_RDONLY, (fd) => check("ioctl FITHAW", libc.ioctl(fd, FITHAW, null)));
+}
+
 /** Returns only when it failed. */
 export function powerOff(): void {
   const RB_POWER_OFF = 0x4321fedc;

@@ -1,6 +1,7 @@
 /** Owns the list of methods: which handler carries out what the host asks for. */
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import { DiskFreeze } from "./disk-freeze.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Executions } from "./exec/executions.ts";
 import { executionMethods } from "./exec/methods.ts";
@@ -21,6 +22,7 @@ type Handler = (stream: Stream, request: object) => Promise<void> | void;
 export type Router = (stream: Stream, request: unknown) => void;
 
 export function makeRouter(executions: Executions, terminals: Terminals, drive: Drive): Router {
+  const disk = new DiskFreeze();
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => runExec(executions, stream, request),
     ...executionMethods(executions),
@@ -38,6 +40,14 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
     drive_mount: async (stream, request) => {
       if (!isDrive(request)) return stream.fail(StreamErrorCode.invalid_request, "tag and mount_point are needed");
       await drive.mount(request);
+      stream.finish({});
+    },
+    disk_freeze: (stream) => {
+      disk.begin();
+      stream.finish({});
+    },
+    disk_thaw: (stream) => {
+      disk.end();
       stream.finish({});
     },
     power_off: (stream) => powerOff(stream),

@@ -27,6 +27,7 @@ export type CreditEntryId = Branded<"credit entry">;
 export type IdentityId = Branded<"identity">;
 export type MailId = Branded<"mail">;
 export type BuildId = Branded<"template build">;
+export type SnapshotId = Branded<"snapshot">;
 export type RecordingId = Branded<"recording">;
 
 interface Generated {
@@ -51,6 +52,7 @@ interface Generated {
   mal: MailId;
   bld: BuildId;
   rec: RecordingId;
+  snap: SnapshotId;
 }
 
 const TIME_CHARACTERS = 10;

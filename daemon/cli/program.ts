@@ -39,6 +39,7 @@ import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { setupCommand } from "./setup.ts";
 import { shellCommand } from "./shell.ts";
 import { signupCommand } from "./signup.ts";
+import { snapshotCommand } from "./snapshot.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 import { terminalCommand } from "./terminal.ts";
@@ -120,6 +121,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       screenCommand(),
       computerCommand(),
       recordingCommand(),
+      snapshotCommand(),
       sshAccessCommand(),
     ],
     "Agents together:": [

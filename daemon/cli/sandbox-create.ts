@@ -2,6 +2,7 @@
 import { randomInt } from "node:crypto";
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
+import { snapshotGet } from "../../shared/api/snapshots.ts";
 import { templateGet } from "../../shared/api/templates.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
@@ -20,6 +21,7 @@ interface CreateOptions extends JsonOption, LifecycleOptions {
   vcpus?: number;
   cid?: number;
   template?: string;
+  snapshot?: string;
   env?: Record<string, string>;
   egress?: string[] | false;
   label?: Record<string, string>;
@@ -42,10 +44,11 @@ export function sandboxCreateCommand(): Command {
     ],
   });
   return withLifecycle(about)
-    .option("--memory <mib>", "memory in MiB (default: the template's)", integer(0))
+    .option("--memory <mib>", "memory in MiB (default: the template's, or the snapshot's)", integer(0))
     .option("--vcpus <n>", "virtual processors (default: 1)", integer(0))
     .option("--cid <n>", "guest_cid, 9100 to 9999 (default: a free one)", integer(0))
     .option("--template <id>", "template to start from (default: default)")
+    .option("--snapshot <id>", "snapshot of the room to start from, in place of a template")
     .option("--env <key=value>", "environment variable of every command in it; repeatable", pair)
     .option("--egress <entry>", "allow only this host, address or network; repeatable", word)
     .option("--no-egress", "allow no connection to the outside")
@@ -71,7 +74,7 @@ export function sandboxCreateCommand(): Command {
 
 /** Creates it as the options say, and waits as they say. Throws CliError. */
 export async function createSandbox(room_id: string, agent_id: string, options: CreateOptions) {
-  const memory_mib = options.memory ?? (await templateMemory(options.template ?? "default"));
+  const memory_mib = options.memory ?? (await memoryOf(room_id, options));
   // Any: the lowest ones are nearly always taken, and each refusal is on record.
   let guest_cid = options.cid ?? randomInt(GUEST_CID_MIN, GUEST_CID_MAX + 1);
   for (let attempt = 1; ; attempt++) {
@@ -83,6 +86,7 @@ export async function createSandbox(room_id: string, agent_id: string, options: 
         memory_mib,
         vcpu_count: options.vcpus,
         template_id: options.template,
+        snapshot_id: options.snapshot,
         env: options.env,
         egress_allowlist: options.egress === false ? [] : options.egress,
         labels: options.label,
@@ -102,8 +106,11 @@ export async function createSandbox(room_id: string, agent_id: string, options: 
   }
 }
 
-async function templateMemory(template_id: string): Promise<number> {
-  return (await call(templateGet, { template_id })).value.default_memory_mib;
+async function memoryOf(room_id: string, { snapshot, template = "default" }: CreateOptions): Promise<number> {
+  if (snapshot !== undefined) {
+    return (await call(snapshotGet, { room_id, snapshot_id: snapshot })).value.memory_mib;
+  }
+  return (await call(templateGet, { template_id: template })).value.default_memory_mib;
 }
 
 /** The free guest_cid that a refusal names; null for any other error. */

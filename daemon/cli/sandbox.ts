@@ -8,6 +8,7 @@ import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts
 import { withProgress } from "./progress.ts";
 import { asList, type ListOptions, labelQuery } from "./room.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";
+import { forkCommand, rollbackCommand, takeSnapshotCommand } from "./snapshot.ts";
 import { pair, secondsOrNone } from "./values.ts";
 
 export function sandboxCommand(): Command {
@@ -23,6 +24,9 @@ export function sandboxCommand(): Command {
     .addCommand(standby())
     .addCommand(hibernate())
     .addCommand(resume())
+    .addCommand(takeSnapshotCommand())
+    .addCommand(forkCommand())
+    .addCommand(rollbackCommand())
     .addCommand(destroy());
 }
 

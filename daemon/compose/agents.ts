@@ -18,7 +18,7 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
   const findRoom = finder.find;
   const bells = new Bells();
   const agents = new Agents({
-    queries: database.queries,
+    database,
     sandboxOf: (roomUid, agentId) => later.sandboxAgents().agentOf(roomUid, agentId),
     liveSandboxes: (roomUid) => later.sandboxAgents().liveAgents(roomUid),
   });

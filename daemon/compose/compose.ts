@@ -4,6 +4,7 @@
  * asks by a function, which nobody calls before all are made.
  */
 import { operations } from "../../shared/api/operations.ts";
+import type { OrgId } from "../../shared/ids.ts";
 import { countLog } from "../core/log.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
@@ -53,9 +54,10 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const loop = watchLoopDelay();
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null };
+  const driveUsed = async (orgId: OrgId) => (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId);
   const orgs = composeOrgs(base, plans, {
     endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
-    driveUsed: (orgId) => drives.drive.measureOrg(orgId),
+    driveUsed,
     endRooms: async (orgId) => {
       await rooms.endAll(orgId);
       await billing.endOrg(orgId);
@@ -70,6 +72,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...orgs,
     ...drives,
     agentChanged: agents.changed,
+    driveUsed,
     portsDomain: listen.ports_domain,
     reached,
   });

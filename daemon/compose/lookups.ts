@@ -8,7 +8,7 @@ import { locateMessage } from "../domain/fabric/index.ts";
 import { hasGrant } from "../domain/oauth/index.ts";
 import { getKeyOf, isEntryOf, isKeySeen, isSshKeyOf } from "../domain/orgs/index.ts";
 import { locateLabel } from "../domain/ports/index.ts";
-import { locateSandbox, type Sandboxes } from "../domain/sandboxes/index.ts";
+import { locateSandbox, locateSnapshot, type Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
 import { locateAccess } from "../domain/ssh/index.ts";
 import { getBuild } from "../domain/templates/store.ts";
@@ -27,6 +27,7 @@ export function composeLookups(
     roomOf: finder.lookupUid,
     roomsOf,
     sandbox: ({ org_id }, sandboxId) => locateSandbox(queries, org_id, sandboxId),
+    snapshot: ({ org_id }, snapshotId) => locateSnapshot(queries, org_id, snapshotId),
     isAgent: (roomUid, agentId) =>
       sandboxes.agents.agentOf(roomUid as RoomUid, agentId) !== null ||
       findAgent(queries, roomUid as RoomUid, agentId) !== undefined,

@@ -1,7 +1,7 @@
 /** Owns sandboxes as they are put together, with what leaves them and the ways into them: terminals, screens, ports and SSH. */
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
-import type { RoomUid } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
@@ -32,6 +32,8 @@ export interface Reached {
 interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** An agent's sandbox has a new state, or is new. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
+  /** What an organization's drives and snapshots take on disk. */
+  driveUsed(orgId: OrgId): Promise<number>;
   portsDomain: string | null;
   reached: Reached;
   rates: AllRates;
@@ -64,6 +66,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     currentRoom: finder.current,
     quota,
     credits,
+    driveUsed: parts.driveUsed,
     limits: inspected.limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     startLimitMs: config["limits.sandbox_start"] * 1000,

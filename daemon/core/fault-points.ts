@@ -35,6 +35,8 @@ const PLACES = [
   "sandbox.erased", // its directory is gone, its row says destroying
   "hibernate.saved", // a guest's memory is on disk, nothing says so
   "hibernate.kept", // … what says so is there too, its processes are
+  "snapshot.cut", // a snapshot's guest stands still, all of it is taken
+  "snapshot.whole", // … it goes on, the snapshot is whole on disk, its row is not there
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

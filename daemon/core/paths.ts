@@ -57,6 +57,18 @@ export interface SandboxPaths {
   vmm_log: string;
 }
 
+/** Where what was saved of a guest lies: its disk's layers, what they lie over, its memory, and what says that it is whole. */
+export type SavedPaths = Pick<SandboxPaths, "directory" | "base" | "memory" | "saved">;
+
+function savedPaths(directory: string): SavedPaths {
+  return {
+    directory,
+    base: join(directory, BASE),
+    memory: join(directory, "memory"),
+    saved: join(directory, "saved.json"),
+  };
+}
+
 export type Paths = ReturnType<typeof makePaths>;
 
 /** Throws when runtime_dir is too long for the sockets in it. */
@@ -66,11 +78,9 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     const directory = join(data, kept, sandboxId);
     const sockets = join(runtime, live, sandboxId);
     return {
-      directory,
-      overlay: join(directory, "disk.qcow2"),
-      base: join(directory, BASE),
-      memory: join(directory, "memory"),
-      saved: join(directory, "saved.json"),
+      ...savedPaths(directory),
+      // Of a name that no other has: layers of several may come to lie in one directory.
+      overlay: join(directory, `disk-${sandboxId}.qcow2`),
       console_log: join(directory, "console"),
       runtime: sockets,
       vm_sockets: join(sockets, "vm"),
@@ -114,6 +124,9 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. */
     drive: (roomUid: string) => join(data, "rooms", roomUid, "drive"),
     room: (roomUid: string) => join(data, "rooms", roomUid),
+    /** What was taken of the room's sandboxes; it goes with the room. */
+    snapshots: (roomUid: string) => join(data, "rooms", roomUid, "snapshots"),
+    snapshot: (roomUid: string, snapshotId: string) => savedPaths(join(paths.snapshots(roomUid), snapshotId)),
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),

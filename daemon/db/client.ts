@@ -52,6 +52,12 @@ export function rawQuery<Row>(queries: Queries, sql: string): (values: Values) =
   return (values) => statement.all(...values);
 }
 
+/** The same where the columns are not known beforehand: a row is its values, in the order of the statement. */
+export function rawValues(queries: Queries, sql: string): (values: Values) => Values[] {
+  const statement = clientOf(queries).query<unknown, Values>(sql);
+  return (values) => statement.values(...values) as Values[];
+}
+
 function clientOf(queries: Queries): Database {
   const client = clients.get(queries);
   if (!client) throw new Error("the connection is not one of ours");

@@ -44,6 +44,8 @@ import egressDestinations from "./migrations/0041_egress_destinations.sql" with 
 import templateBuilds from "./migrations/0042_template_builds.sql" with { type: "text" };
 import buildTime from "./migrations/0043_build_time.sql" with { type: "text" };
 import hibernation from "./migrations/0044_hibernation.sql" with { type: "text" };
+import snapshots from "./migrations/0045_snapshots.sql" with { type: "text" };
+import branches from "./migrations/0046_branches.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -91,6 +93,8 @@ export const MIGRATIONS: readonly string[] = [
   templateBuilds,
   buildTime,
   hibernation,
+  snapshots,
+  branches,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -93,6 +93,14 @@ export class AnswerSpace {
     if (count > this.#mostCalls) this.#dropMost(org_id, count);
   }
 
+  /** Within a transaction: `write` changes which calls of these callers there are, and what their answers take. */
+  rewrite(keyIds: readonly string[], write: () => void): void {
+    const kept = () => keyIds.flatMap((keyId) => this.#statements.ofKey([keyId]));
+    for (const before of kept()) this.#count(before, -1);
+    write();
+    for (const now of kept()) this.#count(now, 1);
+  }
+
   #dropOldOf(orgId: string, oldest: string): void {
     this.#forget(this.#statements.oldOnes([orgId, oldest, OLD_AT_ONCE]));
   }
@@ -109,11 +117,13 @@ export class AnswerSpace {
   }
 
   #forget(calls: readonly Kept[]): void {
-    for (const kept of calls) {
-      this.#change(kept, -1);
-      const count = this.#calls.get(kept.org_id);
-      if (count !== undefined) this.#calls.set(kept.org_id, count - 1);
-    }
+    for (const kept of calls) this.#count(kept, -1);
+  }
+
+  #count(kept: Kept, sign: 1 | -1): void {
+    this.#change(kept, sign);
+    const count = this.#calls.get(kept.org_id);
+    if (count !== undefined) this.#calls.set(kept.org_id, count + sign);
   }
 
   #countOf(orgId: string): number {
@@ -179,6 +189,7 @@ function prepare(queries: Queries) {
   const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
   return {
     find: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
+    ofKey: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE key_id = ?`),
     drop: rawStatement(queries, `UPDATE idempotency SET ${nothing} WHERE ${SAME_CALL}`),
     forget: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} RETURNING ${kept}`),
     old: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} AND created_at < ? RETURNING ${kept}`),

@@ -16,6 +16,7 @@ import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
+import type { CallsBranch } from "./idempotency-branch.ts";
 import type { Claimed } from "./phase.ts";
 import { openSealed, seal } from "./seal.ts";
 import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
@@ -40,6 +41,8 @@ export interface Answers {
   pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
   /** Within a transaction. */
   keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
+  /** How the calls of guests branch with their room. */
+  branch: CallsBranch;
 }
 
 const NOTHING = { before: null, claim: null };
@@ -79,6 +82,8 @@ export function makeAnswers(database: Database): Answers {
     },
 
     keep: (queries, { call }, packed) => idempotency.keep(queries, call, packed),
+
+    branch: idempotency.branch,
   };
 }
 

@@ -1,6 +1,8 @@
 /** Owns the table of calls with an Idempotency-Key as the queries see it, and which call a row is. */
+import { createHash } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { ulidFrom } from "../../shared/ids.ts";
 import type { Begun } from "../core/work.ts";
 
 export const idempotency = sqliteTable(
@@ -25,6 +27,8 @@ export const idempotency = sqliteTable(
     org_id: text().notNull().default(""),
     /** What the reply takes, however it is kept. */
     kept_bytes: integer().notNull().default(0),
+    /** The name of the work, where it does not follow from the rest. */
+    work_ulid: text(),
   },
   (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
 );
@@ -48,4 +52,11 @@ export function sameCall(call: Pick<IdempotentCall, keyof typeof KEY>) {
     eq(path, call.path),
     eq(idempotency_key, call.idempotency_key),
   );
+}
+
+/** The name of a call's work: the same as long as it has no answer. */
+export function workUlid(call: Omit<IdempotentCall, "org_id">, createdAt: string): string {
+  const { key_id, method, path, idempotency_key, body_sha256 } = call;
+  const text = JSON.stringify([key_id, method, path, idempotency_key, body_sha256, createdAt]);
+  return ulidFrom(Date.parse(createdAt), createHash("sha256").update(text).digest());
 }

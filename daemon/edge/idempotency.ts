@@ -17,9 +17,7 @@
  *
  * What is left of a call that fails half way is in phase.ts.
  */
-import { createHash } from "node:crypto";
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
-import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Begun } from "../core/work.ts";
@@ -27,7 +25,8 @@ import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { TransactionMap } from "../db/transaction-map.ts";
 import { AnswerSpace } from "./answer-space.ts";
-import { type IdempotentCall, idempotency, KEY, sameCall } from "./idempotency-table.ts";
+import { type CallsBranch, makeBranch } from "./idempotency-branch.ts";
+import { type IdempotentCall, idempotency, KEY, sameCall, workUlid } from "./idempotency-table.ts";
 import type { Claimed } from "./phase.ts";
 
 const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
@@ -67,6 +66,7 @@ export interface Idempotency {
   note(queries: Queries, call: IdempotentCall, begun: Begun): void;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
+  branch: CallsBranch;
 }
 
 export function makeIdempotency(
@@ -93,13 +93,14 @@ export function makeIdempotency(
     // What was let go of may be put right, and is other work then.
     const created_at = known && isSame ? known.created_at : now();
     const begun = isSame ? known.begun : null;
-    const claimed = { ...call, status: null, reply: null, created_at, begun };
+    const work_ulid = isSame ? known.work_ulid : null;
+    const claimed = { ...call, status: null, reply: null, created_at, begun, work_ulid };
     queries
       .insert(idempotency)
       .values(claimed)
       .onConflictDoUpdate({ target: Object.values(KEY), set: claimed })
       .run();
-    return { reply: null, work_ulid: workUlid(call, created_at), begun, call, letGo };
+    return { reply: null, work_ulid: work_ulid ?? workUlid(call, created_at), begun, call, letGo };
   };
   return {
     begin: (call) => database.commit((queries) => claimOf(queries, call)),
@@ -116,6 +117,8 @@ export function makeIdempotency(
       queries.update(idempotency).set({ begun }).where(sameCall(call)).run();
     },
 
+    branch: makeBranch(space),
+
     keep: (queries, call, reply) => {
       space.keep(call, reply, () => queries.update(idempotency).set(reply).where(sameCall(call)).run());
     },
@@ -126,12 +129,6 @@ export function makeIdempotency(
 export function packSmall(reply: StoredReply) {
   const json = JSON.stringify(reply);
   return { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0, kept_bytes: Buffer.byteLength(json) };
-}
-
-function workUlid(call: IdempotentCall, createdAt: string): string {
-  const { key_id, method, path, idempotency_key, body_sha256 } = call;
-  const text = JSON.stringify([key_id, method, path, idempotency_key, body_sha256, createdAt]);
-  return ulidFrom(Date.parse(createdAt), createHash("sha256").update(text).digest());
 }
 
 function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$inferSelect): StoredReply {

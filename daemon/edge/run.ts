@@ -15,6 +15,7 @@ import type { RequestCounts } from "../core/request-counts.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
+import type { CallsBranch } from "./idempotency-branch.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
@@ -56,7 +57,13 @@ export interface Road {
   stop(): void;
 }
 
-export function makeRoad(deps: RoadDeps): Road {
+/** With what is no door's. */
+export interface WholeRoad extends Road {
+  /** How the calls of guests with an Idempotency-Key branch with their room. */
+  branch: CallsBranch;
+}
+
+export function makeRoad(deps: RoadDeps): WholeRoad {
   const { database, log } = deps;
   const callers = new Callers(deps);
   const readInput = makeInputReader();
@@ -146,6 +153,7 @@ export function makeRoad(deps: RoadDeps): Road {
     requireAttempt: (ip) => callers.requireAttempt(ip),
     turns,
     failuresWritten: () => callers.failuresWritten,
+    branch: answers.branch,
     stop: () => {
       callers.settle();
       rateRefusals.settle();

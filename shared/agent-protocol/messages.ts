@@ -452,6 +452,22 @@ export interface PowerOffRequest {
   method: "power_off";
 }
 
+/**
+ * All that was written is on the guest's own disk, and whoever writes there waits, until DiskThawRequest or for FREEZE_MS at most. Older
+ * agents do not know it.
+ */
+export interface DiskFreezeRequest {
+  method: "disk_freeze";
+}
+
+/** Again is nothing. */
+export interface DiskThawRequest {
+  method: "disk_thaw";
+}
+
+/** How long a guest's own disk stands still at most, in the guest's own time. */
+export const FREEZE_MS = 10_000;
+
 /** The host's end of the drive has died. The guest lets go of the mount, on which nothing answers any more. */
 export interface DriveLostRequest {
   method: "drive_lost";
@@ -479,6 +495,8 @@ export type HostRequest =
   | ClockRequest
   | PowerOffRequest
   | DriveLostRequest
+  | DiskFreezeRequest
+  | DiskThawRequest
   | DriveMountRequest
   | TerminalOpenRequest
   | TerminalAttachRequest

@@ -66,6 +66,7 @@ export const ERRORS = {
   agent_not_found: { status: 404, title: "No such agent" },
   message_not_found: { status: 404, title: "No such message" },
   barrier_not_found: { status: 404, title: "No such barrier" },
+  snapshot_not_found: { status: 404, title: "No such snapshot" },
   recording_not_found: { status: 404, title: "No such recording" },
   template_build_not_found: { status: 404, title: "No such build of a template" },
   org_not_found: { status: 404, title: "No such organization" },
@@ -125,6 +126,11 @@ export const ERRORS = {
     status: 409,
     title: "What was saved does not fit this host",
     hint: "Its disk can be started anew: create a sandbox from it with mode disk.",
+  },
+  snapshot_in_use: {
+    status: 409,
+    title: "The snapshot is in use",
+    hint: "Delete what has it first: details.used_by says what.",
   },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },
   billing_off: {

@@ -25,6 +25,7 @@ import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as screen from "./screen.ts";
 import * as service from "./service.ts";
+import * as snapshots from "./snapshots.ts";
 import * as ssh from "./ssh.ts";
 import * as templateBuilds from "./template-builds.ts";
 import * as templates from "./templates.ts";
@@ -87,6 +88,12 @@ export const operations = {
   sandbox_destroy: sandboxes.sandboxDestroy,
   sandbox_standby: sandboxes.sandboxStandby,
   sandbox_hibernate: sandboxes.sandboxHibernate,
+  sandbox_snapshot: snapshots.snapshotCreate,
+  sandbox_fork: snapshots.sandboxFork,
+  sandbox_rollback: snapshots.sandboxRollback,
+  snapshot_list: snapshots.snapshotList,
+  snapshot_get: snapshots.snapshotGet,
+  snapshot_delete: snapshots.snapshotDelete,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

@@ -19,6 +19,14 @@ export const agentId = Type.String({
   examples: ["worker-1"],
 });
 
+export const guestCid = Type.Integer({
+  minimum: GUEST_CID_MIN,
+  maximum: GUEST_CID_MAX,
+  code: "guest_cid_out_of_range",
+  description: "Address of the guest, unique on the host.",
+  examples: [9100],
+});
+
 /** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/domain/executions/environment.ts. */
 export const environment = Type.Optional(
   Type.Record(Type.String(), Type.String(), {
@@ -77,11 +85,14 @@ const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
 });
 /** At create and by PATCH. */
 const lifecycleInput = Type.Optional(
-  fields({
-    idle_after_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
-    on_idle: Type.Optional(onIdle),
-    wake_on: Type.Optional(wakeOn),
-  }),
+  Type.Object(
+    {
+      idle_after_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
+      on_idle: Type.Optional(onIdle),
+      wake_on: Type.Optional(wakeOn),
+    },
+    { additionalProperties: false, description: "When it is idle, what becomes of it then, and what wakes it." },
+  ),
 );
 
 export const SANDBOX_STATES = [
@@ -121,6 +132,11 @@ export const sandbox = fields({
   guest_cid: Type.Integer(),
   template_id: Type.String(),
   template_digest: nullable(Type.String()),
+  snapshot_id: nullable(
+    Type.String({
+      description: "Of which snapshot it was made, to which it was turned back, or which was taken of it last.",
+    }),
+  ),
   vcpu_count: Type.Integer(),
   memory_mib: Type.Integer(),
   state: oneOf(SANDBOX_STATES),
@@ -183,13 +199,7 @@ export const sandboxCreate = operation({
   }),
   body: fields({
     agent_id: agentId,
-    guest_cid: Type.Integer({
-      minimum: GUEST_CID_MIN,
-      maximum: GUEST_CID_MAX,
-      code: "guest_cid_out_of_range",
-      description: "Address of the guest, unique on the host.",
-      examples: [9100],
-    }),
+    guest_cid: guestCid,
     memory_mib: Type.Integer({
       minimum: MEMORY_MIB_MIN,
       code: "memory_mib_out_of_range",
@@ -199,6 +209,13 @@ export const sandboxCreate = operation({
     vcpu_count: Type.Optional(Type.Integer({ minimum: 1, description: "1 if absent, at most the host's cores." })),
     template_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 128, description: 'Which template; "default" if absent.' }),
+    ),
+    snapshot_id: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9_]{1,64}$",
+        description:
+          "Which snapshot of the room, in place of a template. memory_mib and vcpu_count are the snapshot's then; env is added to that of its sandbox, and what is absent is as it was there.",
+      }),
     ),
     env: environment,
     env_json: environmentJson,
@@ -224,6 +241,8 @@ export const sandboxCreate = operation({
     "memory_mib_out_of_range",
     "memory_below_template_minimum",
     "template_not_found",
+    "snapshot_not_found",
+    "snapshot_incompatible",
     "invalid_env_json",
     "reserved_env_key",
     "invalid_egress_entry",

@@ -143,6 +143,12 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "sandbox.hibernated": { type: "standby", say: () => STANDBY.onDisk },
   "sandbox.resume": { type: "standby", say: () => STANDBY.over },
 
+  "sandbox.forked": { type: "sandbox", say: ({ forks }) => `forked into ${words(forks).length} sandboxes` },
+  "sandbox.rolled_back": { type: "sandbox", say: ({ snapshot_id }) => `turned back to ${text(snapshot_id)}` },
+  "snapshot.created": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} taken` },
+  "snapshot.deleted": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} deleted` },
+  "snapshot.expired": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} expired` },
+
   "drive.written": ofDrive("wrote"),
   "drive.deleted": ofDrive("deleted"),
   "drive.directory_made": ofDrive("made directory"),
@@ -190,6 +196,7 @@ export const LEFT_OUT: readonly string[] = [
   "screen.recording_read",
   "screen.recording_state_read",
   "screen.film_read",
+  ...["snapshot.listed", "snapshot.read"],
   ...["drive.read", "drive.listed", "drive.stat_read"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],
   ...["usage.read", "usage.capped", "quota.rate_limited", "quota.credits_exhausted"],

@@ -13,6 +13,7 @@ import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 import { OF_KEYS, requestOf } from "./requests.ts";
+import { insertSnapshotRow } from "./snapshot-row.ts";
 
 const SANDBOXES = "/v1/rooms/r/sandboxes";
 /** The agent that requests.ts asks about, and the one that the key is bound to. */
@@ -78,12 +79,15 @@ const actsAs = [
   "barrier_arrive",
 ];
 
+const ofSnapshots = ["snapshot_get", "snapshot_delete"];
+
 /** What operations are to a key that is bound to another agent, in the same room. */
 const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has no such sandbox": names(perSandbox),
   "is not that agent": actsAs,
   "is refused": ofOrg,
-  "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "top_get"],
+  "has no such snapshot": ofSnapshots,
+  "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "snapshot_list", "top_get"],
   "has all of it": [
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
@@ -190,6 +194,22 @@ describe("a key that is bound to an agent", () => {
 
   test.each(toolsOf(ofOrg))("is refused by the tool $name", async (tool) => {
     expect(await toolShown(bound, tool, "r")).toContain("insufficient_scope");
+  });
+
+  test("has nothing of another's snapshots, and makes no sandbox of one", async () => {
+    const theirs = insertSnapshotRow(daemon, other.sandbox_id);
+    const never = "snap_00000000000000000000000000";
+    const place = (id: string) => `/v1/rooms/r/snapshots/${id}`;
+    for (const method of ["GET", "DELETE"]) {
+      const none = shown(await daemon.api(method, place(never), undefined, bound), never);
+      expect(none).toContain("snapshot_not_found");
+      expect(shown(await daemon.api(method, place(theirs), undefined, bound), theirs)).toBe(none);
+    }
+    expect((await daemon.api("GET", "/v1/rooms/r/snapshots", undefined, bound)).body.items).toEqual([]);
+    expect((await daemon.ok("GET", "/v1/rooms/r/snapshots")).items).toHaveLength(1);
+    const wanted = { ...sandbox(OWN, 9150), snapshot_id: theirs };
+    const made = await daemon.api("POST", `${SANDBOXES}/from-template`, wanted, bound);
+    expect(made).toMatchObject({ status: 404, body: { code: "snapshot_not_found" } });
   });
 
   test.each(operationsOf(actsAs))("does not act as another by $name", async (operation) => {

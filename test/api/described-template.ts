@@ -16,6 +16,7 @@ export const DESCRIBED_BASE_MIB = 128;
 /** More than any host has. */
 const NO_BOUND_MIB = 2 ** 30;
 const ONLY_BYTE = "x";
+const OVERLAYS: readonly FileRole[] = ["snapshot_overlay", "cold_overlay"];
 const VERSION = "1".padStart(26, "0");
 
 export function describeTemplate(
@@ -37,7 +38,7 @@ export function describeTemplate(
     created_at: "2026-01-31T12:00:00.000Z",
   };
   const roles = Object.keys(FILE_NAMES) as FileRole[];
-  const digest = createHash("sha256").update(`1\n0\n${ONLY_BYTE}`).digest("hex");
+  const bytesOf = (role: FileRole) => (OVERLAYS.includes(role) ? qcow2Header(diskGib ?? 1) : Buffer.from(ONLY_BYTE));
   const manifest: Manifest = {
     format: MANIFEST_FORMAT,
     record,
@@ -54,23 +55,34 @@ export function describeTemplate(
     },
     append: "",
     files: Object.fromEntries(
-      roles.map((role) => [role, { name: FILE_NAMES[role], digest, size_bytes: 1 }]),
+      roles.map((role) => [
+        role,
+        { name: FILE_NAMES[role], digest: digestOf(bytesOf(role)), size_bytes: bytesOf(role).byteLength },
+      ]),
     ) as Manifest["files"],
   };
   const directory = join(daemon.dataDir, "templates", templateId);
   mkdirSync(join(directory, VERSION), { recursive: true });
   writeFileSync(join(directory, VERSION, MANIFEST_FILE), JSON.stringify(manifest));
-  if (files) for (const role of roles) writeFileSync(join(directory, VERSION, FILE_NAMES[role]), ONLY_BYTE);
+  if (files) for (const role of roles) writeFileSync(join(directory, VERSION, FILE_NAMES[role]), bytesOf(role));
   if (diskGib !== undefined) writeFileSync(join(directory, VERSION, FILE_NAMES.cold_overlay), qcow2Header(diskGib));
   symlinkSync(VERSION, join(directory, CURRENT));
   return record;
 }
 
-/** As much of a disk as says what it may grow to. */
+/** As digestFile has it, of a file of one block. */
+function digestOf(bytes: Buffer): string {
+  return createHash("sha256").update(`${bytes.byteLength}\n0\n`).update(bytes).digest("hex");
+}
+
+/** As much of a disk as says what it may grow to, and over what it lies. */
 function qcow2Header(gib: number): Buffer {
-  const header = Buffer.alloc(104);
+  const below = Buffer.from("../root.qcow2");
+  const header = Buffer.concat([Buffer.alloc(104), below]);
   header.write("QFI\u00fb", 0, "latin1");
   header.writeUInt32BE(3, 4);
+  header.writeBigUInt64BE(104n, 8);
+  header.writeUInt32BE(below.byteLength, 16);
   header.writeBigUInt64BE(BigInt(gib) * 1024n ** 3n, 24);
   return header;
 }

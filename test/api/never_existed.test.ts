@@ -14,6 +14,7 @@ import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeOrg, until } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 import { OF_KEYS, requestOf } from "./requests.ts";
+import { insertSnapshotRow } from "./snapshot-row.ts";
 
 /** Of the caller, at the place of each path parameter that is not asked about. */
 const OWN: Record<string, string> = { room_id: "own-room", org_id: "self", sandbox: "worker-1" };
@@ -32,6 +33,7 @@ const NAMES: Record<string, Names> = {
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
+  snapshot_id: { foreign: "", never: "snap_00000000000000000000000000" },
   build_id: { foreign: "", never: "bld_00000000000000000000000000" },
   barrier_id: { foreign: "built", never: "drawn" },
   port: { foreign: "8000", never: "8001" },
@@ -164,6 +166,7 @@ async function makeForeign(): Promise<void> {
     (state) => state === "failed",
   );
   foreign("build_id", build_id);
+  foreign("snapshot_id", insertSnapshotRow(daemon, NAMES.sandbox?.foreign ?? ""));
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");
   rows.run(

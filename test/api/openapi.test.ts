@@ -129,7 +129,7 @@ describe("every operation", () => {
     ]) {
       expect([name, ...(told.get(name) ?? [])]).toHaveLength(2);
     }
-    expect([...(told.get("agent_id") ?? [])].sort()).toEqual(["planner", "worker-1"]);
+    expect([...(told.get("agent_id") ?? [])].sort()).toEqual(["planner", "try-1", "try-2", "worker-1"]);
   });
 
   test("has headers whose examples their schemas take", () => {

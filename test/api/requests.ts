@@ -19,6 +19,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   sandbox: () => "worker-1",
   terminal_id: () => "ter_none",
   recording_id: () => "rec_none",
+  snapshot_id: () => "snap_none",
   key_id: () => "kid_none",
   ssh_key_id: () => "ssk_none",
   access_id: () => "ssa_none",

@@ -1,4 +1,4 @@
-/** What standby and resume refuse, state by state; test/vm/standby.test.ts has what they do to a guest. */
+/** What standby, hibernation and resume refuse, state by state; test/vm/standby.test.ts has what they do to a guest. */
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SANDBOX_STATES, type SandboxState } from "../../shared/api/sandboxes.ts";
@@ -10,7 +10,8 @@ const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 const LIVE = SANDBOX_STATES.filter((state) => state !== "destroyed");
 const ALLOWED = [
   ["standby", ["running"]],
-  ["resume", ["paused"]],
+  ["hibernate", ["running"]],
+  ["resume", ["paused", "hibernated"]],
   ["exec", ["running"]],
 ] as const satisfies [string, SandboxState[]][];
 
@@ -48,14 +49,16 @@ describe.each(ALLOWED)("%s", (verb, allowed) => {
 });
 
 test("who has the sandbox's guest has the last word, not its row", async () => {
-  for (const [verb, state] of [
-    ["standby", "running"],
-    ["resume", "paused"],
+  for (const [verb, allowed] of [
+    ["standby", ["running"]],
+    ["hibernate", ["running"]],
+    ["resume", ["paused", "hibernated"]],
   ] as const) {
+    const [state] = allowed;
     setState(state);
     expect(await ask(verb)).toMatchObject({
       status: 409,
-      body: { code: "invalid_state", details: { state: "failed", allowed_states: [state] } },
+      body: { code: "invalid_state", details: { state: "failed", allowed_states: allowed } },
     });
   }
 });

@@ -150,6 +150,7 @@ export const KNOWABLE: ReadonlySet<string> = new Set(
       "exec_id",
       "terminal_id",
       "recording_id",
+      "snapshot_id",
       "port",
       "cursor",
       "topic",

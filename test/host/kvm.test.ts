@@ -132,6 +132,30 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect(Math.abs(Number(skew) - Date.now())).toBeLessThan(60_000);
   });
 
+  test("sleeps on disk, is copied, and turned back, over the kernel's vsock", async () => {
+    const made: Json = JSON.parse(await roomd("sandbox snapshot demo a1 --json"));
+    console.log(`a1 of 256 MiB stood still for ${made.paused_ms} ms, ${made.size_bytes >> 20} MiB`);
+    await counts("a1");
+    const forked: Json = JSON.parse(await roomd("sandbox fork demo a1 f1 f2 --json"));
+    expect(forked.items.map(({ problem }: Json) => problem)).toEqual([null, null]);
+    for (const agent of ["a1", "f1", "f2"]) {
+      await counts(agent);
+      expect(await sh(agent, "hostname")).toBe(agent);
+    }
+    await roomd("sandbox destroy demo f2");
+    await sh("a1", "echo bad >/root/state");
+    await roomd(`sandbox rollback demo a1 ${made.snapshot_id}`);
+    expect(await sh("a1", "cat /root/state 2>/dev/null || echo none")).toBe("none");
+    await counts("a1");
+    await roomd("sandbox hibernate demo f1");
+    expect((await record("f1")).state).toBe("hibernated");
+    await host.ok("systemctl restart roomd");
+    await until("the service is back", ready, SLOW_MS);
+    await roomd("sandbox resume demo f1");
+    await counts("f1");
+    await roomd("sandbox destroy demo f1");
+  }, 900_000);
+
   test("gets its drive back when its virtiofsd is killed, and its command goes on", async () => {
     await sh("a1", "echo before >/mnt/drive/kept");
     await host.ok(

@@ -14,6 +14,7 @@ const OF_NOBODY: Record<string, string> = {
   oauth_devices: "the address of a device that asks; nobody is known by it, and it goes after ten minutes",
   rooms: "a room is made by a key",
   sandboxes: "a sandbox is made by a key",
+  snapshots: "a snapshot is made by a key",
 };
 
 const connection = openConnection(":memory:");

@@ -1,5 +1,5 @@
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
 
 /** What is known of an agent's newest sandbox. */
 export interface AgentSandbox {
@@ -9,7 +9,7 @@ export interface AgentSandbox {
 }
 
 export interface AgentsDeps {
-  queries: Queries;
+  database: Pick<Database, "queries" | "undo">;
   /** The newest sandbox of an agent, destroyed ones included. */
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
   /** The newest sandbox of every agent that has a live one. */

@@ -9,7 +9,9 @@ import { now } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { WaitGraph } from "../../core/wait-graph.ts";
+import type { Branch } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
+import { type AgentsState, makeBranch } from "./branch.ts";
 import type { AgentSandbox, AgentsDeps } from "./deps.ts";
 import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
 import type { AgentRow } from "./table.ts";
@@ -29,6 +31,11 @@ export class Agents {
   readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
   /** What was found of sandboxes, until it changes: every message asks. */
   readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
+
+  readonly branch: Branch<AgentsState> = makeBranch({
+    isGone: (roomUid, agentId) => this.isGone(roomUid, agentId),
+    changed: (roomUid) => this.#readAgain(roomUid),
+  });
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps;
@@ -67,7 +74,7 @@ export class Agents {
     const known = this.participants(roomUid);
     for (const agentId of agentIds) {
       if (!always && this.isFresh(roomUid, agentId)) continue;
-      const row = findAgent(this.#deps.queries, roomUid, agentId);
+      const row = findAgent(this.#deps.database.queries, roomUid, agentId);
       if (row) known.set(agentId, row);
     }
   }
@@ -84,10 +91,17 @@ export class Agents {
   participants(roomUid: RoomUid): Map<string, AgentRow> {
     let known = this.#rooms.get(roomUid);
     if (!known) {
-      known = new Map(roomAgents(this.#deps.queries, roomUid).map((row) => [row.agent_id, row]));
+      known = new Map(roomAgents(this.#deps.database.queries, roomUid).map((row) => [row.agent_id, row]));
       this.#rooms.set(roomUid, known);
     }
     return known;
+  }
+
+  /** Within a transaction that has changed who takes part: read when next asked for, and once more should it be rolled back. */
+  #readAgain(roomUid: RoomUid): void {
+    const forget = () => void this.#rooms.delete(roomUid);
+    forget();
+    this.#deps.database.undo(forget);
   }
 
   /** The states of the sandboxes of the room's agents. */

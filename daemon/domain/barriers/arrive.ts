@@ -44,7 +44,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
         const kept = await database.commit((queries) => {
-          const row = begunBy(queries, room, input, call.work) ?? write(deps, queries, room, input, terms);
+          const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
           call.work.note({ generation: row.generation });
           if (wait) enter(deps, room, wait, row);
           return row;
@@ -57,11 +57,11 @@ export function makeArrive(deps: BarrierDeps): Bound {
           room_uid,
           { key: barrierBell(barrier_id), deadlineMs: timeoutMs, signal: call.signal },
           () => {
-            const row = findBarrier(database.queries, room_uid, barrier_id, generation);
-            return row?.state === "waiting" ? null : (row ?? kept);
+            const row = standing(deps, kept, terms);
+            return row.state === "waiting" ? null : row;
           },
         );
-        const row = ended ?? findBarrier(database.queries, room_uid, barrier_id, generation) ?? kept;
+        const row = ended ?? standing(deps, kept, terms);
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;
@@ -114,9 +114,41 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
   agents.waits.enter(room_uid, wait);
 }
 
-/** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
-function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Work, "begun">) {
-  return begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+/** The generation that these have arrived in, as it is now. Throws barrier_cancelled where the room was turned back to before that. */
+function standing({ bells, database }: BarrierDeps, kept: BarrierRow, { arrivals }: Terms): BarrierRow {
+  const { room_uid, barrier_id, generation } = kept;
+  const row = findBarrier(database.queries, room_uid, barrier_id, generation);
+  if (row && hasThem(row, arrivals)) return row;
+  if (kept.state !== "waiting") return kept;
+  bells.requireOpen(room_uid);
+  // Of those that are long over the oldest go; one that is still to come was taken back.
+  const newest = findBarrier(database.queries, room_uid, barrier_id)?.generation ?? 0;
+  if (newest > generation) return kept;
+  throw new ServiceError("barrier_cancelled", {
+    detail: `The room was restored to a checkpoint from before this arrival at barrier ${barrier_id}.`,
+    details: { generation },
+    hint: "Arrive again.",
+  });
+}
+
+/** Whether these count as arrived, as far as that matters: one that is over changes no more. */
+function hasThem({ state, arrived }: BarrierRow, arrivals: readonly string[]): boolean {
+  return state !== "waiting" || arrivals.every((agentId) => arrived.includes(agentId));
+}
+
+/**
+ * The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. An arrival
+ * that was taken back with its room is none.
+ */
+function begunBy(
+  queries: Queries,
+  { room_uid }: RoomTarget,
+  { barrier_id }: Input,
+  { arrivals }: Terms,
+  { begun }: Pick<Work, "begun">,
+): BarrierRow | undefined {
+  const row = begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+  return row && hasThem(row, arrivals) ? row : undefined;
 }
 
 /** Within a transaction: the generation as it is with this arrival. */

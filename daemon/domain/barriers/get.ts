@@ -12,6 +12,9 @@ import { missingOf } from "./state.ts";
 import { findBarrier, listBarriers, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
+/** Also of the room that this one was made from. */
+const CURSOR = "barriers";
+
 export function makeGet(deps: BarrierDeps): Bound[] {
   const { bells, database } = deps;
   const find = (call: KeyCall, params: Record<string, string>) => {
@@ -27,9 +30,8 @@ export function makeGet(deps: BarrierDeps): Bound[] {
       find: (call, params) => findRoom(deps, call, params),
       run: (_call, input, { room_uid }) => {
         const limit = input.limit ?? DEFAULT_PAGE;
-        const kind = `barriers ${room_uid}`;
-        const rows = listBarriers(database.queries, room_uid, readCursor(kind, input.cursor), limit + 1);
-        const page = toPage(kind, rows, limit, ({ barrier_id }) => barrier_id);
+        const rows = listBarriers(database.queries, room_uid, readCursor(CURSOR, input.cursor), limit + 1);
+        const page = toPage(CURSOR, rows, limit, ({ barrier_id }) => barrier_id);
         return { outcome: "ok", body: { items: page.rows.map(toBarrier), next_cursor: page.next_cursor } };
       },
     }),

@@ -5,10 +5,11 @@ import { now } from "../../core/clock.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeArrive } from "./arrive.ts";
+import { makeBranch } from "./branch.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
-import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
+import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
@@ -22,8 +23,14 @@ export function makeBarriers(deps: BarrierDeps) {
     const broken = await database.commit((queries) => breakBarriers(queries, roomUid, agentId, now()));
     for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
   };
+  const breakGone = async (roomUid: RoomUid): Promise<void> => {
+    for (const agentId of waitedForIn(database.queries, roomUid)) {
+      if (deps.agents.isGone(roomUid, agentId)) await agentGone(roomUid, agentId);
+    }
+  };
   return {
     operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
+    branch: makeBranch(deps, breakGone),
     agentGone,
     /** Breaks what still waits for agents that went while there was no daemon to see it. */
     start: async (): Promise<void> => {

@@ -67,6 +67,15 @@ export function waitedFor(queries: Queries): { room_uid: RoomUid; agent_id: stri
   );
 }
 
+/** The same of one room. */
+export function waitedForIn(queries: Queries, roomUid: RoomUid): string[] {
+  const rows = queries.all<{ agent_id: string }>(
+    sql`SELECT DISTINCT each.value AS agent_id FROM ${barriers}, json_each(${barriers.participants}) AS each
+        WHERE ${barriers.room_uid} = ${roomUid} AND ${barriers.state} = 'waiting'`,
+  );
+  return rows.map(({ agent_id }) => agent_id);
+}
+
 /** The newest generation of each, by name. */
 export function listBarriers(queries: Queries, roomUid: RoomUid, after: string | null, limit: number): BarrierRow[] {
   return queries

@@ -42,6 +42,10 @@ const statementsOf = preparedBy((queries: Queries) => ({
     `INSERT INTO message_rooms (room_uid, org_id, bytes, gone_seq) VALUES (?, ?, ?, 0)
      ON CONFLICT (room_uid) DO UPDATE SET bytes = bytes + excluded.bytes`,
   ),
+  branchedAt: rawQuery<{ branched_at_ms: number }>(
+    queries,
+    "SELECT branched_at_ms FROM message_rooms WHERE room_uid = ?",
+  ),
 }));
 
 export type Holder = Pick<RoomTarget, "org_id" | "room_uid">;
@@ -131,6 +135,32 @@ export function roomsWithMessages(queries: Queries, orgId: OrgId): RoomUid[] {
 export function goneUpTo(queries: Queries, roomUid: RoomUid): number {
   const isRoom = eq(messageRooms.room_uid, roomUid);
   return queries.select({ seq: messageRooms.gone_seq }).from(messageRooms).where(isRoom).get()?.seq ?? 0;
+}
+
+/** What the messages of a room take, by its rows: also in the middle of a transaction. */
+export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
+  const sum = `SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages WHERE room_uid = ?`;
+  return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
+}
+
+/** When a room was turned back or made from a checkpoint; no two of these moments are the same. 0: never. */
+export function branchedAt(queries: Queries, roomUid: RoomUid): number {
+  return statementsOf(queries).branchedAt([roomUid])[0]?.branched_at_ms ?? 0;
+}
+
+/** Within the transaction that turns a room back or fills it; what its messages take is told to the budget. */
+export function markBranched(
+  queries: Queries,
+  { org_id, room_uid }: Holder,
+  at: { gone_seq: number; last_seq: number },
+): void {
+  const branched_at_ms = Math.max(Date.now(), branchedAt(queries, room_uid) + 1);
+  const set = { ...at, branched_at_ms };
+  queries
+    .insert(messageRooms)
+    .values({ room_uid, org_id, bytes: 0, ...set })
+    .onConflictDoUpdate({ target: messageRooms.room_uid, set })
+    .run();
 }
 
 /** Within the transaction that removes messages up to this one. */

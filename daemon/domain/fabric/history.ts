@@ -100,7 +100,7 @@ export class History {
         if (this.#stopped) return freed;
         const old = findOld(queries, room_uid, after);
         after = old.after;
-        for (const remove of removalsOf(old.found, this.#budget, { org_id, room_uid })) {
+        for (const remove of removalsOf(old, this.#budget, { org_id, room_uid })) {
           freed += await this.#database.commit(remove);
           sweep.set("under way");
         }

@@ -24,12 +24,14 @@ import { handOut, hasUnread, markRead } from "./store.ts";
 
 type Input = InputOf<typeof agentWait>;
 const NOTHING: Part = { rows: [], more: false };
+/** The same in every room: an agent goes on by its cursor in a room that was made from its own. */
+const CURSOR = "messages";
 
 export function makeInbox(deps: FabricDeps): Bound {
   return bind(agentWait, {
     find: (call, params) => findRoom(deps, call, params),
     run: async (call, input, room) => {
-      const cursor = readCursor(`messages ${room.room_uid}`, input.cursor);
+      const cursor = readCursor(CURSOR, input.cursor);
       const after = input.after ?? (cursor === null ? null : Number(cursor));
       const limit = input.limit ?? DEFAULT_PAGE;
       const bound = call.caller.agent_id !== null;
@@ -39,7 +41,7 @@ export function makeInbox(deps: FabricDeps): Bound {
           ? await readRoom(deps, call, room, input, after ?? 0, limit)
           : await readInbox(deps, call, room, agentId, input, after, limit);
       const next_after = Math.max(after ?? 0, ...rows.map(({ seq }) => seq));
-      const next_cursor = more ? makeCursor(`messages ${room.room_uid}`, String(next_after)) : null;
+      const next_cursor = more ? makeCursor(CURSOR, String(next_after)) : null;
       const items = rows.map((row) => toMessage(row, row.attempts ?? null));
       return { outcome: "ok", body: { items, next_cursor, next_after } };
     },

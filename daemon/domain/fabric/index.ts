@@ -3,6 +3,7 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import { makeAck } from "./ack.ts";
+import { makeBranch } from "./branch.ts";
 import { Budget } from "./budget.ts";
 import type { FabricDeps, FabricOptions } from "./deps.ts";
 import { Due } from "./due.ts";
@@ -50,6 +51,7 @@ export function makeFabric(options: FabricOptions) {
       makeSubscribe(deps),
       makePresence(deps),
     ] as Bound[],
+    branch: makeBranch(deps),
     /** Takes up what time has done to messages since a daemon before this one. */
     start: () => deps.due.start(),
     /** Messages that a room took in the last minute. */

@@ -5,7 +5,7 @@
 import { MAX_REPLY_WAIT_MS, MESSAGE_ID_KEPT_MS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
-import { type Budget, BYTES_OF_ROW, type Holder, markGone } from "./budget.ts";
+import { type Budget, BYTES_OF_ROW, branchedAt, type Holder, markGone } from "./budget.ts";
 import { lastSeq } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
@@ -47,26 +47,36 @@ export interface Old {
   recipients: number;
 }
 
-/** The next that may go after a place in the order, and up to where it has looked: null at the end. */
-export function findOld(queries: Queries, roomUid: RoomUid, after: number): { found: Old[]; after: number | null } {
+export interface Look {
+  found: Old[];
+  /** Up to where it has looked: null at the end. */
+  after: number | null;
+  /** When the room was turned back last, as it was looked at. */
+  branchedAtMs: number;
+}
+
+/** The next that may go after a place in the order. */
+export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look {
   const { next } = statementsOf(queries);
   const last = lastSeq(queries, roomUid);
+  const branchedAtMs = branchedAt(queries, roomUid);
   const nowMs = Date.now();
   const found: Old[] = [];
   let [at, recipients] = [after, 0];
   for (let looked = 0; looked < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; looked++) {
     const row = next([roomUid, at, last])[0];
-    if (!row) return { found, after: null };
-    if (!row.is_open && isPast(row, nowMs)) found.push(row);
+    if (!row) return { found, after: null, branchedAtMs };
+    if (!row.is_open && isPast(row, branchedAtMs, nowMs)) found.push(row);
     at = row.seq;
     recipients += row.recipients;
   }
-  return { found, after: at };
+  return { found, after: at, branchedAtMs };
 }
 
-function isPast(row: Looked, nowMs: number): boolean {
+/** While a checkpoint was put aside nobody could come for its messages: their time begins again with the branch. */
+function isPast(row: Looked, branchedAtMs: number, nowMs: number): boolean {
   const ms = neededMs(row);
-  return ms === 0 || Date.parse(row.created_at) <= nowMs - ms;
+  return ms === 0 || Math.max(Date.parse(row.created_at), branchedAtMs) <= nowMs - ms;
 }
 
 /** How long somebody may still come for a message that is in no inbox, counted from when it was sent. */
@@ -80,8 +90,15 @@ function neededMs({ kind, reply_to, fingerprint, recipients }: Looked): number {
   return namedMs;
 }
 
-/** What removes these within transactions, one after another; each returns how many bytes have gone. */
-export function removalsOf(found: readonly Old[], budget: Budget, holder: Holder): ((queries: Queries) => number)[] {
+/**
+ * What removes these within transactions, one after another; each returns how many bytes have gone. Where the room was turned back
+ * since they were found none does: what nobody needed then may be in an inbox again.
+ */
+export function removalsOf(
+  { found, branchedAtMs }: Pick<Look, "found" | "branchedAtMs">,
+  budget: Budget,
+  holder: Holder,
+): ((queries: Queries) => number)[] {
   const last = found.at(-1);
   if (!last) return [];
   const slices: ((queries: Queries) => number)[] = [];
@@ -91,7 +108,8 @@ export function removalsOf(found: readonly Old[], budget: Budget, holder: Holder
       return 0;
     });
   }
-  return [...slices, (queries) => remove(queries, found, budget, holder)];
+  const all = [...slices, (queries: Queries) => remove(queries, found, budget, holder)];
+  return all.map((each) => (queries) => (branchedAt(queries, holder.room_uid) === branchedAtMs ? each(queries) : 0));
 }
 
 /** What another has removed since it was found counts for that. */

@@ -9,6 +9,8 @@ import { inboxDepth } from "./store.ts";
 
 /** Of one agent, which may have any number of calls under way. */
 const MOST_WAITS_SHOWN = 16;
+/** Also of the room that this one was made from. */
+const CURSOR = "agents";
 
 export function makePresence(deps: FabricDeps): Bound {
   const { agents, database } = deps;
@@ -17,12 +19,11 @@ export function makePresence(deps: FabricDeps): Bound {
     run: (_call, input, { room_uid }) => {
       const { queries } = database;
       const limit = input.limit ?? DEFAULT_PAGE;
-      const kind = `agents ${room_uid}`;
-      const after = readCursor(kind, input.cursor);
+      const after = readCursor(CURSOR, input.cursor);
       const participants = agents.participants(room_uid);
       const states = new Map(agents.sandboxes(room_uid).map(({ agent_id, state }) => [agent_id, state]));
       const names = [...new Set([...states.keys(), ...participants.keys()])].filter((name) => name > (after ?? ""));
-      const page = toPage(kind, names.sort().slice(0, limit + 1), limit, (name) => name);
+      const page = toPage(CURSOR, names.sort().slice(0, limit + 1), limit, (name) => name);
       const items = page.rows.map((agent_id) => ({
         agent_id,
         sandbox_state: states.get(agent_id) ?? agents.sandboxOf(room_uid, agent_id)?.state ?? null,

@@ -1,7 +1,7 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, desc, eq, getTableColumns, inArray, max, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import { preparedBy, type Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
 
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
@@ -20,11 +20,12 @@ function prepare(queries: Queries) {
     Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
   const mine = and(eq(deliveries.room_uid, room_uid), eq(deliveries.agent_id, agent_id));
   return {
-    last: queries
-      .select({ seq: max(messages.seq) })
-      .from(messages)
-      .where(eq(messages.room_uid, room_uid))
-      .prepare(),
+    last: rawQuery<{ seq: number }>(
+      queries,
+      `SELECT max(
+         ifnull((SELECT max(seq) FROM messages WHERE room_uid = ?1), 0),
+         ifnull((SELECT last_seq FROM message_rooms WHERE room_uid = ?1), 0)) AS seq`,
+    ),
     byId: queries
       .select()
       .from(messages)
@@ -101,9 +102,9 @@ interface Place {
   seq: number;
 }
 
-/** The seq of a room's last message; 0 when it has none. */
+/** The last seq that a room gave out; 0 when it has given none. */
 export function lastSeq(queries: Queries, roomUid: RoomUid): number {
-  return statementsOf(queries).last.get({ room_uid: roomUid })?.seq ?? 0;
+  return statementsOf(queries).last([roomUid])[0]?.seq ?? 0;
 }
 
 export function findMessage(queries: Queries, roomUid: RoomUid, messageId: string): MessageRow | undefined {

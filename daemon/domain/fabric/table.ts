@@ -52,6 +52,10 @@ export const messageRooms = sqliteTable("message_rooms", {
   org_id: text().$type<OrgId>().notNull(),
   bytes: integer().notNull(),
   gone_seq: integer().notNull(),
+  /** The room's order goes on after this one, whatever rows it has. */
+  last_seq: integer().notNull().default(0),
+  /** When it was turned back or made from a checkpoint; 0: never. */
+  branched_at_ms: integer().notNull().default(0),
 });
 
 export type MessageRow = typeof messages.$inferSelect;

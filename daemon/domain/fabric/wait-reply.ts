@@ -5,14 +5,14 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import { replyBell } from "./bells.ts";
 import type { FabricDeps } from "./deps.ts";
-import { ackDelivery, findReply } from "./store.ts";
+import { ackDelivery, findMessage, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export function waitForReply(source: string, recipient: string): AgentWait {
   return { agents: [source], on: () => [recipient], since: now(), shown: { type: "reply", id: null } };
 }
 
-/** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, room_destroying. */
+/** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, message_not_found, room_destroying. */
 export async function awaitReply(
   deps: FabricDeps,
   { room_uid, message_id, seq }: MessageRow,
@@ -25,6 +25,8 @@ export async function awaitReply(
     if (found) return found;
     // Neither who was asked nor who asks may be gone: nobody could answer, or be answered.
     for (const agentId of [recipient, source]) agents.requireAlive(room_uid, agentId);
+    // Nor the message: the room was turned back to before it.
+    if (!findMessage(database.queries, room_uid, message_id)) throw messageGone(message_id);
     return null;
   });
   if (!reply) {
@@ -36,4 +38,11 @@ export async function awaitReply(
   }
   await database.commit((queries) => ackDelivery(queries, { room_uid, agent_id: source, seq: reply.seq }), false);
   return reply;
+}
+
+function messageGone(messageId: string): ServiceError {
+  return new ServiceError("message_not_found", {
+    detail: `Message ${messageId} is no longer in the room, so nobody can reply to it.`,
+    hint: "The room was restored to a checkpoint from before it. Send it again if it is still meant.",
+  });
 }

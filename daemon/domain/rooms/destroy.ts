@@ -151,7 +151,9 @@ async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_u
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {
     // Nobody could reach them any more, or delete them.
-    await rm(paths.recordings(roomUid), { recursive: true, force: true });
+    for (const directory of [paths.recordings(roomUid), paths.snapshots(roomUid)]) {
+      await rm(directory, { recursive: true, force: true });
+    }
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });
     await rename(directory, paths.retired_room(roomUid));
   });

@@ -1,11 +1,11 @@
 /** Creates a sandbox: checks the request, writes the row, answers when the guest is ready. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
-import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../../shared/api/sandboxes.ts";
+import { type SandboxState, sandboxCreate } from "../../../shared/api/sandboxes.ts";
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { type Bound, bind, type KeyCall, type RuleBreak } from "../../core/operation.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
@@ -14,21 +14,19 @@ import type { WarmMachine } from "../../host/guest/pool.ts";
 import { actingAs } from "../agents/index.ts";
 import { environmentRules } from "../executions/environment.ts";
 import { imageOf } from "../templates/manifest.ts";
-import type { Template } from "../templates/registry.ts";
 import { freeMemoryMib, makingRoom, requireMemory } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
-import { egressOf, egressRules } from "./egress-list.ts";
+import { egressRules } from "./egress-list.ts";
 import { findRoomTarget } from "./find.ts";
 import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
+import { fieldsOf, type Source, sourceOf, sourceRules } from "./source.ts";
 import { heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** What a sandbox starts from where nobody names a template. */
-export const DEFAULT_TEMPLATE = "default";
 const DEFAULT_WAIT_MS = 60_000;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
@@ -47,62 +45,20 @@ const IS_COMING: readonly SandboxState[] = [
 type Input = InputOf<typeof sandboxCreate>;
 
 export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
-  const templateOf = (input: Partial<Input>, { org_id }: RoomTarget) =>
-    deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE, org_id);
-
-  const rules = (input: Partial<Input>, room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
-    const broken = [
+  return bind(sandboxCreate, {
+    find: (call, params) => ({ ...findRoomTarget(deps, call, params), asking: call.caller.agent_id }),
+    rules: (input, room, bad) => [
       ...environmentRules(input.env),
       ...egressRules("egress_allowlist", input.egress_allowlist),
       ...lifecycleRules(input),
-    ];
-    const template = templateOf(input, room);
-    if (!template) broken.push(unknownTemplate(deps, room, input.template_id ?? DEFAULT_TEMPLATE));
-    const max = mostMemory(deps, template);
-    const memory = input.memory_mib;
-    // What every host refuses is told with this host's most as well.
-    const tooLittle = bad.some(({ field, code }) => field === "memory_mib" && code === "out_of_range");
-    if (tooLittle || (memory !== undefined && memory > max)) {
-      const whose = max < deps.limits.memory_mib ? `with template ${template?.record.template_id}` : "on this host";
-      broken.push({
-        field: "memory_mib",
-        code: "out_of_range",
-        message: `memory_mib must be at least ${MEMORY_MIB_MIN} and at most ${max} ${whose}.`,
-        min: MEMORY_MIB_MIN,
-        max,
-        problem: "memory_mib_out_of_range",
-      });
-    } else if (memory !== undefined && template && memory < template.record.min_memory_mib) {
-      broken.push({
-        field: "memory_mib",
-        code: "out_of_range",
-        message: `Template ${template.record.template_id} needs memory_mib of at least ${template.record.min_memory_mib}.`,
-        min: template.record.min_memory_mib,
-        max,
-        problem: "memory_below_template_minimum",
-      });
-    }
-    if ((input.vcpu_count ?? 1) > deps.limits.vcpus) {
-      broken.push({
-        field: "vcpu_count",
-        code: "out_of_range",
-        message: `vcpu_count must be at most ${deps.limits.vcpus} on this host.`,
-        min: 1,
-        max: deps.limits.vcpus,
-      });
-    }
-    return broken;
-  };
-
-  return bind(sandboxCreate, {
-    find: (call, params) => findRoomTarget(deps, call, params),
-    rules,
+      ...sourceRules(deps, input, room, bad),
+    ],
     run: async (call, input, room) => {
       actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
       const begun = begunBy(supervisors, call);
-      const { supervisor, warnings } =
-        begun ?? (await begin(deps, supervisors, call, input, room, templateOf(input, room)));
+      const source = sourceOf(deps, input, room);
+      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, source));
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
@@ -112,8 +68,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
           if (error instanceof DeadlineError) return supervisor.row;
           throw error;
         });
-      if (reached.state === "failed") throw notStarted(deps, reached);
-      if (reached.state === "destroying" || reached.state === "destroyed") throw destroyedMeanwhile(reached);
+      requireComing(deps, reached);
       const ready = reached.state === "running";
       return {
         outcome: ready ? "created" : "accepted",
@@ -125,6 +80,15 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     },
   });
 }
+
+/** Throws what became of it where it does not come up any more. */
+export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
+  if (row.state === "failed") throw notStarted(deps, row);
+  if (row.state === "destroying" || row.state === "destroyed") throw destroyedMeanwhile(row);
+}
+
+/** What a sandbox is to be, as far as somebody says. */
+export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms">;
 
 interface Begun {
   supervisor: Supervisor;
@@ -144,23 +108,23 @@ function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_
   Object.assign(audit, { agent_id, sandbox_id, details: { guest_cid, memory_mib, template_id } });
 }
 
-/** Throws template_not_found, not_ready, guest_cid_in_use, and what `insert` throws. */
-async function begin(
+/** Throws template_not_found, snapshot_not_found, not_ready, guest_cid_in_use, and what `insert` throws. */
+export async function begin(
   deps: SandboxDeps,
   supervisors: Supervisors,
   call: KeyCall,
-  input: Input,
+  input: Wanted,
   room: RoomTarget,
-  template: Template | null,
+  source: Source | null,
 ): Promise<Begun> {
   requireDrive(deps, room);
-  if (!template) throw new ServiceError("template_not_found");
+  if (!source) throw new ServiceError(input.snapshot_id === undefined ? "template_not_found" : "snapshot_not_found");
   // Throws not_ready where no guest could start: nothing is taken or written for one.
   const { transport } = deps.host();
   // Another program's virtual machine may have it.
   if (transport.firstFree([input.guest_cid]) === null) throw cidInUse(deps, input.guest_cid);
-  const warm = takeWarm(deps, input, template);
-  const row = newRow(call, input, room, template, deps.egressDefault, warm);
+  const warm = takeWarm(deps, input, source);
+  const row = newRow(call, input, room, source, deps.egressDefault, warm);
   describe(call, row);
   // Supervised before its row is there: whoever destroys the room must find all that has a row.
   const supervisor = supervisors.add(row, room, warm);
@@ -173,7 +137,7 @@ async function begin(
     throw error;
   }
   // Machines that wait have one processor, and are of the host's templates.
-  if (row.vcpu_count === 1 && template.owner === null) deps.templateUsed(row.template_id);
+  if (row.vcpu_count === 1 && source.template?.owner === null) deps.templateUsed(row.template_id);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
   supervisor
@@ -184,16 +148,9 @@ async function begin(
   return { supervisor, warnings };
 }
 
-/** A template was saved with as much room for memory as its host's limit was then. */
-function mostMemory({ limits }: SandboxDeps, template: Template | null): number {
-  if (!template) return limits.memory_mib;
-  const { base_memory_mib, max_plugged_mib } = template.manifest.hardware;
-  return Math.min(limits.memory_mib, base_memory_mib + max_plugged_mib);
-}
-
 /** A machine that waits, for a sandbox of one processor: those that wait have no more. */
-function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
-  if ((input.vcpu_count ?? 1) > 1) return null;
+function takeWarm(deps: SandboxDeps, input: Wanted, { template }: Source): WarmMachine | null {
+  if (!template || (input.vcpu_count ?? 1) > 1) return null;
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
 
@@ -247,15 +204,6 @@ function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
   });
 }
 
-function unknownTemplate(deps: SandboxDeps, { org_id }: RoomTarget, templateId: string): RuleBreak {
-  return {
-    field: "template_id",
-    code: "template_not_found",
-    message: `There is no template ${templateId}.`,
-    details: { available: deps.templates.list(org_id).map(({ record }) => record.template_id) },
-  };
-}
-
 function notStarted(deps: SandboxDeps, row: SandboxRow): ServiceError {
   // Somebody else of the host has taken it just before.
   if (/unable to set guest cid/.test(row.status_message)) return cidInUse(deps, row.guest_cid);
@@ -276,9 +224,9 @@ function destroyedMeanwhile(row: SandboxRow): ServiceError {
 
 function newRow(
   call: KeyCall,
-  input: Input,
+  input: Wanted,
   room: RoomTarget,
-  template: Template,
+  source: Source,
   egressDefault: "public" | "none",
   warm: WarmMachine | null,
 ): SandboxRow {
@@ -290,22 +238,15 @@ function newRow(
     agent_id: input.agent_id,
     guest_cid: input.guest_cid,
     cid_held: true,
-    template_id: template.record.template_id,
-    template_digest: template.record.digest,
-    vcpu_count: input.vcpu_count ?? 1,
     memory_mib: input.memory_mib,
-    disk_mib: template.disk_mib,
     state: "creating",
     status_reason: "accepted",
     status_message: "The sandbox is being created.",
     last_transition_at: created_at,
     exit_cause: null,
     exit_at: null,
-    env: input.env ?? {},
-    ...egressOf(input.egress_allowlist, input.enable_guest_net ?? true, egressDefault),
+    ...fieldsOf(source, input, egressDefault),
     egress_revision: 1,
-    guest_net: input.enable_guest_net ?? true,
-    fabric_attached: input.attach_fabric ?? true,
     labels: input.labels ?? {},
     ...lifecycleOf(input),
     max_duration_seconds: input.max_duration_seconds ?? null,

@@ -1,7 +1,7 @@
 /** What sandboxes need of others. */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
-import type { RoomUid } from "../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
@@ -13,6 +13,9 @@ import type { SaveStreams } from "../executions/saving.ts";
 import type { Credits, Meter, Quota } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { SandboxRow } from "./table.ts";
+
+/** Whose event it is. */
+type EventPlace = Pick<SandboxRow, "org_id" | "room_uid" | "agent_id" | "sandbox_id">;
 
 export interface SandboxDeps {
   database: Database;
@@ -31,7 +34,9 @@ export interface SandboxDeps {
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
   /** What the organization's plan allows. */
-  quota: Pick<Quota, "admit">;
+  quota: Pick<Quota, "admit" | "capsOf">;
+  /** What the organization's drives and snapshots take on disk. */
+  driveUsed(orgId: OrgId): Promise<number>;
   /** Whether the organization has credits for it. */
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
@@ -44,7 +49,7 @@ export interface SandboxDeps {
   /** Takes what a guest asks of its room. */
   roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
-  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
+  onEvent(event: string, about: EventPlace, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** A sandbox has a new state, or is new, which is committed. */
   onState(row: SandboxRow): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */

@@ -26,6 +26,9 @@ import type { Outcomes } from "./outcomes.ts";
 import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
+import { makeSnapshots } from "./snapshots/index.ts";
+import { SnapshotPlaces } from "./snapshots/place.ts";
+import { snapshotBytes } from "./snapshots/store.ts";
 import { makeStandby } from "./standby.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
@@ -34,11 +37,12 @@ import { makeUpdate } from "./update.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
-export { DEFAULT_TEMPLATE } from "./create.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
 export type { Measured } from "./measure.ts";
+export { locateSnapshot } from "./snapshots/store.ts";
+export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
 export { survivalOf } from "./survival.ts";
 export type { SandboxRow } from "./table.ts";
@@ -84,6 +88,8 @@ export interface Sandboxes {
   unstall(): void;
   /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
   boundLogs(): void;
+  /** What an organization's snapshots take on disk. */
+  snapshotBytes(orgId: OrgId): number;
   /** Ends what is streamed to callers: the daemon is about to stop. */
   endStreams(): void;
   stop(): void;
@@ -91,7 +97,9 @@ export interface Sandboxes {
 
 export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const ends = new Ends(deps, () => supervisors);
-  const supervisors = makeSupervisors(deps, ends);
+  const places = new SnapshotPlaces(deps.paths);
+  const supervisors = makeSupervisors(deps, ends, places);
+  const snapshots = makeSnapshots(deps, supervisors, places, ends);
   const executions = makeExecutions(deps, supervisors, ends);
   const { queries } = deps.database;
   const hostStart = new HostStart(deps, supervisors);
@@ -108,12 +116,14 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeLogs(deps),
       makeMetrics(deps, supervisors),
       ...makeEgressCalls(deps, supervisors),
+      ...snapshots.operations,
       ...executions.operations,
     ],
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors),
     recover: (answering) => {
       returned = hostStart.resume(recover(deps, supervisors, answering));
+      snapshots.recover(answering);
     },
     returned: () => returned,
     awaited: () => hostStart.awaited,
@@ -130,6 +140,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
       const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
       for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
+      await snapshots.forgetRoom(roomUid);
       return rows.map((row) => row.agent_id);
     },
     endRunning: async (orgId, cause) => {
@@ -166,6 +177,10 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
-    stop: () => supervisors.stop(),
+    snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
+    stop: () => {
+      supervisors.stop();
+      snapshots.stop();
+    },
   };
 }

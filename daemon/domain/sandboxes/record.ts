@@ -12,6 +12,7 @@ export function toSandboxRecord(row: SandboxRow, roomId: string, ports: ShownPor
     guest_cid: row.guest_cid,
     template_id: row.template_id,
     template_digest: row.template_digest,
+    snapshot_id: row.snapshot_id,
     vcpu_count: row.vcpu_count,
     memory_mib: row.memory_mib,
     state: row.state,

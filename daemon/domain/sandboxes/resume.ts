@@ -40,11 +40,16 @@ async function resumeSupervised(
 ): Promise<SandboxRow> {
   const { row } = supervisor;
   if (row.state === "hibernated") requireDrive(deps, row);
-  const admit = (queries: Queries) => {
-    deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
-    requireMemoryAgain(queries, row, supervisors.growth());
-  };
+  const admit = admitAgain(deps, supervisors, call, row);
   return await supervisors.use(row.sandbox_id, () =>
     makingRoom(deps.pool, row.memory_mib, () => supervisor.resume(admit)),
   );
+}
+
+/** Within the transaction in which a sandbox that hibernates takes memory again. Throws quota_exceeded, insufficient_capacity. */
+export function admitAgain(deps: SandboxDeps, supervisors: Supervisors, call: KeyCall, row: SandboxRow) {
+  return (queries: Queries) => {
+    deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
+    requireMemoryAgain(queries, row, supervisors.growth());
+  };
 }

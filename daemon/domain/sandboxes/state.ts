@@ -4,6 +4,7 @@
  *   creating → starting → running ⇄ pausing → paused → resuming → running
  *       │          │         │ ⇅                           ▲ ↓
  *       │          │         │ hibernating ──▶ hibernated ─┴─┘
+ *       │          │         └── any at rest ── a snapshot's ──▶ resuming
  *       └──────────┴─────────┴─ any of these ──▶ failed
  *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
@@ -52,6 +53,17 @@ export const VERBS = {
     acts: ["running"],
     otherwise: "refused",
     ways: { running: ["hibernating"], hibernating: ["hibernated", "running"] },
+  },
+  /** Takes a snapshot of it; its state stays. */
+  snapshot: { acts: ["running", "hibernated"], otherwise: "refused", ways: {} },
+  /** Makes it what it was when a snapshot was taken. */
+  rollback: {
+    acts: ["running", "paused", "hibernated"],
+    otherwise: "refused",
+    ways: {
+      ...fromEach(["running", "paused", "hibernated"], "resuming"),
+      resuming: ["running", "paused", "hibernated"],
+    },
   },
   resume: {
     acts: ["paused", "hibernated"],

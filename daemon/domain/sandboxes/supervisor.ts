@@ -16,7 +16,7 @@ import type { Published } from "../../core/published.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { StepError } from "../../core/steps.ts";
 import type { Queries } from "../../db/client.ts";
-import { StrandedError, UnsavableError } from "../../host/guest/save.ts";
+import { type SnapshotRequest, type SnapshotTaken, StrandedError, UnsavableError } from "../../host/guest/save.ts";
 import { forgetSaved, isSaved } from "../../host/guest/saved.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
@@ -35,6 +35,7 @@ import {
   takenChange,
 } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
+import type { SnapshotPlace } from "./snapshots/place.ts";
 import { actsIn, mayTake, requireState, VERBS } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
 import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
@@ -46,6 +47,10 @@ export interface SupervisorDeps extends RowDeps, EndingDeps {
   adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
   /** Makes a guest again of what was saved of it. Throws; what was saved is there then, unless the guest had gone on. */
   restore(row: SandboxRow, signal: AbortSignal): Promise<Guest>;
+  /** Takes a snapshot of what was saved of a sandbox that hibernates. */
+  snapshotSaved(row: SandboxRow, request: SnapshotRequest): Promise<SnapshotTaken>;
+  /** Puts a snapshot into the sandbox's directory; once this resolves that is what there is of it. Throws, and it is as before. */
+  adoptSnapshot(row: SandboxRow, from: SnapshotPlace): Promise<void>;
   /** The sandbox is destroyed: nothing is left to supervise. */
   onGone(row: SandboxRow): void;
 }
@@ -61,6 +66,8 @@ export class Supervisor {
   #isAdopting = false;
   #isLeft = false;
   #marked: Promise<void> | null = null;
+  /** Settles once a snapshot that is being taken lets the guest go on. */
+  #standing: Promise<unknown> = Promise.resolve();
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
     this.#row = new PublishedRow(row, deps);
@@ -252,18 +259,22 @@ export class Supervisor {
   }
 
   async #notSaved(guest: Guest, error: unknown): Promise<ServiceError> {
-    const isFull = /ENOSPC|No space left/.test(describeError(error));
     const detail = `The guest could not be saved: ${toldOf(error)}.`;
     if (error instanceof StrandedError) await this.#ending.failNow(guest, "vmm_crash", detail);
     else {
       await this.#row.become("hibernate", "running", "hibernate_failed", detail);
       await this.#noteHealth(guest);
     }
+    return this.#saveError(error, detail);
+  }
+
+  #saveError(error: unknown, detail: string): ServiceError {
+    const isFull = /ENOSPC|No space left/.test(describeError(error));
     if (error instanceof UnsavableError) {
       return new ServiceError("invalid_state", {
         detail,
         details: { state: this.row.state, reason: "not_savable" },
-        hint: "Put it in standby instead, or create it anew.",
+        hint: "Create it anew: what is in its way stays as long as it does.",
         cause: error,
       });
     }
@@ -284,6 +295,10 @@ export class Supervisor {
 
   async #restore(reason: string, admit?: (queries: Queries) => void): Promise<SandboxRow> {
     await this.#row.become("resume", "resuming", reason, "The sandbox is being restored from disk.", {}, admit);
+    return await this.#restoreNow({});
+  }
+
+  async #restoreNow(change: Partial<SandboxRow>): Promise<SandboxRow> {
     let guest: Guest;
     try {
       guest = await this.#deps.restore(this.row, this.#giveUp.signal);
@@ -292,12 +307,12 @@ export class Supervisor {
       if (this.#isGoing) throw beingDestroyed(this.row);
       const cause = error instanceof StepError ? error.cause : error;
       const detail = `The sandbox could not be restored: ${toldOf(cause)}.`;
-      if (isSaved(this.#deps.paths)) await this.#row.become("resume", "hibernated", "resume_failed", detail);
+      if (isSaved(this.#deps.paths)) await this.#row.become("resume", "hibernated", "resume_failed", detail, change);
       else await this.#ending.lose("vmm_crash", "vmm_crash", detail);
       throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { detail, cause: error });
     }
     const over = this.#ending.take(guest);
-    await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
+    await this.#row.become("resume", "running", "resumed", "The sandbox is running.", change);
     this.#watch(guest, over);
     return this.row;
   }
@@ -332,6 +347,7 @@ export class Supervisor {
   /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;
+    await this.#standing;
     if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
     // What is being flushed shows in reads already.
     await this.#row.settled();
@@ -362,7 +378,62 @@ export class Supervisor {
     return true;
   }
 
-  #guestFor(verb: "standby" | "hibernate" | "resume"): Guest {
+  /**
+   * Takes a snapshot; the sandbox goes on, and calls to it wait meanwhile. Throws invalid_state; guest_unreachable or disk_full, and then
+   * there is none, and it goes on or has failed.
+   */
+  snapshot(request: SnapshotRequest): Promise<SnapshotTaken> {
+    return this.#work.put(async () => {
+      requireState(this.row, request.mode === "full" ? VERBS.snapshot.acts : ["running"]);
+      if (this.row.state === "hibernated") return await this.#deps.snapshotSaved(this.row, request);
+      const guest = this.#guestFor("snapshot");
+      const taken = guest.snapshot(request, this.#giveUp.signal);
+      this.#standing = taken.catch(() => {});
+      try {
+        return await taken;
+      } catch (error) {
+        // Its processes were taken from under us.
+        if (this.#isGoing) throw beingDestroyed(this.row);
+        const detail = `No snapshot could be taken: ${toldOf(error)}.`;
+        if (error instanceof StrandedError) await this.#ending.failNow(guest, "vmm_crash", detail);
+        throw this.#saveError(error, detail);
+      }
+    });
+  }
+
+  /**
+   * Makes it what `from` is; its guest ends, what it has become since is lost, and `onEnded` hears of that. `admit` is as for resume.
+   * Throws invalid_state and what `admit` throws; else it is as before, has failed, or hibernates as what it was turned back to.
+   */
+  rollback(
+    from: SnapshotPlace,
+    change: Partial<SandboxRow>,
+    { admit, onEnded }: { admit(queries: Queries): void; onEnded(): Promise<void> },
+  ): Promise<SandboxRow> {
+    return this.#work.put(async () => {
+      requireState(this.row, VERBS.rollback.acts);
+      const before = this.row.state;
+      const { status_reason, status_message } = this.row;
+      const isAsleep = before === "hibernated";
+      if (!isAsleep) this.#guestFor("rollback");
+      const message = "The sandbox is being turned back.";
+      await this.#row.become("rollback", "resuming", "rollback", message, {}, isAsleep ? admit : undefined);
+      try {
+        await this.#deps.adoptSnapshot(this.row, from);
+      } catch (error) {
+        if (this.#isGoing) throw beingDestroyed(this.row);
+        await this.#row.become("rollback", before, status_reason, status_message);
+        const detail = `The sandbox was not turned back: ${toldOf(error)}.`;
+        throw error instanceof ServiceError ? error : this.#saveError(error, detail);
+      }
+      // From here on it is what it was then.
+      await this.#ending.leave();
+      await onEnded();
+      return await this.#restoreNow(change);
+    });
+  }
+
+  #guestFor(verb: "standby" | "hibernate" | "resume" | "snapshot" | "rollback"): Guest {
     requireState(this.row, VERBS[verb].acts);
     if (this.guest) return this.guest;
     if (this.#isLeft) throw this.#notTakenOver();

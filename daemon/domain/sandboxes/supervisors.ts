@@ -1,7 +1,7 @@
 /** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
 import { createHash } from "node:crypto";
 import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
-import type { RoomUid } from "../../../shared/ids.ts";
+import { newId, type RoomUid } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -15,7 +15,8 @@ import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts"
 import type { WarmMachine } from "../../host/guest/pool.ts";
 import { readRecord } from "../../host/guest/record.ts";
 import { endLeft, endProcesses, freeRemains } from "../../host/guest/remains.ts";
-import { restoreGuest } from "../../host/guest/restore.ts";
+import { adoptSnapshot, imageOfDisk, type RestorePlan, restoreGuest } from "../../host/guest/restore.ts";
+import { snapshotSaved } from "../../host/guest/save.ts";
 import { type OnStarted, startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { boundLog, type ProcessRecord } from "../../host/process.ts";
@@ -26,6 +27,8 @@ import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { placeOf } from "./metering.ts";
 import { Outcomes } from "./outcomes.ts";
+import type { SnapshotPlace, SnapshotPlaces } from "./snapshots/place.ts";
+import { findSnapshot } from "./snapshots/store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -67,7 +70,11 @@ export interface Supervisors {
   stop(): void;
 }
 
-export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: string): void }): Supervisors {
+export function makeSupervisors(
+  deps: SandboxDeps,
+  ends: { watch(sandboxId: string): void },
+  places: SnapshotPlaces,
+): Supervisors {
   const all = new Map<string, Supervisor>();
   const outcomes = new Outcomes();
   const adoptions = new Adoptions(deps, deps.crashed);
@@ -148,6 +155,32 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     agent_deadline_ms: agentDeadlineMs,
   });
 
+  const restorePlanOf = (row: SandboxRow, room: SupervisedRoom): RestorePlan => {
+    const { memory_mib, vcpu_count } = row;
+    return { ...planOf(row, room), memory_mib, vcpu_count, agent_deadline_ms: agentDeadlineMs };
+  };
+
+  /** The snapshot that a new sandbox is made of. */
+  const sourceFor = ({ room_uid, snapshot_id }: SandboxRow): SnapshotPlace | null => {
+    if (snapshot_id === null) return null;
+    const snapshot = findSnapshot(deps.database.queries, room_uid, snapshot_id);
+    if (!snapshot) throw new Error(`snapshot ${snapshot_id} is gone`);
+    return places.of(snapshot);
+  };
+
+  const restoreFrom = async (
+    row: SandboxRow,
+    room: SupervisedRoom,
+    { files }: SnapshotPlace,
+    onStarted: () => void,
+    signal: AbortSignal,
+  ) => {
+    const plan = restorePlanOf(row, room);
+    await adoptSnapshot(deps.host(), plan, files, "forked", row.sandbox_id);
+    onStarted();
+    return await restoreGuest(deps.host(), plan, "snapshot", signal);
+  };
+
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
     const template = deps.templates.get(row.template_id, row.org_id);
     if (!template) throw new Error(`template ${row.template_id} is gone`);
@@ -174,7 +207,12 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
               return await gate.through(
                 current.org_id,
                 async () => {
-                  const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
+                  const from = sourceFor(current);
+                  if (from?.mode === "full") {
+                    return await places.use(from.snapshot_id, () => restoreFrom(current, room, from, onStarted, limit));
+                  }
+                  const image = from ? await imageOfDisk(from.files) : (warm?.image ?? (await imageFor(current)));
+                  const plan = startPlanOf(current, room, image);
                   const onMode: OnStarted = (mode) => {
                     if (mode === "cold") time.extend(plan.image.start_ms);
                     onStarted();
@@ -206,11 +244,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
             try {
               return await gate.through(
                 current.org_id,
-                () => {
-                  const { memory_mib, vcpu_count, start_mode } = current;
-                  const plan = { ...planOf(current, room), memory_mib, vcpu_count, agent_deadline_ms: agentDeadlineMs };
-                  return restoreGuest(deps.host(), plan, start_mode ?? "snapshot", limit);
-                },
+                () => restoreGuest(deps.host(), restorePlanOf(current, room), current.start_mode ?? "snapshot", limit),
                 limit,
               );
             } catch (error) {
@@ -219,6 +253,15 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
               time.end();
             }
           }),
+        snapshotSaved: ({ sandbox_id }, request) => {
+          const uid = deps.host().isolation.usersOf(sandbox_id)?.qemu.uid ?? 0;
+          return snapshotSaved(deps.paths.sandbox(sandbox_id), request, uid);
+        },
+        adoptSnapshot: (current, { files, snapshot_id }) =>
+          places.use(snapshot_id, () =>
+            // A name for its disk that none of the layers has.
+            adoptSnapshot(deps.host(), planOf(current, room), files, "rolled_back", newId("sbx")),
+          ),
         freeRemains: () => free(row.sandbox_id),
         endLeft: () => free(row.sandbox_id, endLeft),
         onEvent: deps.onEvent,

@@ -1,7 +1,7 @@
 /** Owns the table of sandboxes as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ExitCause, OnIdle, SandboxState, StartMode, WakeReason } from "../../../shared/api/sandboxes.ts";
-import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { OrgId, RoomUid, SandboxId, SnapshotId } from "../../../shared/ids.ts";
 
 export const sandboxes = sqliteTable("sandboxes", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
@@ -44,6 +44,8 @@ export const sandboxes = sqliteTable("sandboxes", {
   drive_fault: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
+  /** Of which snapshot it is, or which was taken of it last. */
+  snapshot_id: text().$type<SnapshotId>(),
 });
 
 /** Whether a sandbox is being taken over: `late` when it takes longer than others wait for it. */

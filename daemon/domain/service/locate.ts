@@ -32,6 +32,7 @@ export interface Lookups {
   /** The rooms that the caller is bound to; null: to none. */
   roomsOf(caller: Caller): string[] | null;
   sandbox(caller: Caller, sandboxId: string): InRoom | undefined;
+  snapshot(caller: Caller, snapshotId: string): InRoom | undefined;
   isAgent(roomUid: string, agentId: string): boolean;
   isBarrier(roomUid: string, barrierId: string): boolean;
   /** `parties` are the agents that see it. */
@@ -108,6 +109,8 @@ function findersOf(lookups: Lookups): Finder {
   };
   const sandbox: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") ? inRoom(caller, "sandbox", id, lookups.sandbox(caller, id)) : null;
+  const snapshot: Finder = (caller, id) =>
+    needs(caller, "sandboxes:read") ? inRoom(caller, "snapshot", id, lookups.snapshot(caller, id)) : null;
   const port: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") ? inRoom(caller, "port", id, lookups.port(caller, id)) : null;
   const message: Finder = (caller, id) => {
@@ -165,6 +168,7 @@ function findersOf(lookups: Lookups): Finder {
   const byPrefix: Record<string, Finder> = {
     rom: room,
     sbx: sandbox,
+    snap: snapshot,
     exe: execution,
     ter: terminal,
     rec: recording,
@@ -188,7 +192,7 @@ function findersOf(lookups: Lookups): Finder {
   const byName: readonly Finder[] = [room, message, port, template, execution];
   return async (caller, id, left) => {
     if (id.includes("/")) return await named(caller, id, left);
-    const prefix = /^([a-z]{3})_/.exec(id)?.[1] ?? "";
+    const prefix = /^([a-z]{3,4})_/.exec(id)?.[1] ?? "";
     const known = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined;
     for (const finder of new Set([...(known ? [known] : []), ...byName])) {
       const found = await finder(caller, id, left);

@@ -64,6 +64,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   "screen.ws_path": [`/v1/rooms/${ROOM}/sandboxes/${WORKER}/screen/ws?ticket=sdt_Wd0s8…`],
   ticket: ["sdt_Wd0s8…"],
   drives: [true],
+  snapshot_id: ["snap_01KG9YX9B2M6P1R4T7V0W3Y5Z8"],
   recording_id: ["rec_01KG9YX4Z1N8C3F6J9M5R7T0WY"],
   "screen.action": ["left_click"],
   "screen.width": [1280],
@@ -219,6 +220,10 @@ export const STORY: Record<string, readonly unknown[]> = {
   fabric_attached: [true],
   drive_mount: ["/mnt/drive"],
   "drive.message": [null],
+  paused_ms: [214],
+  parent: [null],
+  // Of those that were made of no snapshot.
+  "sandbox.problem": [null],
   "lifecycle.idle_after_seconds": [null],
   "lifecycle.wake_on": [[]],
   "drive.used_bytes": [5_242_880],

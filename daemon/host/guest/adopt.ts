@@ -116,6 +116,7 @@ async function adoptMachine(
   if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
   const { UUID } = (await machine.qmp.execute("query-uuid")) as { UUID?: string };
   if (record.now.uuid !== undefined && UUID !== record.now.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
+  await machine.cancelSave();
   const found = await machine.find();
   // One that stalled on its way to standby, or in it, goes on when it is resumed.
   const paused = as === "either" ? found !== "running" : as === "paused";

@@ -3,7 +3,7 @@
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Mailbox } from "../../core/mailbox.ts";
-import type { SandboxPaths } from "../../core/paths.ts";
+import type { SandboxPaths, SavedPaths } from "../../core/paths.ts";
 import type { Confinement } from "../confine/confinement.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
 import type { GuestRequests } from "../guest-link/handshake.ts";
@@ -22,6 +22,8 @@ export interface GuestImage {
   root: string;
   /** Empty overlay over that, for a cold boot. */
   cold_overlay: string;
+  /** What a cold boot has instead, where it is of a snapshot. */
+  over?: SnapshotDisk;
   /** The disk as it was when the snapshot was made, over that as it was built. */
   snapshot_disk: string;
   /** Empty overlay over that. */
@@ -41,6 +43,13 @@ export interface LaunchPlan {
   paths: SandboxPaths;
   vcpu_count: number;
   memory_mib: number;
+}
+
+/** The disk of a snapshot, over which others lie. */
+export interface SnapshotDisk {
+  from: SavedPaths;
+  /** Its layers, the one on top first. */
+  layers: readonly string[];
 }
 
 /** A guest, whatever it was started from: that may be gone while it runs. */

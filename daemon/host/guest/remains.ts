@@ -5,10 +5,12 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { basename, dirname } from "node:path";
-import type { SandboxPaths } from "../../core/paths.ts";
+import { basename, dirname, join } from "node:path";
+import type { SandboxPaths, SavedPaths } from "../../core/paths.ts";
+import { layersIn } from "../images/layers.ts";
 import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
 import { readRecord } from "./record.ts";
+import { forgetSaved } from "./saved.ts";
 
 const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
 /** Options of virtiofsd and vhost-device-vsock whose value is a socket of one guest. */
@@ -78,15 +80,17 @@ export async function endLeft(paths: SandboxPaths): Promise<void> {
 }
 
 /** Removes a guest's disk and what was saved of it. */
-export async function removeDisk({ saved, memory, overlay, base }: SandboxPaths): Promise<void> {
-  // What says that the others are whole goes first.
-  for (const file of [saved, memory, overlay]) await rm(file, { force: true });
+export async function removeDisk(paths: SavedPaths): Promise<void> {
+  const { directory, base } = paths;
+  if (!existsSync(directory)) return;
+  await forgetSaved(paths);
+  for (const layer of layersIn(directory)) await rm(join(directory, layer), { force: true });
   await rm(base, { recursive: true, force: true });
 }
 
 /** Whether a guest left sockets or a disk. */
 export function hasRemains(paths: SandboxPaths): boolean {
-  return existsSync(paths.runtime) || existsSync(paths.overlay);
+  return existsSync(paths.runtime) || (existsSync(paths.directory) && layersIn(paths.directory).length > 0);
 }
 
 /** `socket,id=qmp,path=/run/…,server=on`, with its commas doubled in the path. */

@@ -1,21 +1,26 @@
 /**
- * Owns making a guest of what was saved of it:
+ * Owns making a guest of what was saved, of itself or of another:
  *
- *   directories → machine → virtiofsd, vsock → the drive's device → load → vsock → forget what was saved → go on → agent
+ *   directories → machine → virtiofsd, vsock → the devices that it knows → load → its vsock → forget what was saved → go on → agent
  *
- * Until that is forgotten a failure leaves it as it was, to be tried again; from then on it is a guest as any other.
+ * Until that is forgotten a failure leaves it as it was, to be tried again; from then on it is a guest as any other. What a snapshot has
+ * is first put into the sandbox's own directory, by links, as if it had been saved there.
  */
 
+import { join } from "node:path";
+import type { SavedPaths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { runSteps } from "../../core/steps.ts";
 import { restoredAs } from "../guest-link/connection.ts";
 import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { baseIn } from "../images/base.ts";
+import { layersBelow, layOverSnapshot, linkTo, tidyLayers } from "../images/layers.ts";
+import { makeGuestDirectories } from "../isolation/directories.ts";
 import { processorOf } from "../processor.ts";
-import type { GuestHost, GuestImage, StartPlan } from "./plan.ts";
+import type { GuestHost, GuestImage, GuestPlan, StartPlan } from "./plan.ts";
 import { newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
-import { readSaved, type Saved } from "./saved.ts";
+import { keepSaved, type RestoredAs, readSaved, removeMemory, type Saved } from "./saved.ts";
 import { connectionOf, type Guest, guestOf, undoReporter } from "./start.ts";
 import { RESTORE_STEPS, type StartParts } from "./steps.ts";
 
@@ -31,28 +36,64 @@ export async function restoreGuest(
 ): Promise<Guest> {
   const saved = await readSaved(plan.paths);
   requireFits(saved);
-  const transport = on.transportOf(on.transport.kind, firstPortOf(saved.machine.agent_generation));
+  const transport = on.transportOf(saved.vsock ?? on.transport.kind, firstPortOf(saved.machine.agent_generation));
   const host = { ...on, transport };
   const parts: StartParts = {
-    plan: { ...plan, image: imageOf(saved, plan) },
+    plan: {
+      ...plan,
+      image: { ...imageOf(saved, plan.paths), snapshot_memory: join(plan.paths.directory, saved.memory ?? "") },
+    },
     host,
     signal,
+    disk: saved.disk,
+    vsockIsSaved: saved.vsock !== null,
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
-    connection: connectionOf(host, plan, saved.known, 0, restoredAs("resumed")),
+    connection: connectionOf(host, plan, saved.known, 0, restoredAs(saved.restored_as ?? "resumed")),
   };
   // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
   const giveUp = () => void endProcesses(plan.paths).catch(() => {});
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     const timings = await runSteps(RESTORE_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
+    await tidyLayers(plan.paths.directory, saved.disk);
+    await removeMemory(plan.paths);
     return guestOf(parts, startMode, timings);
   } finally {
     signal.removeEventListener("abort", giveUp);
   }
 }
 
+/**
+ * Puts what a snapshot has into a sandbox's directory, as if that had been saved itself: once this resolves it is what there is of the
+ * sandbox. `id` names its disk, and was not used for one of its layers before. Throws snapshot_incompatible.
+ */
+export async function adoptSnapshot(
+  { isolation }: Pick<GuestHost, "isolation">,
+  { sandbox_id, paths }: Pick<GuestPlan, "sandbox_id" | "paths">,
+  from: SavedPaths,
+  as: RestoredAs,
+  id: string,
+): Promise<void> {
+  const { format: _format, ...saved } = await readSaved(from);
+  requireFits(saved);
+  const users = isolation.usersOf(sandbox_id);
+  await makeGuestDirectories(paths, users);
+  const layers = layersBelow(from.directory, saved.disk);
+  const disk = await layOverSnapshot({ from, layers }, paths, id, users?.qemu.uid ?? 0);
+  // Under a name of its own: what was saved of the sandbox itself may still be there.
+  const memory = `memory-${id}`;
+  await linkTo(join(from.directory, saved.memory ?? ""), join(paths.directory, memory));
+  await keepSaved(paths, { ...saved, disk, memory, restored_as: as });
+}
+
+/** What boots from a snapshot's disk. */
+export async function imageOfDisk(from: SavedPaths): Promise<GuestImage> {
+  const saved = await readSaved(from);
+  return { ...imageOf(saved, from), over: { from, layers: layersBelow(from.directory, saved.disk) } };
+}
+
 /** Under KVM a guest has the processor that it was saved on. */
-function requireFits({ processor, machine }: Saved): void {
+function requireFits({ processor, machine }: Pick<Saved, "processor" | "machine">): void {
   const here = processorOf();
   if (machine.hardware.acceleration !== "kvm" || processor === here) return;
   throw new ServiceError("snapshot_incompatible", {
@@ -61,8 +102,8 @@ function requireFits({ processor, machine }: Saved): void {
   });
 }
 
-function imageOf({ machine }: Saved, { paths }: RestorePlan): GuestImage {
-  const { kernel, initramfs, root, disk, empty } = baseIn(paths.base);
+function imageOf({ machine }: Saved, { base }: Pick<SavedPaths, "base">): GuestImage {
+  const { kernel, initramfs, root, disk, empty } = baseIn(base);
   return {
     ...machine,
     kernel,
@@ -71,7 +112,7 @@ function imageOf({ machine }: Saved, { paths }: RestorePlan): GuestImage {
     cold_overlay: empty,
     snapshot_disk: disk,
     snapshot_overlay: empty,
-    snapshot_memory: paths.memory,
+    snapshot_memory: null,
     start_ms: 0,
   };
 }

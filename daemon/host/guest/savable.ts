@@ -6,9 +6,12 @@ const MIB = 1024 ** 2;
 /** The devices' state, and the table of which pages are there. */
 const BESIDE_MEMORY_MIB = 16;
 
+/** Why a guest whose machine is not recorded cannot be saved. */
+export const OLDER = "it was started by an older roomd";
+
 /** Why it cannot be saved, whenever it is tried; null when it can. */
 export function whyUnsavable({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
-  if (!machine) return "it was started by an older roomd";
+  if (!machine) return OLDER;
   if (hasDrive && (drive.turn > 0 || !drive.mounted)) {
     return "the process that served its drive has ended once, and QEMU does not save what is left of it";
   }

@@ -1,20 +1,31 @@
 /**
- * Owns saving a running guest to disk, memory and devices, at one instant.
+ * Owns saving a running guest to disk at one instant, memory and devices, and its disk as it is then.
  *
- *   hold its connection → take its vsock device away → stop and save → written down as whole
+ *   to hibernate   hold its connection → let go of its vsock device → stop and save ⇒ written down as whole; it never goes on
+ *   a snapshot     the same, then another layer on its disk → the guest goes on ⇒ written down as whole
+ *   of its disk    its file system at rest → stop → another layer → the guest goes on ⇒ written down as whole
  *
- * What was saved belongs to the disk as it is then, and a guest that goes on changes that: where something fails nothing is written
- * down, and it goes on; once it is written down it never does.
+ * A vhost-user vsock device cannot be saved, so it is taken away first, and another comes when the guest goes on. The kernel's is saved
+ * with the rest.
+ *
+ * Memory that was saved belongs to the disk as it is then, and a guest that goes on changes that. So what hibernates goes on only while
+ * nothing is written down; and what a snapshot has is a layer that nobody writes to any more.
  */
-import { writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { faultPoint } from "../../core/fault-points.ts";
+import type { SavedPaths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
+import { correctClock } from "../guest-link/clock.ts";
+import { freezeDisk, thawDisk } from "../guest-link/disk.ts";
+import { freeze, layerOver, layersBelow, linkLayers, linkTo, makeLayer } from "../images/layers.ts";
 import { ownFile } from "../isolation/directories.ts";
 import type { Machine } from "../machine/machine.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
 import { renewVsock } from "./renew-vsock.ts";
-import { whyUnsavable } from "./savable.ts";
-import { forgetSaved, keepSaved } from "./saved.ts";
+import { OLDER, whyUnsavable } from "./savable.ts";
+import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts, synced } from "./saved.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** A guest that is too busy to answer by then is not saved. */
@@ -32,47 +43,224 @@ export class StrandedError extends Error {
   override name = "StrandedError";
 }
 
+/** A snapshot that is to be taken. */
+export interface SnapshotRequest {
+  snapshot_id: string;
+  /** Memory, devices and disk; or the disk alone. */
+  mode: "full" | "disk";
+  /** Where it is to lie; nothing is there. */
+  into: SavedPaths;
+}
+
+/** What a snapshot came to. */
+export interface SnapshotTaken {
+  /** How long the guest stood still. */
+  paused_ms: number;
+  /** What it takes on disk and its parent does not: memory, and the layer that was written to since. */
+  size_bytes: number;
+}
+
+/** Where another layer's name comes from, and how the guest went on. */
+interface Cut {
+  layers: string[];
+  paused_ms: number;
+}
+
 /**
  * Resolves once the guest stands still and is whole on disk: it must not go on, and is to be ended. Throws when it goes on as before;
  * StrandedError when it does not. Nothing of its parts may be replaced meanwhile.
  */
 export async function saveGuest(parts: GuestParts, signal: AbortSignal): Promise<void> {
-  const { plan, host, connection, share } = parts;
-  const machineFacts = requireSavable(parts);
+  const { paths } = parts.plan;
+  const facts = savable(parts);
   const machine = machineOf(parts);
-  await connection.hold(HOLD_DEADLINE_MS);
+  const disk = basename(await machine.disk());
+  await letGo(parts, signal);
   try {
-    await parts.endpoint?.close();
-    await machine.unplugVsock();
-    // QEMU may write into files that it finds, and make none.
-    await writeFile(plan.paths.memory, "", { mode: 0o600 });
-    await ownFile(plan.paths.memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
-    const save = () => machine.save(plan.paths.memory);
-    // What the drive's process knows is saved too.
-    await (share ? host.restraints.answering(share, save) : save());
-    await keepSaved(plan.paths, {
-      qemu_version: await machine.version(),
-      processor: processorOf(),
-      machine: machineFacts,
-      known: connection.acquaintance,
-    });
+    await saveMemory(parts, machine);
+    await synced(paths.memory);
+    await keepSaved(paths, await factsOf(parts, machine, facts, { disk, memory: basename(paths.memory) }));
   } catch (error) {
     await goOn(parts, machine, signal);
     throw error;
   }
 }
 
-async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): Promise<void> {
-  const { plan, host, share, connection } = parts;
+/**
+ * Takes a snapshot; resolves once it is whole and the guest answers again. Throws when there is none, and the guest goes on as before;
+ * StrandedError when it does not. Nothing of its parts may be replaced meanwhile.
+ */
+export async function snapshotGuest(
+  parts: GuestParts,
+  request: SnapshotRequest,
+  signal: AbortSignal,
+): Promise<SnapshotTaken> {
+  const { host, plan } = parts;
+  const { into } = request;
+  const machine = machineOf(parts);
+  const facts = request.mode === "full" ? copiable(parts) : machineFactsOf(parts);
+  const top = basename(await machine.disk());
+  const next = layerOver(request.snapshot_id);
+  const { directory, base } = plan.paths;
+  try {
+    // Before the guest stands still: this takes no process, and some time all the same.
+    await makeLayer(directory, base, next, top, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
+    await mkdir(into.directory, { recursive: true, mode: 0o700 });
+    const cut = request.mode === "full" ? cutWithMemory : cutDisk;
+    const { layers, paused_ms } = await cut(parts, machine, { ...request, top, next }, signal);
+    const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);
+    await freeze(join(directory, top));
+    await linkLayers(plan.paths, layers, into);
+    await Promise.all([...layers.map((layer) => synced(join(into.directory, layer))), synced(base)]);
+    if (request.mode === "full") {
+      await freeze(into.memory);
+      await synced(into.memory);
+    }
+    const memory = request.mode === "full" ? basename(into.memory) : null;
+    await keepSaved(into, await factsOf(parts, machine, facts, { disk: top, memory }));
+    return { paused_ms, size_bytes };
+  } catch (error) {
+    await rm(into.directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * The same of a guest that hibernates, `uid` being its QEMU's user: what was saved of it is shared, and its disk gets another layer. Throws
+ * when there is none; it hibernates as before.
+ */
+export async function snapshotSaved(
+  paths: SavedPaths,
+  { snapshot_id, into }: Pick<SnapshotRequest, "snapshot_id" | "into">,
+  uid: number,
+): Promise<SnapshotTaken> {
+  const { format: _format, ...saved } = await readSaved(paths);
+  const { disk: top, memory } = saved;
+  if (memory === null) throw new UnsavableError("its memory was not saved");
+  const next = layerOver(snapshot_id);
+  try {
+    await mkdir(into.directory, { recursive: true, mode: 0o700 });
+    await makeLayer(paths.directory, paths.base, next, top, uid);
+    await keepSaved(paths, { ...saved, disk: next });
+    // From here on nobody writes to what was on top.
+    await freeze(join(paths.directory, top));
+    await freeze(join(paths.directory, memory));
+    await linkLayers(paths, layersBelow(paths.directory, top), into);
+    await linkTo(join(paths.directory, memory), into.memory);
+    await keepSaved(into, { ...saved, memory: basename(into.memory) });
+    return { paused_ms: 0, size_bytes: bytesOf(join(into.directory, top)) + bytesOf(into.memory) };
+  } catch (error) {
+    await rm(into.directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+type CutRequest = SnapshotRequest & { top: string; next: string };
+
+async function cutWithMemory(
+  parts: GuestParts,
+  machine: Machine,
+  { into, top, next }: CutRequest,
+  signal: AbortSignal,
+): Promise<Cut> {
+  const { paths } = parts.plan;
+  const { directory } = paths;
+  await letGo(parts, signal);
+  let stoppedAt: number;
+  try {
+    stoppedAt = await saveMemory(parts, machine);
+    await rename(paths.memory, into.memory);
+    await machine.layDisk(join(directory, next));
+    await faultPoint("snapshot.cut");
+  } catch (error) {
+    await goOn(parts, machine, signal);
+    throw error;
+  }
+  const layers = layersBelow(directory, top);
+  const goesOnAt = await goOn(parts, machine, signal);
+  return { layers, paused_ms: Math.round(goesOnAt - stoppedAt) };
+}
+
+async function cutDisk(
+  parts: GuestParts,
+  machine: Machine,
+  { top, next }: CutRequest,
+  signal: AbortSignal,
+): Promise<Cut> {
+  const { connection, plan } = parts;
+  const { directory } = plan.paths;
+  const link = await connection.link(HOLD_DEADLINE_MS, signal);
+  await freezeDisk(link);
+  try {
+    await connection.hold(HOLD_DEADLINE_MS);
+    const stoppedAt = performance.now();
+    try {
+      await answering(parts, () => machine.pause());
+      await machine.layDisk(join(directory, next));
+    } finally {
+      await answering(parts, () => machine.resume());
+      connection.release();
+    }
+    return { layers: layersBelow(directory, top), paused_ms: Math.round(performance.now() - stoppedAt) };
+  } finally {
+    const back = await connection.link(AGENT_DEADLINE_MS, signal);
+    await thawDisk(back);
+    await correctClock(back);
+  }
+}
+
+/** Nothing is on its way to the guest, and a device that cannot be saved is gone, when this resolves. Throws when the guest is as before. */
+async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
+  const machine = machineOf(parts);
+  await parts.connection.hold(HOLD_DEADLINE_MS);
+  if (isSavedWith(parts)) return;
+  try {
+    await parts.endpoint?.close();
+    await machine.unplugVsock();
+  } catch (error) {
+    await goOn(parts, machine, signal);
+    throw error;
+  }
+}
+
+/** Returns when the guest was stopped. */
+async function saveMemory(parts: GuestParts, machine: Machine): Promise<number> {
+  const { host, plan } = parts;
+  const { memory } = plan.paths;
+  // What may be there is another's, by a link. QEMU may write into files that it finds, and make none.
+  await rm(memory, { force: true });
+  await writeFile(memory, "", { mode: 0o600, flag: "wx" });
+  await ownFile(memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
+  const stoppedAt = performance.now();
+  // What the drive's process knows is saved too.
+  await answering(parts, () => machine.save(memory));
+  return stoppedAt;
+}
+
+/** Whether the vsock device is saved with the guest: that of the kernel. */
+function isSavedWith({ endpoint }: GuestParts): boolean {
+  return endpoint?.device.kind === "kernel";
+}
+
+/** The guest goes on, over another vsock device where it had lost its own; returns when its processors did. Throws StrandedError. */
+async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): Promise<number> {
+  const { plan, connection } = parts;
   try {
     await forgetSaved(plan.paths);
-    const resume = () => machine.resume();
-    await (share ? host.restraints.answering(share, resume) : resume());
-    await renewVsock(parts, signal);
-    await connection.link(AGENT_DEADLINE_MS, signal);
+    await answering(parts, () => machine.resume());
+    const goesOnAt = performance.now();
+    if (isSavedWith(parts)) connection.release();
+    else await renewVsock(parts, signal);
+    await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
+    return goesOnAt;
   } catch (error) {
     throw new StrandedError(describeError(error), { cause: error });
   }
+}
+
+/** QEMU asks the drive's process, held or not. */
+async function answering<T>({ host, share }: GuestParts, work: () => Promise<T>): Promise<T> {
+  return await (share ? host.restraints.answering(share, work) : work());
 }
 
 function machineOf({ machine }: GuestParts): Machine {
@@ -80,10 +268,40 @@ function machineOf({ machine }: GuestParts): Machine {
   return machine;
 }
 
-/** What it has to be restored on. Throws UnsavableError. */
-function requireSavable({ record, share }: GuestParts): SavedMachine {
-  const why = whyUnsavable(record.now, share !== undefined);
+async function factsOf(
+  parts: GuestParts,
+  machine: Machine,
+  facts: SavedMachine,
+  files: Pick<SavedFacts, "disk" | "memory">,
+): Promise<SavedFacts> {
+  return {
+    qemu_version: await machine.version(),
+    processor: processorOf(),
+    machine: facts,
+    ...files,
+    vsock: isSavedWith(parts) ? "kernel" : null,
+    known: parts.connection.acquaintance,
+  };
+}
+
+/** What its machine is. Throws UnsavableError. */
+function machineFactsOf({ record }: GuestParts): SavedMachine {
   const { machine } = record.now;
-  if (why !== null || !machine) throw new UnsavableError(why ?? "");
+  if (!machine) throw new UnsavableError(OLDER);
   return machine;
+}
+
+/** The same of one that others can be made of. Throws UnsavableError. */
+function copiable(parts: GuestParts): SavedMachine {
+  if (parts.connection.state.value.restores !== true) {
+    throw new UnsavableError("the agent in it is older than this roomd, and cannot become another sandbox");
+  }
+  return savable(parts);
+}
+
+/** The same of one whose memory can be saved. Throws UnsavableError. */
+function savable(parts: GuestParts): SavedMachine {
+  const why = whyUnsavable(parts.record.now, parts.share !== undefined);
+  if (why !== null) throw new UnsavableError(why);
+  return machineFactsOf(parts);
 }

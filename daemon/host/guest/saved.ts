@@ -2,12 +2,16 @@
  * Owns what is said on disk of a guest that was saved: on what its memory has to be loaded, and by what host and agent know each
  * other. It is written last and forgotten first, so that what it says is there is whole: without it there is nothing to restore.
  */
-import { existsSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { faultPoint } from "../../core/fault-points.ts";
-import type { SandboxPaths } from "../../core/paths.ts";
+import type { SavedPaths } from "../../core/paths.ts";
+import { digestFile } from "../images/digest.ts";
+import { layersIn } from "../images/layers.ts";
 
 /** Raised when what was saved by older daemons cannot be restored any more. */
 const FORMAT = 1;
@@ -30,6 +34,14 @@ const saved = Type.Object({
     append: Type.String(),
     agent_generation: Type.Integer(),
   }),
+  /** The layer of its disk that is on top. */
+  disk: Type.String({ pattern: "^disk(-\\w+)?\\.qcow2$" }),
+  /** What its guest is told that it is, once it goes on; as it was where nothing is said. */
+  restored_as: Type.Optional(Type.Union([Type.Literal("rolled_back"), Type.Literal("forked")])),
+  /** The file of its memory; null of one whose disk alone was taken. */
+  memory: Type.Union([Type.String({ pattern: "^memory(-\\w+)?$" }), Type.Null()]),
+  /** The vsock device that was saved with the rest; null where one is plugged into what is restored. */
+  vsock: Type.Union([Type.Literal("kernel"), Type.Null()]),
   known: Type.Object({
     secret: Type.Union([Type.String(), Type.Null()]),
     nonce: Type.Union([Type.String(), Type.Null()]),
@@ -37,15 +49,19 @@ const saved = Type.Object({
 });
 export type Saved = Static<typeof saved>;
 export type SavedFacts = Omit<Saved, "format">;
+export type RestoredAs = NonNullable<Saved["restored_as"]>;
 
-type Place = Pick<SandboxPaths, "directory" | "memory" | "saved">;
+type Place = Pick<SavedPaths, "directory" | "saved">;
 
-/** Makes what was saved whole: from here on it is what there is of the guest. Its memory is on disk when this resolves. */
+const MEMORY = /^memory(?:-\w+)?$/;
+
+/** Makes what was saved whole: from here on it is what there is of the guest. */
 export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> {
-  await synced(paths.memory);
   await faultPoint("hibernate.saved");
+  const whole: Saved = { format: FORMAT, ...facts };
+  if (!Value.Check(saved, whole)) throw new Error("what is known of the guest is not what has to be");
   const draft = `${paths.saved}.new`;
-  await writeFile(draft, JSON.stringify({ format: FORMAT, ...facts }), { mode: 0o600 });
+  await writeFile(draft, JSON.stringify(whole), { mode: 0o600 });
   await synced(draft);
   await rename(draft, paths.saved);
   await synced(paths.directory);
@@ -58,13 +74,38 @@ export async function forgetSaved(paths: Place): Promise<void> {
     await rm(paths.saved);
     await synced(paths.directory);
   }
-  await rm(paths.memory, { force: true });
+  await removeMemory(paths);
 }
 
-/** Bytes that a guest takes on disk: what it changed, and its memory where it was saved. */
-export function diskUse({ overlay, memory }: Pick<SandboxPaths, "overlay" | "memory">): number {
-  const blocks = [overlay, memory].map((file) => statSync(file, { throwIfNoEntry: false })?.blocks ?? 0);
-  return blocks.reduce((sum, each) => sum + each) * 512;
+/** Removes all memory that was saved but what `kept` names. */
+export async function removeMemory(
+  { directory }: Pick<SavedPaths, "directory">,
+  kept: string | null = null,
+): Promise<void> {
+  for (const name of memoryIn(directory)) if (name !== kept) await rm(join(directory, name), { force: true });
+}
+
+function memoryIn(directory: string): string[] {
+  return unlessGone(() => readdirSync(directory).filter((name) => MEMORY.test(name)));
+}
+
+/** Bytes that a guest takes on disk: the layers of its disk, some of which a snapshot may share, and its memory where it was saved. */
+export function diskUse({ directory }: Pick<SavedPaths, "directory">): number {
+  const names = [...unlessGone(() => layersIn(directory)), ...memoryIn(directory)];
+  return names.reduce((sum, name) => sum + bytesOf(join(directory, name)), 0);
+}
+
+/** Bytes that a file takes; 0 where there is none. */
+export function bytesOf(file: string): number {
+  return (statSync(file, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
+}
+
+function unlessGone(look: () => string[]): string[] {
+  try {
+    return look();
+  } catch {
+    return [];
+  }
 }
 
 export function isSaved(paths: Place): boolean {
@@ -78,7 +119,18 @@ export async function readSaved(paths: Place): Promise<Saved> {
   return value;
 }
 
-async function synced(path: string): Promise<void> {
+/** Over what a snapshot has itself: its memory, and the layer on top of its disk with what that lies over. */
+export async function digestSaved(paths: Place): Promise<string> {
+  const { disk, memory } = await readSaved(paths);
+  const hash = createHash("sha256");
+  for (const name of [disk, memory]) {
+    if (name !== null) hash.update(`${name} ${await digestFile(join(paths.directory, name))}\n`);
+  }
+  return `sha256:${hash.digest("hex")}`;
+}
+
+/** What was written to it is on disk. */
+export async function synced(path: string): Promise<void> {
   const file = await open(path, "r");
   try {
     await file.sync();

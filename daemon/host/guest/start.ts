@@ -20,7 +20,7 @@ import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
-import { StrandedError, saveGuest } from "./save.ts";
+import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, snapshotGuest } from "./save.ts";
 import {
   allSteps,
   type GuestParts,
@@ -57,6 +57,8 @@ export interface Guest {
    * before; StrandedError when it does not.
    */
   save(signal: AbortSignal): Promise<void>;
+  /** Takes a snapshot of the guest, which goes on (save.ts). Throws StrandedError when it does not. */
+  snapshot(request: SnapshotRequest, signal: AbortSignal): Promise<SnapshotTaken>;
   /** Ends the guest and frees all it had but its logs, its disk, and what was saved of it. Throws when something of it is left. */
   leave(): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Throws when something of it is left; again tries again. */
@@ -218,6 +220,16 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
         if (!(error instanceof StrandedError)) keeper.begin();
         throw error;
       }
+    },
+    snapshot: async (request, signal) => {
+      await keeper.end();
+      const taken = snapshotGuest(parts, request, signal);
+      // One that is stranded ends.
+      await taken.then(
+        () => keeper.begin(),
+        (error) => error instanceof StrandedError || keeper.begin(),
+      );
+      return await taken;
     },
     leave: () => endBy(stepsBesideDisk(record.now.mode)),
     end: () => endBy(allSteps(record.now.mode)),

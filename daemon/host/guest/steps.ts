@@ -1,11 +1,13 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
-import { layOver, linkBase } from "../images/base.ts";
+import { baseIn, layOver, linkBase } from "../images/base.ts";
+import { layOverSnapshot } from "../images/layers.ts";
 import { copyOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
@@ -20,6 +22,8 @@ import { serveDrive } from "./serve-drive.ts";
 
 interface MachineParts {
   host: GuestHost;
+  /** The layer of its disk that it writes to; the first one where nothing is said. */
+  disk?: string;
   /** All that a later daemon needs; what is beside it are sockets and children of this one. */
   record: RecordFile;
   machine?: Machine;
@@ -48,6 +52,8 @@ export interface StartParts extends GuestParts {
   plan: StartPlan;
   /** Once its devices are recorded. */
   served?: Recorded<"served">;
+  /** Whether what is loaded knows its vsock device. */
+  vsockIsSaved?: boolean;
 }
 
 const directories: Step<LaunchParts> = {
@@ -63,7 +69,14 @@ const directories: Step<LaunchParts> = {
 
 const disk: Step<LaunchParts> = {
   name: "disk",
-  run: async ({ plan: { sandbox_id, image, paths }, host, record }) => {
+  run: async (parts) => {
+    const { plan, host, record } = parts;
+    const { sandbox_id, image, paths } = plan;
+    const uid = host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0;
+    if (image.over) {
+      parts.disk = await layOverSnapshot(image.over, paths, sandbox_id, uid);
+      return;
+    }
     const { kernel, initramfs, root } = image;
     const [which, empty] =
       record.now.mode === "snapshot"
@@ -72,7 +85,7 @@ const disk: Step<LaunchParts> = {
     const of = { kernel, initramfs, root, empty, disk: which === "disk" ? image.snapshot_disk : null };
     await Promise.all([linkBase(of, paths.base), copyOverlay(empty, paths.overlay)]);
     layOver(paths.overlay, which);
-    await ownFile(paths.overlay, host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0);
+    await ownFile(paths.overlay, uid);
   },
   undo: async (parts) => {
     requireEnded(parts);
@@ -85,6 +98,8 @@ const machine: Step<LaunchParts> = {
   run: async (parts) => {
     const { plan, host, record } = parts;
     const { paths, image } = plan;
+    // Its QEMU may not enter where a snapshot lies.
+    const { kernel, initramfs } = image.over ? baseIn(paths.base) : image;
     const uuid = crypto.randomUUID();
     const limits = guestLimits(plan);
     parts.limits = limits;
@@ -95,10 +110,10 @@ const machine: Step<LaunchParts> = {
         uuid,
         hardware: image.hardware,
         vcpu_count: plan.vcpu_count,
-        kernel: image.kernel,
-        initramfs: image.initramfs,
+        kernel,
+        initramfs,
         append: image.append,
-        disk: paths.overlay,
+        disk: parts.disk === undefined ? paths.overlay : join(paths.directory, parts.disk),
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
         user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
         vsock_file: host.transport.device_file,
@@ -181,21 +196,23 @@ const plug: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** What is saved knows the drive's device: it must be there before that is loaded, and where it was. */
-const drive: Step<StartParts> = {
+/** What is saved knows these devices: they must be there before that is loaded, and where they were. */
+const knownDevices: Step<StartParts> = {
   name: "drive",
-  run: async ({ machine, share, served, plan }) => {
-    if (machine && served && share) await plugDrive(machine, plan.paths, served);
+  run: async ({ machine, endpoint, share, served, plan, vsockIsSaved }) => {
+    if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
+    if (share) await plugDrive(machine, plan.paths, served);
+    if (vsockIsSaved) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
 
-/** The one device that cannot be saved comes anew. */
+/** One that was not saved comes anew. */
 const vsock: Step<StartParts> = {
   name: "vsock",
-  run: async ({ machine, endpoint, served }) => {
+  run: async ({ machine, endpoint, served, vsockIsSaved }) => {
     if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
-    await plugVsock(machine, endpoint, served);
+    if (!vsockIsSaved) await plugVsock(machine, endpoint, served);
   },
   undo: async () => {},
 };
@@ -236,7 +253,7 @@ export const RESTORE_STEPS: Step<StartParts>[] = [
   directories,
   machine,
   devices,
-  drive,
+  knownDevices,
   load,
   vsock,
   spend,

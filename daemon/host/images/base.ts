@@ -2,13 +2,14 @@
  * Owns what a sandbox has of its template: the files themselves under names of its own, by hard links, which cost no space. So it
  * can be started again from its disk, or from memory that was saved, when the template has been built anew or is gone.
  *
- *   <sandbox> ─ disk.qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
+ *   <sandbox> ─ disk-….qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
  *             └ base ─ vmlinuz, initramfs.img, empty.qcow2
  */
-import { link, mkdir, symlink } from "node:fs/promises";
+import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { BASE } from "../../core/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
+import { crossedDirectory } from "../isolation/directories.ts";
 import { setBacking } from "./overlay.ts";
 
 /** The files of a template by what they are; `disk` is null where its snapshot may not be used. */
@@ -38,13 +39,16 @@ export function baseIn(directory: string): BaseFiles & { disk: string } {
 
 /** Again does what is missing. Where a template lies on another disk than sandboxes do, they depend on it for as long as they are. */
 export async function linkBase(files: BaseFiles, directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o711 });
+  crossedDirectory(directory);
   for (const [role, file] of Object.entries(files) as [keyof BaseFiles, string | null][]) {
     if (file === null) continue;
     const own = join(directory, NAMES[role]);
     await link(file, own).catch(async (error: unknown) => {
-      if (errnoOf(error) === "EXDEV") await symlink(file, own);
-      else if (errnoOf(error) !== "EEXIST") throw error;
+      const code = errnoOf(error);
+      // One that booted by itself has no disk of the snapshot's.
+      if (code === "EEXIST" || (code === "ENOENT" && role === "disk")) return;
+      if (code !== "EXDEV") throw error;
+      await symlink(file, own);
     });
   }
 }

@@ -15,6 +15,8 @@ const LAST_FEATURES_AT = 79;
 const DATA_FILE = 4;
 /** The smallest cluster that there may be has 512 bytes, ours the usual 64 KiB: nothing else begins before. */
 const MOST_HEADER_BYTES = 65_536;
+/** docs/interop/qcow2.rst of QEMU. */
+const MOST_BACKING_BYTES = 1023;
 
 /**
  * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
@@ -52,6 +54,23 @@ export function setBacking(disk: string, backing: string): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** What a disk says that it lies over, relative to where it lies itself; null where that is nothing. Throws where there is no disk. */
+export function backingOf(disk: string): string | null {
+  const header = headerOf(disk);
+  const at = Number(header.readBigUInt64BE(BACKING_AT));
+  const size = header.readUInt32BE(BACKING_BYTES_AT);
+  if (at === 0) return null;
+  if (size > MOST_BACKING_BYTES) throw new Error(`${disk} names too long a file below it`);
+  const name = Buffer.alloc(size);
+  const file = openSync(disk, "r");
+  try {
+    readSync(file, name, 0, size, at);
+  } finally {
+    closeSync(file);
+  }
+  return name.toString();
 }
 
 /** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the one that it began with or over nothing. */

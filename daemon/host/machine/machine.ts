@@ -54,6 +54,12 @@ export interface Machine {
   load(memoryFile: string): Promise<void>;
   /** Stops the guest and saves memory and device state. Where that fails it stands still and can go on. */
   save(memoryFile: string): Promise<void>;
+  /** A save that a daemon before this one began ends here: what it has written is of no use. Nothing where there is none. */
+  cancelSave(): Promise<void>;
+  /** The file that is the guest's disk, as QEMU has opened it. */
+  disk(): Promise<string>;
+  /** What the guest writes from now on goes into this empty disk over the one it has, which stays as it is. The guest stands still. */
+  layDisk(overlay: string): Promise<void>;
   /** QEMU's version, as `10.0.2`. */
   version(): Promise<string>;
   plugVsock(device: VsockDevice): Promise<void>;
@@ -233,6 +239,47 @@ class RunningMachine implements Machine {
     await this.#migrationDone(finished, "save");
   }
 
+  async cancelSave(): Promise<void> {
+    const { status } = (await this.qmp.execute("query-migrate")) as { status?: string };
+    if (status !== "active" && status !== "setup" && status !== "device") return;
+    const over = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
+    await this.qmp.execute("migrate_cancel");
+    await over;
+  }
+
+  async disk(): Promise<string> {
+    // What QEMU says of a disk over another is no name of a file: that is its child's.
+    const child = fileOf(await this.#diskNode());
+    const nodes = (await this.qmp.execute("query-named-block-nodes", { flat: true })) as {
+      file: string;
+      "node-name": string;
+    }[];
+    const found = nodes.find((node) => node["node-name"] === child);
+    if (!found) throw new Error("QEMU does not say which file the guest's disk is");
+    return found.file;
+  }
+
+  async layDisk(overlay: string): Promise<void> {
+    const below = await this.#diskNode();
+    // Names of nodes have 31 characters at most.
+    const node = `d${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
+    await this.qmp.execute("blockdev-add", { driver: "file", "node-name": fileOf(node), filename: overlay });
+    const over = { driver: "qcow2", "node-name": node, file: fileOf(node), backing: null, discard: "unmap" };
+    await this.qmp.execute("blockdev-add", over);
+    await this.qmp.execute("blockdev-snapshot", { node: below, overlay: node });
+  }
+
+  /** The name of the node that is the guest's disk, whatever lies below it. */
+  async #diskNode(): Promise<string> {
+    const devices = (await this.qmp.execute("query-block")) as {
+      qdev?: string;
+      inserted?: { "node-name": string };
+    }[];
+    const disk = devices.find(({ qdev }) => qdev?.startsWith("/machine/peripheral/disk0"))?.inserted;
+    if (!disk) throw new Error("QEMU says that the guest has no disk");
+    return disk["node-name"];
+  }
+
   async version(): Promise<string> {
     const { qemu } = (await this.qmp.execute("query-version")) as { qemu: Record<"major" | "minor" | "micro", number> };
     return `${qemu.major}.${qemu.minor}.${qemu.micro}`;
@@ -384,6 +431,11 @@ class RunningMachine implements Machine {
   }
 }
 
+/** The node of a disk's file, as argv.ts names it too. */
+const fileOf = (node: string) => `${node}-file`;
+
+const ENDS = ["completed", "failed", "cancelled"];
+
 function isMigrationEnd(event: QmpEvent): boolean {
-  return event.event === "MIGRATION" && (event.data.status === "completed" || event.data.status === "failed");
+  return event.event === "MIGRATION" && ENDS.includes(String(event.data.status));
 }

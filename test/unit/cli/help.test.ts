@@ -26,6 +26,8 @@ const COMMANDS = [
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "hibernate", "resume"].map(
     (verb) => `sandbox ${verb}`,
   ),
+  ...["snapshot", "fork", "rollback"].map((verb) => `sandbox ${verb}`),
+  ...["list", "get", "delete"].map((verb) => `snapshot ${verb}`),
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",
   "execution attach",

@@ -311,12 +311,13 @@ const ONCE: Record<string, readonly string[]> = {
     ...["agent_send", "message_reply"],
   ],
   "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive", "computer"],
-  "what it begins is named": ["sandbox_exec", "execution_start", "terminal_create"],
+  "what it begins is named": ["sandbox_snapshot", "sandbox_fork", "sandbox_exec", "execution_start", "terminal_create"],
   "it is refused the second time": ["execution_stdin", "execution_signal", "device_decide", "recording_start"],
   "twice is as good as once": [
     ...[
       "sandbox_standby",
       "sandbox_hibernate",
+      "sandbox_rollback",
       "sandbox_resume",
       "sandbox_expose_port",
       "terminal_token",

@@ -25,7 +25,7 @@ const recordOf = (event: string, details: object = {}, more: Partial<Recorded> =
 });
 
 /** Nouns of what happens in rooms. */
-const IN_ROOMS = /^(room|sandbox|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
+const IN_ROOMS = /^(room|sandbox|snapshot|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
 
 /** Of operations, and of what no call asks for. */
 const KNOWN = new Set([
@@ -115,6 +115,11 @@ describe("an item", () => {
     ["sandbox.drive_degraded", { message: "x" }, { title: "the drive does not answer in the sandbox: x" }],
     ["sandbox.drive_restored", {}, { title: "the drive answers in the sandbox again" }],
     ["sandbox.standby", {}, { title: "standby", type: "standby", kind: "mark" }],
+    ["sandbox.forked", { forks: ["sbx_1", "sbx_2"] }, { title: "forked into 2 sandboxes", type: "sandbox" }],
+    ["sandbox.rolled_back", { snapshot_id: "snap_1" }, { title: "turned back to snap_1", type: "sandbox" }],
+    ["snapshot.created", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 taken", type: "sandbox" }],
+    ["snapshot.deleted", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 deleted", type: "sandbox" }],
+    ["snapshot.expired", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 expired", type: "sandbox" }],
     ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
     ["sandbox.resume", {}, { title: "resumed", type: "standby" }],
     ["drive.written", { path: "/a", size_bytes: 4 }, { title: "wrote /a (4 bytes)", ref: { type: "file", id: "/a" } }],

@@ -23,7 +23,7 @@ import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import { type Beginner, Known, KnownExecutions } from "./known.ts";
 import { reachOf } from "./reach.ts";
-import { recordEnd, recordsOf } from "./record-end.ts";
+import { recordEnd, recordRolledBack, recordsOf } from "./record-end.ts";
 import type { Happening } from "./stage.ts";
 
 const LINK_MS = 30_000;
@@ -43,6 +43,8 @@ interface Watched {
   known: KnownExecutions;
   /** As many outputs as there may be executions are saved at once. */
   saving: Gate;
+  /** Whether its guest has been asked what it runs. */
+  found: boolean;
 }
 
 /** What a call that waits for an execution has to say and to ask. */
@@ -83,7 +85,7 @@ export class Ends {
   /** Watches a running sandbox until it is over; again is nothing. */
   watch(sandboxId: string): void {
     if (this.#watched.has(sandboxId)) return;
-    const watched = { known: new KnownExecutions(), saving: new Gate(MAX_LIVE_EXECUTIONS) };
+    const watched = { known: new KnownExecutions(), saving: new Gate(MAX_LIVE_EXECUTIONS), found: false };
     this.#watched.set(sandboxId, watched);
     void this.#watch(sandboxId, watched).finally(() => {
       this.#watched.delete(sandboxId);
@@ -109,6 +111,18 @@ export class Ends {
     const { promise } = known.ended;
     void this.#supervisors().use(row.sandbox_id, () => promise);
     this.#save(row, watched, execution);
+  }
+
+  /** Their sandbox was turned back to a moment: what ran is no more, and what ran then does again. Resolves once that is on record. */
+  async rolledBack(sandboxId: string): Promise<void> {
+    const watched = this.#watched.get(sandboxId);
+    const row = this.#supervisors().get(sandboxId)?.row;
+    if (!watched || !row) return;
+    for (const [exec_id, known] of watched.known.running()) {
+      await recordRolledBack(this.#deps, row, exec_id, known);
+      watched.known.happened(exec_id, known, "told");
+    }
+    watched.found = false;
   }
 
   /** The record of the call that began it was not kept. */
@@ -137,7 +151,6 @@ export class Ends {
   }
 
   async #watch(sandboxId: string, watched: Watched): Promise<void> {
-    let found = false;
     let settled: string[] = [];
     for (;;) {
       const supervisor = this.#supervisors().get(sandboxId);
@@ -150,8 +163,11 @@ export class Ends {
         );
         if (OVER.includes(row.state)) return;
         const link = await supervisor.link(LINK_MS);
-        if (!found) await this.#find(link, row, watched);
-        found = true;
+        if (!watched.found) {
+          watched.found = true;
+          settled = [];
+          await this.#find(link, row, watched);
+        }
         const ended = await endedInGuest(link, settled);
         settled = await this.#record(row, watched.known, ended);
       } catch (error) {

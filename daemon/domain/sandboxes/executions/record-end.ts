@@ -48,6 +48,21 @@ export async function recordEnd(
   });
 }
 
+/** Its sandbox was turned back: it has not ended by itself, and is no more. */
+export async function recordRolledBack(
+  { database }: Pick<SandboxDeps, "database">,
+  { org_id, room_uid, agent_id, sandbox_id }: SandboxRow,
+  exec_id: string,
+  { by }: Pick<Known, "by">,
+): Promise<void> {
+  const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
+  const details = { exec_id, ...(argv ? { argv } : {}), exit_code: null, signal: null, rolled_back: true };
+  await database.commit((queries) => {
+    const place = { org_id, room_uid, agent_id, sandbox_id };
+    appendAudit(queries, { ...beginner, ...place, event: EVENT, outcome: "success", at: now(), details });
+  });
+}
+
 /** Whether a record from before a moment, or one of a call that left it running, has metered an execution. */
 export function wasMetered(queries: Queries, row: SandboxRow, execId: string, before: string): boolean {
   const { begun, finished } = recordsOf(queries, row, [execId]);

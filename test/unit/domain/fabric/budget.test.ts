@@ -62,7 +62,7 @@ test("messages that an older roomd kept are counted when it is upgraded", async 
   for (const row of rows) old.queries.insert(messages).values(row).run();
   migrate(old);
   const sum = rows.reduce((all, row) => all + bytesOf(row), 0);
-  expect(old.queries.all(sql`SELECT * FROM message_rooms`)).toEqual([{ ...HOLDER, bytes: sum, gone_seq: 0 }]);
+  expect(old.queries.all(sql`SELECT * FROM message_rooms`)).toMatchObject([{ ...HOLDER, bytes: sum, gone_seq: 0 }]);
   old.close();
 });
 

@@ -69,6 +69,8 @@ export async function makeHost(wanted: readonly Made[]) {
       start: more.start ?? never,
       restore: more.restore ?? (async () => guest.guest),
       adopt: more.adopt ?? (async ({ state: as }) => ({ guest: guest.guest, paused: as.startsWith("pa") })),
+      snapshotSaved: never,
+      adoptSnapshot: never,
       endLeft: async () => void rmSync(place.runtime, { recursive: true, force: true }),
       freeRemains: () => freeRemains({ ...place, processes: "" }),
       onState: () => {},

@@ -51,9 +51,9 @@ export class PretendedGuest {
       ensureVsock: async () => {},
       save: async () => {
         this.told.push("save");
-        mkdirSync(this.savedTo, { recursive: true });
-        writeFileSync(join(this.savedTo, "saved.json"), "{}");
+        pretendSaved(this.savedTo);
       },
+      snapshot: async () => ({ paused_ms: 1, size_bytes: 1 }),
       leave: async () => void this.told.push("leave"),
       end: async () => {
         this.ends++;
@@ -62,6 +62,11 @@ export class PretendedGuest {
     };
     return guest as unknown as Guest;
   }
+}
+
+function pretendSaved(directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "saved.json"), "{}");
 }
 
 export async function makeSandbox(
@@ -94,6 +99,8 @@ export async function makeSandbox(
     start: deps.start ?? never,
     adopt: deps.adopt ?? never,
     restore: deps.restore ?? never,
+    snapshotSaved: async () => ({ paused_ms: 0, size_bytes: 0 }),
+    adoptSnapshot: async () => pretendSaved(paths.directory),
     endLeft: () => endLeft(paths),
     freeRemains: () => freeRemains(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
@@ -152,6 +159,7 @@ export const FIELDS = {
   idle_timeout_seconds: null,
   on_idle: "destroy",
   wake_on: [],
+  snapshot_id: null,
   max_duration_seconds: null,
   created_at: MOMENT,
   started_at: null,

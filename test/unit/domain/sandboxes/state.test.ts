@@ -35,7 +35,6 @@ test("standby and resume go their way, and back only where the guest still runs"
     ["running", "paused"],
     ["paused", "running"],
     ["paused", "pausing"],
-    ["resuming", "paused"],
     ["failed", "resuming"],
   ] as const) {
     expect(canBecome(from, to)).toBe(false);

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { actsIn, mayTake, VERBS, type VerbName } from "../../../../daemon/domain/sandboxes/state.ts";
 import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
+import { newId } from "../../../../shared/ids.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 
 const NAMES = Object.keys(VERBS) as VerbName[];
@@ -60,6 +61,13 @@ const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
   standby: ({ sandbox }) => sandbox.supervisor.standby(),
   hibernate: ({ sandbox }) => sandbox.supervisor.hibernate(),
   resume: ({ sandbox }) => sandbox.supervisor.resume(),
+  snapshot: ({ sandbox }) => sandbox.supervisor.snapshot({ snapshot_id: "snap_1", mode: "full", into: sandbox.paths }),
+  rollback: ({ sandbox }) =>
+    sandbox.supervisor.rollback(
+      { snapshot_id: newId("snap"), mode: "full", files: sandbox.paths },
+      {},
+      { admit: () => {}, onEnded: async () => {} },
+    ),
   fail: ({ sandbox }) => sandbox.supervisor.lost("vmm_crash", "It is gone."),
   free: ({ sandbox }) => sandbox.supervisor.free(),
   destroy: ({ sandbox }) => sandbox.supervisor.destroy("user_requested"),
@@ -75,6 +83,8 @@ const LEAVES: Record<VerbName, (state: SandboxState) => SandboxState> = {
   standby: () => "paused",
   hibernate: () => "hibernated",
   resume: () => "running",
+  snapshot: (state) => state,
+  rollback: () => "running",
   fail: () => "failed",
   free: (state) => state,
   destroy: () => "destroyed",

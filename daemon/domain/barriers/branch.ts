@@ -1,0 +1,46 @@
+/**
+ * Owns how the barriers of a room branch with it: every generation that is kept, and who has arrived in it. A barrier's name and the
+ * number of a generation are looked up within a room, and stay as they are: an agent arrives by them wherever it wakes up, and
+ * arriving again counts as the same arrival. Nothing of a barrier is due at a time: who waits brings its own patience.
+ *
+ * A room that was turned back counts its generations on from there. Who waits in one that was taken back is told so (arrive.ts).
+ */
+import type { RoomUid } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Branch, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
+import type { BarrierDeps } from "./deps.ts";
+import { breakBarriers, waitedForIn } from "./store.ts";
+import { barriers } from "./table.ts";
+
+export interface BarriersState {
+  barriers: Rows;
+  /** Agents that were gone though a barrier still waited for them: it is broken where it is put. */
+  gone: string[];
+}
+
+/** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
+export function makeBranch(
+  { agents, bells }: BarrierDeps,
+  breakGone: (roomUid: RoomUid) => Promise<void>,
+): Branch<BarriersState> {
+  const fill: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
+    putRows(queries, barriers, room_uid, state.barriers);
+    for (const agentId of state.gone) breakBarriers(queries, room_uid, agentId, now());
+  };
+  return {
+    take: (queries, roomUid) => ({
+      barriers: takeRows(queries, barriers, roomUid),
+      gone: waitedForIn(queries, roomUid).filter((agentId) => agents.isGone(roomUid, agentId)),
+    }),
+    put: fill,
+    replace: (queries, state, room) => {
+      removeRows(queries, barriers, room.room_uid);
+      fill(queries, state, room);
+    },
+    /** Also breaks what waits for agents that are gone by now. */
+    wake: async ({ room_uid }) => {
+      bells.ringAll(room_uid);
+      await breakGone(room_uid);
+    },
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * Owns how the messages of a room branch with it: everything of them that a row says, in one state.
+ *
+ * Names stay as they are. A message_id, a seq and a cursor are looked up within a room, so the same ones stand in any number of
+ * rooms, and an agent that has them in its memory acks, replies and reads on by them wherever it wakes up. A message that it sends
+ * again under its name is known again.
+ *
+ * A seq is never given out twice in one room. What comes after the room was turned back has a higher one than all that went: whoever
+ * was not turned back with it, as an orchestrator elsewhere, misses nothing by its cursor, and takes nothing for what it was not.
+ *
+ *   cut at 7, went on to 9, turned back:   1 … 7, then 10 …
+ *   cut at 7, another room made of it:     1 … 7, then 8 …
+ *
+ * An ack that was due and a time to live go on with what was left of them. When a message was sent stays what it was.
+ */
+import { at } from "../../core/clock.ts";
+import { type Branch, type BranchedRoom, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
+import type { Queries } from "../../db/client.ts";
+import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
+import type { FabricDeps } from "./deps.ts";
+import { lastSeq, nextDue } from "./store.ts";
+import { deliveries, messages } from "./table.ts";
+
+export interface FabricState {
+  /** The last seq that was given out; no message needs to have it. */
+  last_seq: number;
+  gone_seq: number;
+  messages: Rows;
+  deliveries: Rows;
+}
+
+export function makeBranch(deps: FabricDeps): Branch<FabricState> {
+  const { bells, budget, database, due, history, space } = deps;
+  const fill = (queries: Queries, state: FabricState, room: BranchedRoom, last_seq: number) => {
+    const { room_uid, pausedMs } = room;
+    markBranched(queries, room, { gone_seq: state.gone_seq, last_seq });
+    putRows(queries, messages, room_uid, state.messages, { expires_at: laterText(pausedMs) });
+    const later = laterMs(pausedMs);
+    putRows(queries, deliveries, room_uid, state.deliveries, { due_at_ms: later, expires_at_ms: later });
+    budget.take(queries, room, bytesOfRoom(queries, room_uid));
+    space.forget(room_uid);
+  };
+  return {
+    take: (queries, roomUid) => ({
+      last_seq: lastSeq(queries, roomUid),
+      gone_seq: goneUpTo(queries, roomUid),
+      messages: takeRows(queries, messages, roomUid),
+      deliveries: takeRows(queries, deliveries, roomUid),
+    }),
+
+    /** Throws quota_exceeded where the organization's messages leave no space for these. */
+    put: (queries, state, room) => fill(queries, state, room, state.last_seq),
+
+    /** Throws quota_exceeded, as put: then nothing has changed. */
+    replace: (queries, state, room) => {
+      const { room_uid } = room;
+      const last = Math.max(state.last_seq, lastSeq(queries, room_uid));
+      budget.giveBack(queries, room, bytesOfRoom(queries, room_uid));
+      removeRows(queries, deliveries, room_uid);
+      removeRows(queries, messages, room_uid);
+      fill(queries, state, room, last);
+    },
+
+    wake: async ({ org_id, room_uid }) => {
+      const next = nextDue(database.queries);
+      if (next !== null) due.expectAt(next);
+      history.grown(org_id);
+      bells.ringAll(room_uid);
+    },
+  };
+}
+
+type Value = Rows["rows"][number][number];
+
+const laterMs = (pausedMs: number) => (ms: Value) => (ms === null ? null : Number(ms) + pausedMs);
+const laterText = (pausedMs: number) => (moment: Value) =>
+  moment === null ? null : at(Date.parse(String(moment)) + pausedMs);

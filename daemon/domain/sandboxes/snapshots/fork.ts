@@ -1,0 +1,130 @@
+/** Makes copies of a sandbox: one snapshot, then a sandbox of it for each agent, whatever becomes of the others. */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { ERRORS } from "../../../../shared/api/errors.ts";
+import type { SandboxRecord } from "../../../../shared/api/sandboxes.ts";
+import { sandboxFork } from "../../../../shared/api/snapshots.ts";
+import { GUEST_CID_MIN } from "../../../../shared/ids.ts";
+import { type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
+import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { actingAs } from "../../agents/index.ts";
+import { environmentRules } from "../../executions/environment.ts";
+import { begin, requireComing } from "../create.ts";
+import type { SandboxDeps } from "../deps.ts";
+import { findTarget } from "../find.ts";
+import { toSandboxRecord } from "../record.ts";
+import { requireState } from "../state.ts";
+import { findSandbox, unheldCids } from "../store.ts";
+import type { Supervisors } from "../supervisors.ts";
+import type { SnapshotPlaces } from "./place.ts";
+import type { SnapshotRow } from "./table.ts";
+import { takeSnapshot } from "./take.ts";
+
+type Agent = InputOf<typeof sandboxFork>["agents"][number];
+
+/** Others may take a free guest_cid first. */
+const MOST_TRIES = 20;
+const WAIT_MS = 60_000;
+
+interface Problem {
+  code: string;
+  title: string;
+  detail: string;
+  details?: Record<string, unknown>;
+}
+
+export function makeFork(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  places: SnapshotPlaces,
+  onTaken: (row: SnapshotRow) => void,
+): Bound {
+  return bind(sandboxFork, {
+    find: (call, params) => findTarget(deps, call, params),
+    rules: ({ agents = [] }) => [
+      ...agents.flatMap(({ env }, at) =>
+        environmentRules(env).map((rule) => ({ ...rule, field: `agents[${at}].${rule.field}` })),
+      ),
+      ...agents.flatMap(({ agent_id }, at) => {
+        if (agents.findIndex((other) => other.agent_id === agent_id) === at) return [];
+        const field = `agents[${at}].agent_id`;
+        return [{ field, code: "conflicting_fields", message: `${field} is there twice.` }];
+      }),
+    ],
+    run: async (call, input, { room, row }) => {
+      requireActive(room);
+      requireState(row, ["running", "hibernated"]);
+      for (const { agent_id } of input.agents) actingAs(call.caller, agent_id, "agent_id");
+      const supervisor = supervisors.get(row.sandbox_id);
+      if (!supervisor) throw new ServiceError("guest_unreachable");
+      const { expires_in_seconds } = input;
+      const snapshot = await takeSnapshot({ deps, supervisors, places }, call, room, supervisor, {
+        expires_in_seconds,
+      });
+      onTaken(snapshot);
+      const fork = (agent: Agent) => forkOne({ deps, supervisors }, call, room, snapshot, agent);
+      // Nobody deletes it under them; as many at once as may start.
+      const items = await places.use(snapshot.snapshot_id, () => Promise.all(input.agents.map(fork)));
+      const { snapshot_id, paused_ms } = snapshot;
+      const made = items.flatMap(({ sandbox }) => sandbox?.sandbox_id ?? []);
+      call.audit.details = { snapshot_id, paused_ms, forks: made.slice(0, 16), failed: items.length - made.length };
+      return { outcome: "ok", body: { snapshot_id, items } };
+    },
+  });
+}
+
+async function forkOne(
+  { deps, supervisors }: { deps: SandboxDeps; supervisors: Supervisors },
+  call: KeyCall,
+  room: RoomTarget,
+  snapshot: SnapshotRow,
+  { agent_id, guest_cid, env }: Agent,
+): Promise<{ agent_id: string; sandbox: SandboxRecord | null; problem: Problem | null }> {
+  const shown = (sandboxId: string) => {
+    const row = supervisors.get(sandboxId)?.row;
+    if (!row) throw new ServiceError("guest_unreachable", { detail: "The sandbox has just ended." });
+    requireComing(deps, row);
+    return { agent_id, sandbox: toSandboxRecord(row, room.room_id, deps.portsOf(sandboxId)), problem: null };
+  };
+  try {
+    const { snapshot_id, memory_mib } = snapshot;
+    // The same call may have made it before.
+    const known = findSandbox(deps.database.queries, room.room_uid, agent_id);
+    const isMade = known?.snapshot_id === snapshot_id && known.sandbox_id !== snapshot.sandbox_id;
+    if (known && known.state !== "failed" && isMade) return shown(known.sandbox_id);
+    const wanted = { agent_id, memory_mib, snapshot_id, ...(env === undefined ? {} : { env }) };
+    const own = { ...trialCall(call.caller), signal: call.signal, request_id: call.request_id };
+    const source = { template: null, snapshot };
+    const tried = (cid: number) => begin(deps, supervisors, own, { ...wanted, guest_cid: cid }, room, source);
+    const { supervisor } = guest_cid === undefined ? await withFreeCid(deps, tried) : await tried(guest_cid);
+    await supervisor.published
+      .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS, call.signal)
+      .catch(() => {});
+    return shown(supervisor.row.sandbox_id);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) {
+      deps.log.error("fork failed", { agent_id, error: describeError(error) });
+    }
+    return { agent_id, sandbox: null, problem: problemOf(error) };
+  }
+}
+
+/** Another is tried as long as somebody else was faster. */
+async function withFreeCid<T>(deps: SandboxDeps, tried: (cid: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const cid = deps.host().transport.firstFree(unheldCids(deps.database.queries, GUEST_CID_MIN));
+    try {
+      return await tried(cid ?? GUEST_CID_MIN);
+    } catch (error) {
+      const isTaken = error instanceof ServiceError && error.code === "guest_cid_in_use";
+      if (!isTaken || cid === null || attempt === MOST_TRIES) throw error;
+    }
+  }
+}
+
+function problemOf(error: unknown): Problem {
+  const known = error instanceof ServiceError ? error : new ServiceError("internal");
+  const { detail, details } = known.options;
+  const { title } = ERRORS[known.code];
+  return { code: known.code, title, detail: detail ?? title, ...(details ? { details } : {}) };
+}

@@ -1,0 +1,91 @@
+/** Owns snapshots: taking them, what is made of them, and how they end. Where they lie is in place.ts. */
+import { rm } from "node:fs/promises";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { Deadlines } from "../../../core/deadlines.ts";
+import type { Bound } from "../../../core/operation.ts";
+import { describeError } from "../../../core/service-error.ts";
+import type { SandboxDeps } from "../deps.ts";
+import type { Ends } from "../executions/ends.ts";
+import type { Supervisors } from "../supervisors.ts";
+import { makeSnapshotCreate } from "./create.ts";
+import { makeFork } from "./fork.ts";
+import { makeSnapshotGet } from "./get.ts";
+import type { SnapshotPlaces } from "./place.ts";
+import { makeRollback } from "./rollback.ts";
+import { deleteSnapshot, deleteSnapshotsOf, expiringSnapshots } from "./store.ts";
+import { sweepSnapshots } from "./sweep.ts";
+import type { SnapshotRow } from "./table.ts";
+
+/** One that is in use when it ends by itself. */
+const AGAIN_MS = 60_000;
+
+export interface Snapshots {
+  operations: Bound[];
+  /** Removes what an earlier daemon left half done, and goes on with what ends by itself. */
+  recover(answering: Promise<unknown>): void;
+  /** The room ends: nothing knows its snapshots any more; their files go with it. */
+  forgetRoom(roomUid: RoomUid): Promise<void>;
+  stop(): void;
+}
+
+export function makeSnapshots(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  places: SnapshotPlaces,
+  ends: Pick<Ends, "rolledBack">,
+): Snapshots {
+  const expiring = new Map<string, SnapshotRow>();
+  const expiries = new Deadlines((snapshotId) => {
+    const row = expiring.get(snapshotId);
+    if (row) void expire(row);
+  });
+  const schedule = (row: SnapshotRow) => {
+    if (row.expires_at === null) return;
+    expiring.set(row.snapshot_id, row);
+    expiries.set(row.snapshot_id, row.expires_at);
+  };
+  const remove = async (row: SnapshotRow) => {
+    const { files } = places.of(row);
+    await deps.database.commit((queries) => {
+      places.requireUnused(row.snapshot_id);
+      deleteSnapshot(queries, row.snapshot_id);
+    });
+    expiring.delete(row.snapshot_id);
+    expiries.set(row.snapshot_id, null);
+    await rm(files.directory, { recursive: true, force: true });
+  };
+  const expire = async (row: SnapshotRow) => {
+    try {
+      await remove(row);
+      deps.onEvent("snapshot.expired", row, { snapshot_id: row.snapshot_id }, "success");
+    } catch (error) {
+      deps.log.warn("snapshot not deleted", { snapshot_id: row.snapshot_id, error: describeError(error) });
+      expiries.set(row.snapshot_id, new Date(Date.now() + AGAIN_MS).toISOString());
+    }
+  };
+  return {
+    operations: [
+      makeSnapshotCreate(deps, supervisors, places, schedule),
+      ...makeSnapshotGet(deps, remove),
+      makeFork(deps, supervisors, places, schedule),
+      makeRollback(deps, supervisors, places, ends),
+    ],
+    recover: (answering) => {
+      for (const row of expiringSnapshots(deps.database.queries)) schedule(row);
+      const sweep = async () => {
+        await answering;
+        await sweepSnapshots(deps.paths, deps.database.queries, places);
+      };
+      sweep().catch((error: unknown) => deps.log.error("snapshots not swept", { error: describeError(error) }));
+    },
+    forgetRoom: async (roomUid) => {
+      await deps.database.commit((queries) => deleteSnapshotsOf(queries, roomUid));
+      for (const { room_uid, snapshot_id } of [...expiring.values()]) {
+        if (room_uid !== roomUid) continue;
+        expiring.delete(snapshot_id);
+        expiries.set(snapshot_id, null);
+      }
+    },
+    stop: () => expiries.clear(),
+  };
+}

@@ -1,0 +1,73 @@
+/** Turns a sandbox back to a snapshot. How that is put in its place is in daemon/host/guest/restore.ts. */
+import { sandboxRollback } from "../../../../shared/api/snapshots.ts";
+import { type Bound, bind } from "../../../core/operation.ts";
+import { requireActive } from "../../../core/room-target.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { SandboxDeps } from "../deps.ts";
+import { requireDrive } from "../drive-held.ts";
+import type { Ends } from "../executions/ends.ts";
+import { findTarget } from "../find.ts";
+import { toSandboxRecord } from "../record.ts";
+import { admitAgain } from "../resume.ts";
+import { requireState } from "../state.ts";
+import type { Supervisors } from "../supervisors.ts";
+import type { SandboxRow } from "../table.ts";
+import { requireSnapshot } from "./get.ts";
+import type { SnapshotPlaces } from "./place.ts";
+import type { SnapshotRow } from "./table.ts";
+
+export function makeRollback(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  places: SnapshotPlaces,
+  ends: Pick<Ends, "rolledBack">,
+): Bound {
+  return bind(sandboxRollback, {
+    find: (call, params) => findTarget(deps, call, params),
+    run: async (call, { snapshot_id }, { room, row }) => {
+      requireActive(room);
+      const snapshot = requireSnapshot(deps, call, room, snapshot_id);
+      requireState(row, ["running", "paused", "hibernated"]);
+      requireFits(row, snapshot);
+      requireDrive(deps, row);
+      deps.credits.admit(deps.database.queries, row.org_id);
+      const supervisor = supervisors.get(row.sandbox_id);
+      if (!supervisor) throw new ServiceError("guest_unreachable");
+      call.audit.details = { snapshot_id, before: row.snapshot_id };
+      const changed = await supervisors.use(row.sandbox_id, () =>
+        supervisor.rollback(
+          places.of(snapshot),
+          { snapshot_id: snapshot.snapshot_id },
+          {
+            admit: admitAgain(deps, supervisors, call, row),
+            onEnded: () => ends.rolledBack(row.sandbox_id),
+          },
+        ),
+      );
+      return { outcome: "ok", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
+    },
+  });
+}
+
+/** Throws snapshot_incompatible with what differs. */
+function requireFits(row: SandboxRow, snapshot: SnapshotRow): void {
+  const refuse = (differs: string, detail: string) =>
+    new ServiceError("snapshot_incompatible", {
+      detail,
+      details: { differs },
+      hint: "Create a sandbox of the snapshot instead.",
+    });
+  if (snapshot.mode !== "full") throw refuse("mode", "The snapshot is of a disk alone, from which sandboxes boot.");
+  if (snapshot.template_digest !== row.template_digest) {
+    throw refuse(
+      "template",
+      `The snapshot is of template ${snapshot.template_id}, and the sandbox of another version or template.`,
+    );
+  }
+  if (snapshot.memory_mib !== row.memory_mib) {
+    throw refuse("memory_mib", `The snapshot has ${snapshot.memory_mib} MiB of memory, the sandbox ${row.memory_mib}.`);
+  }
+  if (snapshot.vcpu_count !== row.vcpu_count) {
+    throw refuse("vcpu_count", `The snapshot has ${snapshot.vcpu_count} processors, the sandbox ${row.vcpu_count}.`);
+  }
+}

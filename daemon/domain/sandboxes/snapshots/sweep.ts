@@ -1,0 +1,32 @@
+/** Owns removing what a daemon that was killed has left of snapshots: files that no row tells of. */
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import type { Paths } from "../../../core/paths.ts";
+import type { Queries } from "../../../db/client.ts";
+import { isGone } from "../../../host/files/gone.ts";
+import type { SnapshotPlaces } from "./place.ts";
+import { findSnapshot } from "./store.ts";
+
+export async function sweepSnapshots(
+  paths: Pick<Paths, "rooms" | "snapshots">,
+  queries: Queries,
+  places: Pick<SnapshotPlaces, "isUsed">,
+): Promise<void> {
+  for (const roomUid of (await namesIn(paths.rooms)) as RoomUid[]) {
+    const directory = paths.snapshots(roomUid);
+    for (const name of await namesIn(directory)) {
+      if (places.isUsed(name) || findSnapshot(queries, roomUid, name)) continue;
+      await rm(join(directory, name), { recursive: true, force: true });
+    }
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}

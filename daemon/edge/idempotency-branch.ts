@@ -1,0 +1,94 @@
+/**
+ * Owns how the calls that guests have made with an Idempotency-Key branch with their room. A guest that wakes up in another room, or
+ * turned back in its own, repeats a call whose answer it had not got: what was accepted before the cut is not done a second time,
+ * and what came after it is not taken for done.
+ *
+ * Whose a call is follows from the guest's sandbox_id, which another room's guest has of its own, and so may the path be. Work without
+ * an answer keeps its name, by which what it has done is known again. Not taken are
+ *
+ *   calls about the sandbox itself    ports and tokens are another sandbox's there: asked for again they are made anew
+ *   large answers, and the oldest     it stays known that the call was carried out, and again is history_gone
+ *   calls of keys                     who calls from elsewhere was not turned back
+ */
+import { eq, type SQL, sql } from "drizzle-orm";
+import type { OrgId } from "../../shared/ids.ts";
+import { at } from "../core/clock.ts";
+import type { Queries } from "../db/client.ts";
+import type { AnswerSpace } from "./answer-space.ts";
+import { idempotency, workUlid } from "./idempotency-table.ts";
+
+const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
+/** Of the answers of one guest. */
+const MOST_BYTES = 8 * 1024 ** 2;
+
+type Row = typeof idempotency.$inferSelect;
+type Taken = Omit<Row, "key_id" | "org_id" | "reply_zstd" | "reply_bytes" | "kept_bytes">;
+
+/** By sandbox_id. */
+export interface CallsState {
+  calls: Record<string, Taken[]>;
+}
+
+/** The guests of a room that is filled or turned back. */
+export interface BranchedGuests {
+  org_id: OrgId;
+  /** What the sandbox_id of each is, by the one that it had when its calls were taken. */
+  sandboxIds: ReadonlyMap<string, string>;
+  /** The path by which such a call comes now. */
+  pathOf(path: string): string;
+  pausedMs: number;
+}
+
+export interface CallsBranch {
+  take(queries: Queries, sandboxIds: readonly string[]): CallsState;
+  /** Adds them to guests that have made no calls. */
+  put(queries: Queries, state: CallsState, guests: BranchedGuests): void;
+  /** Removes what these guests have called since. */
+  replace(queries: Queries, state: CallsState, guests: BranchedGuests): void;
+}
+
+export function makeBranch(space: AnswerSpace): CallsBranch {
+  const put: CallsBranch["put"] = (queries, state, { org_id, sandboxIds, pathOf, pausedMs }) =>
+    space.rewrite([...sandboxIds.values()], () => {
+      for (const [was, key_id] of sandboxIds) {
+        for (const call of state.calls[was] ?? []) {
+          const created_at = at(Date.parse(call.created_at) + pausedMs);
+          const kept_bytes = Buffer.byteLength(call.reply ?? "");
+          queries
+            .insert(idempotency)
+            .values({ ...call, key_id, org_id, path: pathOf(call.path), created_at, kept_bytes })
+            .run();
+        }
+      }
+    });
+  return {
+    take: (queries, sandboxIds) => ({
+      calls: Object.fromEntries(sandboxIds.map((sandboxId) => [sandboxId, takeCalls(queries, sandboxId)])),
+    }),
+    put,
+    replace: (queries, state, guests) => {
+      const present = [...guests.sandboxIds.values()];
+      space.rewrite(present, () => {
+        for (const key_id of present) queries.delete(idempotency).where(eq(idempotency.key_id, key_id)).run();
+      });
+      put(queries, state, guests);
+    },
+  };
+}
+
+function takeCalls(queries: Queries, sandboxId: string): Taken[] {
+  const { key_id, method, path, idempotency_key, body_sha256, status, created_at, begun, work_ulid } = idempotency;
+  const newest = sql`sum(ifnull(octet_length(${idempotency.reply}), 0)) OVER (ORDER BY ${created_at} DESC, ${path}, ${idempotency_key})`;
+  const reply: SQL<string | null> = sql`CASE WHEN ${newest} <= ${MOST_BYTES} THEN ${idempotency.reply} END`;
+  const rows = queries
+    .select({ method, path, idempotency_key, body_sha256, status, reply, created_at, begun, work_ulid })
+    .from(idempotency)
+    .where(eq(key_id, sandboxId))
+    .all();
+  const taken = rows.filter((row) => !OF_SANDBOX.test(row.path));
+  return taken.map((row) => ({
+    ...row,
+    // The name follows from whose the call is, and from when: another guest's would be another.
+    work_ulid: row.status ? null : (row.work_ulid ?? workUlid({ ...row, key_id: sandboxId }, row.created_at)),
+  }));
+}

@@ -1,0 +1,201 @@
+/** Owns the interface of snapshots: what a sandbox was at one moment, of which others are made, and to which it goes back. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { roomId, roomPath } from "./rooms.ts";
+import { agentId, environment, guestCid, sandbox, sandboxPath } from "./sandboxes.ts";
+
+export const SNAPSHOT_MODES = ["full", "disk"] as const;
+export type SnapshotMode = (typeof SNAPSHOT_MODES)[number];
+
+/** Of a room. */
+export const MAX_SNAPSHOTS = 256;
+/** Until one ends where nobody says when. */
+export const DEFAULT_SNAPSHOT_SECONDS = 7 * 24 * 3600;
+export const MAX_SNAPSHOT_SECONDS = 365 * 24 * 3600;
+/** Of one call. */
+export const MAX_FORKS = 64;
+
+export const snapshotRecord = fields({
+  snapshot_id: Type.String({ examples: ["snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
+  room_id: roomId,
+  agent_id: agentId,
+  sandbox_id: Type.String({ description: "Of which it was taken." }),
+  name: nullable(Type.String()),
+  parent: nullable(
+    Type.String({ description: "The snapshot that its sandbox had come from, or that was taken of it before." }),
+  ),
+  mode: oneOf(SNAPSHOT_MODES, {
+    description: "full: memory, processes and disk. disk: its own disk alone, from which sandboxes boot.",
+  }),
+  memory_mib: Type.Integer(),
+  vcpu_count: Type.Integer(),
+  template_id: Type.String(),
+  size_bytes: Type.Integer({ description: "What it takes on disk beside its parent." }),
+  paused_ms: Type.Integer({ description: "How long its sandbox stood still for it." }),
+  digest: Type.String(),
+  created_at: timestamp,
+  expires_at: nullable(timestamp),
+});
+export type SnapshotRecord = Static<typeof snapshotRecord>;
+
+const snapshotPath = fields({ room_id: roomId, snapshot_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }) });
+
+const expires_in_seconds = Type.Optional(
+  Type.Integer({
+    minimum: 60,
+    maximum: MAX_SNAPSHOT_SECONDS,
+    description: `When it is deleted by itself; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
+  }),
+);
+
+const TAKING = [
+  "room_not_found",
+  "sandbox_not_found",
+  "invalid_state",
+  "room_destroying",
+  "guest_unreachable",
+  "quota_exceeded",
+  "insufficient_capacity",
+  "drive_full",
+  "disk_full",
+] as const;
+
+export const snapshotCreate = operation({
+  name: "sandbox_snapshot",
+  extension: "snapshots",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/snapshots",
+  summary: "Take a snapshot of a sandbox",
+  description:
+    "Keeps what the sandbox is at one moment; it goes on after a short standstill, which paused_ms tells. Sandboxes are made of it with snapshot_id, and it goes back to it by rollback. Its connections are cut by it. The snapshot outlives its sandbox and ends with the room; its size counts for the plan's drive. What is in memory is in it, secrets too.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "For people." })),
+    mode: Type.Optional(oneOf(SNAPSHOT_MODES, { description: "full if absent." })),
+    expires_in_seconds,
+  }),
+  output: snapshotRecord,
+  outcomes: { created: 201 },
+  location: "/v1/rooms/{room_id}/snapshots/{snapshot_id}",
+  errors: [...TAKING],
+  audit: "snapshot.created",
+  example: { body: { name: "before the refactoring" } },
+});
+
+export const snapshotList = operation({
+  name: "snapshot_list",
+  extension: "snapshots",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/snapshots",
+  summary: "List a room's snapshots",
+  description: "The oldest first; parent makes a tree of them.",
+  access: "sandboxes:read",
+  params: roomPath,
+  query: fields({ agent_id: Type.Optional(agentId), ...pageQuery }),
+  body: null,
+  output: page(snapshotRecord),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "invalid_cursor"],
+  audit: "snapshot.listed",
+});
+
+export const snapshotGet = operation({
+  name: "snapshot_get",
+  extension: "snapshots",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/snapshots/{snapshot_id}",
+  summary: "Get a snapshot",
+  access: "sandboxes:read",
+  params: snapshotPath,
+  query: NONE,
+  body: null,
+  output: snapshotRecord,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "snapshot_not_found"],
+  audit: "snapshot.read",
+});
+
+export const snapshotDelete = operation({
+  name: "snapshot_delete",
+  extension: "snapshots",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/snapshots/{snapshot_id}",
+  summary: "Delete a snapshot",
+  description: "Sandboxes that were made of it, and snapshots of those, keep what they need of it.",
+  access: "sandboxes:write",
+  params: snapshotPath,
+  query: NONE,
+  body: null,
+  output: fields({ snapshot_id: Type.String(), state: oneOf(["deleted"]) }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "snapshot_not_found", "snapshot_in_use"],
+  onFullDisk: true,
+  audit: "snapshot.deleted",
+});
+
+export const sandboxFork = operation({
+  name: "sandbox_fork",
+  extension: "snapshots",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/fork",
+  summary: "Make copies of a running sandbox",
+  description:
+    "Takes a snapshot, and makes a sandbox of it for each of the agents: the same memory, processes and disk, with an agent, guest_cid, host name, machine id, clock and kernel randomness of its own. Each has its sandbox or the problem in its way. What programs have drawn at random before is the same in all of them, and so is the environment of processes that run; programs hear of it by /etc/roomd/after-restore.d.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    agents: Type.Array(
+      fields({
+        agent_id: agentId,
+        guest_cid: Type.Optional(guestCid),
+        env: environment,
+      }),
+      { minItems: 1, maxItems: MAX_FORKS },
+    ),
+    expires_in_seconds,
+  }),
+  output: fields({
+    snapshot_id: Type.String(),
+    items: Type.Array(
+      fields({
+        agent_id: agentId,
+        sandbox: nullable(sandbox),
+        problem: nullable(
+          fields({
+            code: Type.String(),
+            title: Type.String(),
+            detail: Type.String(),
+            details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+          }),
+        ),
+      }),
+      { description: "One for each agent, in their order: its sandbox, or what was in its way." },
+    ),
+  }),
+  outcomes: { ok: 200 },
+  errors: [...TAKING, "invalid_env_json", "reserved_env_key"],
+  audit: "sandbox.forked",
+  example: { body: { agents: [{ agent_id: "try-1" }, { agent_id: "try-2", env: { SEED: "2" } }] } },
+});
+
+export const sandboxRollback = operation({
+  name: "sandbox_rollback",
+  extension: "snapshots",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/rollback",
+  summary: "Turn a sandbox back to a snapshot",
+  description:
+    "The sandbox becomes what it was when the snapshot was taken, and keeps its agent, sandbox_id, guest_cid, ports and records. What it has become since is lost, and commands that run end as rolled_back. The room's drive is not turned back.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({ snapshot_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }) }),
+  output: sandbox,
+  outcomes: { ok: 200 },
+  errors: [...TAKING, "snapshot_not_found", "snapshot_incompatible", "not_ready"],
+  audit: "sandbox.rolled_back",
+  example: { body: { snapshot_id: "snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" } },
+});

@@ -1,0 +1,159 @@
+/** Owns rooms in a database of the test's own, whose agents have no sandboxes, and calls on them as the road makes them. */
+import { sql } from "drizzle-orm";
+import { Bells } from "../../../../daemon/core/bells.ts";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { type Bound, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
+import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
+import { openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Agents } from "../../../../daemon/domain/agents/index.ts";
+import { makeBarriers } from "../../../../daemon/domain/barriers/index.ts";
+import { BYTES_OF_ROW } from "../../../../daemon/domain/fabric/budget.ts";
+import { makeFabric } from "../../../../daemon/domain/fabric/index.ts";
+import type { MessageRecord } from "../../../../shared/api/fabric.ts";
+import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
+
+const ORG = "org_1" as OrgId;
+
+/** What the verbs may answer, all fields at once. */
+export interface Body extends MessageRecord {
+  items: MessageRecord[];
+  next_after: number;
+  next_cursor: string | null;
+  state: string;
+  generation: number;
+  arrived: string[];
+  inbox_depth: number;
+  reply: MessageRecord;
+}
+
+export class Rooms {
+  readonly database;
+  readonly agents: Agents;
+  readonly fabric;
+  readonly barriers;
+  /** Sandboxes that are gone, as room and agent. */
+  readonly gone = new Set<string>();
+  readonly #operations: Map<string, Bound>;
+
+  constructor({ keptBytes = 0, ackMs = 60_000 } = {}) {
+    const connection = openConnection(":memory:");
+    migrate(connection);
+    this.database = makeDatabase(connection);
+    const sandboxOf = (roomUid: RoomUid, agent_id: string) =>
+      this.gone.has(`${roomUid} ${agent_id}`) ? { agent_id, state: "destroyed", fabric_attached: true } : null;
+    this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [] });
+    const deps = { database: this.database, findRoom, agents: this.agents, bells: new Bells() };
+    const log = makeLog("error");
+    this.fabric = makeFabric({ ...deps, log, meter: { count: () => {} }, ackMs, keptBytes });
+    this.barriers = makeBarriers(deps);
+    this.#operations = new Map(
+      [...this.fabric.operations, ...this.barriers.operations].map((bound) => [bound.operation.name, bound]),
+    );
+  }
+
+  /** What a verb answers to an agent of a room; `begun` is what the same call had noted before. */
+  async call(
+    room: string,
+    agent: string,
+    name: string,
+    input: object,
+    more: Record<string, string> = {},
+    begun?: Begun,
+  ): Promise<Body> {
+    const bound = this.#operations.get(name);
+    if (!bound) throw new Error(`there is no operation ${name}`);
+    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptWork(), { begun }) };
+    const target = await bound.find(call, { room_id: room, ...more });
+    const bad = bound.rules(input, target, []);
+    if (bad.length > 0) throw new Error(JSON.stringify(bad));
+    const { body } = await bound.run(call, input, target, NO_TRANSFER);
+    return body as unknown as Body;
+  }
+
+  /** The code of the error that a verb throws. */
+  async codeOf(...call: Parameters<Rooms["call"]>): Promise<string> {
+    const error = await this.call(...call).catch((thrown: unknown) => thrown);
+    return error instanceof ServiceError ? error.code : "none";
+  }
+
+  /** What a checkpoint has of a room, as it comes back from a disk. */
+  async take(room: string) {
+    const state = await this.database.commit((queries) => ({
+      fabric: this.fabric.branch.take(queries, uidOf(room)),
+      barriers: this.barriers.branch.take(queries, uidOf(room)),
+      agents: this.agents.branch.take(queries, uidOf(room)),
+    }));
+    return JSON.parse(JSON.stringify(state)) as typeof state;
+  }
+
+  async put(room: string, state: State, pausedMs = 0): Promise<void> {
+    await this.#branch("put", room, state, pausedMs);
+  }
+
+  async replace(room: string, state: State, pausedMs = 0): Promise<void> {
+    await this.#branch("replace", room, state, pausedMs);
+  }
+
+  async #branch(how: "put" | "replace", room: string, state: State, pausedMs: number): Promise<void> {
+    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs };
+    const parts = [this.fabric, this.barriers, this.agents];
+    await this.database.commit((queries) => {
+      this.fabric.branch[how](queries, state.fabric, to);
+      this.barriers.branch[how](queries, state.barriers, to);
+      this.agents.branch[how](queries, state.agents, to);
+    });
+    for (const { branch } of parts) await branch.wake(to);
+  }
+
+  /** Once what nobody waits for is written too: that a message was handed out. */
+  async settled(): Promise<void> {
+    await this.database.commit(() => {});
+  }
+
+  /** Every row that a room has. */
+  rowsOf(room: string): Record<string, unknown[]> {
+    const tables = ["messages", "deliveries", "barriers", "agents", "message_rooms"];
+    const rows = (table: string) =>
+      this.database.queries.all(sql.raw(`SELECT * FROM ${table} WHERE room_uid = '${uidOf(room)}'`));
+    return Object.fromEntries(tables.map((table) => [table, rows(table)]));
+  }
+
+  /** What a room's messages take: as it is kept, and by the rows. */
+  bytesOf(room: string): { kept: number; rows: number } {
+    const one = (text: string) => this.database.queries.all<{ bytes: number }>(sql.raw(text))[0]?.bytes ?? 0;
+    const where = `WHERE room_uid = '${uidOf(room)}'`;
+    return {
+      kept: one(`SELECT bytes FROM message_rooms ${where}`),
+      rows: one(`SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages ${where}`),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.fabric.stop();
+    await this.database.close();
+  }
+}
+
+export type State = Awaited<ReturnType<Rooms["take"]>>;
+
+export const uidOf = (room: string) => `rom_${room}` as RoomUid;
+
+function findRoom(_caller: Caller, roomId: string): RoomTarget {
+  const [drive_directory, drive_limit_bytes] = ["", 0];
+  return { room_id: roomId, room_uid: uidOf(roomId), org_id: ORG, state: "active", drive_directory, drive_limit_bytes };
+}
+
+function callerOf(agent_id: string): Caller {
+  const [name, plan, scopes, key_id] = [
+    agent_id,
+    "standard",
+    ["fabric:read", "fabric:write"] as const,
+    agent_id as KeyId,
+  ];
+  return { kind: "sandbox", org_id: ORG, key_id, name, plan, scopes, room_ids: null, agent_id, expires_at: null };
+}
