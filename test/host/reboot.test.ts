@@ -182,7 +182,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", () => {
       console.log(await storyOf(host));
       throw error;
     }
-  }, 3_600_000);
+  }, 7_200_000);
 
   afterEach(async ({ task }) => {
     if (task.result?.state === "fail") console.log(await storyOf(host));
