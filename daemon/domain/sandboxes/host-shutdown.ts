@@ -110,9 +110,10 @@ async function save(deps: Deps, supervisor: Supervisor): Promise<string | typeof
       deps.onEvent("sandbox.hibernated", row, { reason: HOST_SHUTDOWN }, "success");
       return null;
     } catch (error) {
-      const { sandbox_id } = supervisor.row;
+      const { sandbox_id, state: now } = supervisor.row;
+      // Somebody else was first: it hibernates, or has ended.
+      if (!TO_SAVE.includes(now)) continue;
       deps.log.warn("sandbox not saved", { sandbox_id, tries, error: describeError(error) });
-      if (!TO_SAVE.includes(supervisor.row.state)) continue;
       const isFull = error instanceof ServiceError && error.code === "disk_full";
       if (tries >= TRIES || isFull || supervisor.isLeft) return saidOf(error);
     }
