@@ -17,6 +17,7 @@ import { egressCommand } from "./egress.ts";
 import { execCommand } from "./exec.ts";
 import { executionCommand } from "./execution.ts";
 import { sendCommand, waitCommand } from "./fabric.ts";
+import { hibernateCommand } from "./hibernate.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
 import { loginCommand, logoutCommand } from "./login.ts";
@@ -97,6 +98,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       signupCommand(),
       backupCommand(),
       restoreCommand(setStatus),
+      hibernateCommand(setStatus),
       upgradeCommand(),
       uninstallCommand(),
     ],

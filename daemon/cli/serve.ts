@@ -1,5 +1,5 @@
 /** Owns `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
-import { writeSync } from "node:fs";
+import { existsSync, rmSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { type Log, makeLog } from "../core/log.ts";
@@ -9,6 +9,7 @@ import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { leaveEnd } from "../host/last-end.ts";
 import { findServiceManager } from "../host/service-manager.ts";
+import { isHostStopping } from "../host/system-service.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { becomeConfigured, requireCleanEnvironment } from "./environment.ts";
@@ -25,6 +26,7 @@ export function serveCommand(): Command {
     notes: [
       "When it is ready, it prints one line with its URL on standard output. The log goes to standard error.",
       "SIGTERM and SIGINT end it gracefully, a second one at once. Guests keep running and are taken over by the next daemon.",
+      "Where systemd shuts the host down they are saved to disk instead (hibernate.on_shutdown), and resumed by the next daemon.",
       "SIGUSR2 switches log.level to debug, and back.",
       "Daemons with different data_dir, runtime_dir, http.listen and ssh.listen run side by side.",
       "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
@@ -42,6 +44,8 @@ export function serveCommand(): Command {
     planSsh(config);
     planListen(config); // a wrong address or TLS setting is said before anything is opened
     const ended = firstSignal();
+    // Of a daemon that ended before it read it.
+    rmSync(paths.hibernate_all, { force: true });
     const { startDaemon } = await import("../compose/compose.ts");
     const threshold = { level: config["log.level"] };
     const log = makeLog(threshold);
@@ -57,12 +61,32 @@ export function serveCommand(): Command {
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
     const manager = findServiceManager();
+    await Promise.race([daemon.ready, ended]);
     manager.ready();
     await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
     await ended;
     manager.stopping();
-    await daemon.stop();
+    const hibernate = isTold(paths) || (config["hibernate.on_shutdown"] && (await isHostGoing(log)));
+    const done = hibernate ? manager.takesLonger() : () => {};
+    await daemon.stop({ hibernate });
+    done();
   });
+}
+
+/** Whether `roomd hibernate` has said so. */
+function isTold({ hibernate_all }: Paths): boolean {
+  const told = existsSync(hibernate_all);
+  rmSync(hibernate_all, { force: true });
+  return told;
+}
+
+async function isHostGoing(log: Log): Promise<boolean> {
+  try {
+    return await isHostStopping();
+  } catch (error) {
+    log.error("not known whether the host is shut down: sandboxes are not saved", { error: describeError(error) });
+    return false;
+  }
 }
 
 /**

@@ -18,11 +18,11 @@ import {
 } from "../core/paths.ts";
 import { sweepGuests } from "../domain/templates/trials.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
-import { LockedError, takeLock } from "../host/lock.ts";
 import { runProgram, runWithProgress } from "../host/process.ts";
 import { hasSystemd, reloadUnits, serviceDo, stopSlice } from "../host/system-service.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
+import { endDaemon } from "./end-daemon.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { counted, type JsonOption, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -33,7 +33,6 @@ const OF_INSTALL_HOST = ["/etc/apt/sources.list.d/roomd.sources", "/etc/apt/pref
 const USUAL = ["/var/lib/roomd", "/run/roomd"];
 const STOP_DEADLINE_MS = 60_000;
 const REMOVE_DEADLINE_MS = 30 * 60_000;
-const LOOK_MS = 100;
 
 interface UninstallOptions extends JsonOption, ConfigOption {
   purge?: boolean;
@@ -103,7 +102,8 @@ function plan(paths: Paths, { purge }: UninstallOptions): string {
 async function takeDown(paths: Paths): Promise<number> {
   return await withProgress("ending the service and its sandboxes", async () => {
     if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
-    await endDaemon(paths);
+    // One that was started in the background has no service manager to stop it.
+    await endDaemon(paths, STOP_DEADLINE_MS);
     for (const placeOf of [paths.trial, paths.film]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
     const left = [...guestProcesses(paths.guests).keys()];
@@ -114,23 +114,6 @@ async function takeDown(paths: Paths): Promise<number> {
     removeIfEmpty(paths.runtime);
     return left.length;
   });
-}
-
-/** One that was started in the background has no service manager to stop it. */
-async function endDaemon(paths: Paths): Promise<void> {
-  if (!existsSync(paths.daemon_lock)) return;
-  const deadline = performance.now() + STOP_DEADLINE_MS;
-  for (let asked = false; ; ) {
-    try {
-      takeLock(paths.daemon_lock, "runtime_dir")();
-      return;
-    } catch (error) {
-      if (!(error instanceof LockedError) || performance.now() > deadline) throw error;
-      if (!asked) process.kill(Number(error.holder), "SIGTERM");
-      asked = true;
-    }
-    await Bun.sleep(LOOK_MS);
-  }
 }
 
 async function removePackage(purge: boolean): Promise<void> {

@@ -33,11 +33,13 @@ export interface Daemon {
   url: string;
   /** Where the SSH gateway is, as host:port; null without one. */
   ssh: string | null;
-  /** Answers what is under way and stops. Guests go on. */
-  stop(): Promise<void>;
+  /** Resolves once it is ready: what the host's shutdown has put to sleep is back, or could not be, or takes too long. */
+  ready: Promise<void>;
+  /** Answers what is under way and stops. Guests go on, unless all are to `hibernate`, because the host is shut down. */
+  stop(options?: { hibernate: boolean }): Promise<void>;
 }
 
-/** Starts the daemon; resolves once it takes requests. */
+/** Starts the daemon; resolves once it takes requests, which may be before it is ready. */
 export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config } = options;
   const { log, counts: logged } = countLog(options.log);
@@ -150,17 +152,22 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   answering.resolve();
   orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
   agents.start();
-  pool.refill();
+  // Those that ran before come before those that may be wanted.
+  const ready = sandboxes.returned().then(() => {
+    pool.refill();
+    log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
+  });
   const stopEnding = orgs.users.keepEnding();
   const stopMail = orgs.outbox.start();
   const stopBilling = billing.start();
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
-  log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
 
   return {
     url: reached.url,
     ssh: reached.gateway && `${reached.gateway.host}:${reached.gateway.port}`,
-    stop: async () => {
+    ready,
+    stop: async ({ hibernate } = { hibernate: false }) => {
+      sandboxes.endReturn();
       loop.stop();
       upkeep.stop();
       stopEnding();
@@ -174,6 +181,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       agents.stop();
       await doors.stop();
+      // Nobody calls any more, and whoever has been answered may rely on it.
+      if (hibernate) await sandboxes.hibernateAll(base.disk.spare_bytes);
       await stopMail();
       await orgs.orgs.stop();
       sandboxes.stop();

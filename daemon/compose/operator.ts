@@ -1,15 +1,15 @@
 /** Puts together what operators do on the host itself, beside a running daemon or without one. */
 import type { TemplateRecord } from "../../shared/api/templates.ts";
-import type { OrgId } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
 import { getOrg, makeAlone, makeOperator, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
-import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
+import { countAllRooms, countRooms, makeRoomFinder } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
-import { listQuarantined } from "../domain/sandboxes/index.ts";
+import { listHibernated, listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, keptRecipe, removeTemplate } from "../domain/templates/build.ts";
 import type { BuildDeps } from "../domain/templates/build-deps.ts";
@@ -17,6 +17,7 @@ import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { requireBody } from "../edge/input.ts";
+import { spareBytes } from "../host/files/disk.ts";
 import { freeBytes } from "../host/files/space.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
@@ -24,7 +25,7 @@ import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from 
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { namedRegistries } from "./org-templates.ts";
 import { PERSONAL } from "./personal.ts";
-import { headsFile } from "./service.ts";
+import { headsFile, shutdownFindings } from "./service.ts";
 
 export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
@@ -33,6 +34,8 @@ export async function openOperator(options: ComposeOptions) {
   const directory = makeAlone(database);
   const plans = plansOf(config);
   const operator = makeOperator(database, directory, plans, requireBody);
+  const { nameOf } = makeRoomFinder(database, paths);
+  const roomName = (roomUid: RoomUid) => nameOf(roomUid) ?? roomUid;
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);
@@ -102,9 +105,27 @@ export async function openOperator(options: ComposeOptions) {
         (await inspect()).findings,
         await registry(),
         paths,
-        listQuarantined(database.queries),
+        {
+          quarantined: listQuarantined(database.queries),
+          awaited: 0,
+          shutdown: shutdownFindings(
+            { config, paths, database },
+            spareBytes(paths.data, config["limits.disk_free_mib"] * MIB),
+            ({ room_uid, agent_id }) => `${roomName(room_uid)}/${agent_id}`,
+          ),
+        },
         config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
       ),
+    /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */
+    hibernated: () => {
+      const { asleep, awake } = listHibernated(database.queries);
+      return {
+        hibernated: asleep.length,
+        left_out: awake.map(({ room_uid, agent_id, sandbox_id, status_message }) => ({
+          ...{ room_id: roomName(room_uid), agent_id, sandbox_id, why: status_message },
+        })),
+      };
+    },
     countRooms: () => countAllRooms(database.queries),
     countRoomsOf: (orgId: OrgId) => countRooms(database.queries, orgId),
     /** Whether a daemon is at work on this data. */

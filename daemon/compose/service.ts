@@ -10,11 +10,13 @@ import type { Egress } from "../domain/egress/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
-import { listQuarantined } from "../domain/sandboxes/index.ts";
+import { listQuarantined, type SandboxRow, survivalOf } from "../domain/sandboxes/index.ts";
+import type { ShutdownFindings } from "../domain/service/checks.ts";
 import { makeService } from "../domain/service/index.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
+import { hasSystemd } from "../host/system-service.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import { composeLookups } from "./lookups.ts";
@@ -54,6 +56,23 @@ function sizeOf(database: string): number {
   return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
+/** What a shutdown of the host would do, for the checks; null where it saves nobody. */
+export function shutdownFindings(
+  { config, paths, database }: Pick<Base, "config" | "paths" | "database">,
+  spareBytes: number,
+  nameOf: (row: SandboxRow) => string,
+): ShutdownFindings | null {
+  if (!config["hibernate.on_shutdown"]) return null;
+  const { saved, lost, needs_bytes } = survivalOf(database.queries, paths, spareBytes);
+  return {
+    is_told: hasSystemd(),
+    saved: saved.length,
+    needs_bytes,
+    spare_bytes: spareBytes,
+    lost: lost.map(({ row, ...about }) => ({ name: nameOf(row), ...about })),
+  };
+}
+
 interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
   /** Where the web is. */
@@ -77,7 +96,12 @@ export function composeService(base: Base, told: Told) {
     paths,
     templates,
     findings: () => inspected.findings,
-    quarantined: () => listQuarantined(database.queries),
+    sandboxes: () => ({
+      quarantined: listQuarantined(database.queries),
+      awaited: sandboxes.awaited(),
+      // Whoever has a key sees the checks, and agents of other organizations have names that are none of theirs.
+      shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id),
+    }),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,
     measure: sandboxes.measure,

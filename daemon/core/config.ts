@@ -397,6 +397,12 @@ export const CONFIG_KEYS = {
     default: "60s",
     about: "How often the database is compared with what runs on the host.",
   },
+  "hibernate.on_shutdown": {
+    kind: "boolean",
+    default: true,
+    about:
+      "Whether sandboxes that run are saved to disk when the host is shut down or restarted, and resumed when the service starts.",
+  },
   "drive.limit_gib": { kind: "integer", default: 10, about: "Size of one room's drive, in GiB." },
   "drive.limit_entries": {
     kind: "integer",

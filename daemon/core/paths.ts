@@ -148,6 +148,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** Where a backup is put together, and where one is unpacked: nothing of the service is there. */
     backup: join(data, "backup"),
     last_end: join(runtime, LAST_END_FILE),
+    /** There while the daemon is told to save all sandboxes before it ends. */
+    hibernate_all: join(runtime, "hibernate-all"),
     probe: join(runtime, "probe.json"),
     verified_templates: join(runtime, "verified-templates.json"),
     sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),

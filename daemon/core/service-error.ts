@@ -37,6 +37,11 @@ export function describeError(error: unknown): string {
   return parts.join(" ← ");
 }
 
+/** What callers may be told of an error that was not theirs: inner text never leaves the host. */
+export function saidOf(error: unknown): string {
+  return error instanceof ServiceError ? error.message : "Something went wrong, and the service's log says what.";
+}
+
 /** The errno name of a system error (`ENOSPC`), or null. */
 export function errnoOf(error: unknown): string | null {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;

@@ -13,15 +13,19 @@ const FAMILY_BYTES = 2;
 const MOST_PATH_BYTES = 108;
 /** Beats in the time after which the service counts as dead: two may be late. */
 const BEATS = 3;
+/** The service is ended so long after it has last said that it takes longer. */
+const EXTENSION_MS = 60_000;
 
 export interface ServiceManager {
   /** The service answers. From now on the event loop says regularly that it turns. */
   ready(): void;
-  /** The service is being stopped. Nothing is said any more. */
+  /** The service is being stopped. Nothing is said any more but that it takes longer. */
   stopping(): void;
+  /** What the service does now, on its way to its start or its end, takes longer than that may: until what is returned is called. */
+  takesLonger(): () => void;
 }
 
-const NOBODY: ServiceManager = { ready: () => {}, stopping: () => {} };
+const NOBODY: ServiceManager = { ready: () => {}, stopping: () => {}, takesLonger: () => () => {} };
 
 /** `environment` has what a service manager gives its services. */
 export function findServiceManager(environment: Record<string, string | undefined> = process.env): ServiceManager {
@@ -38,6 +42,12 @@ export function findServiceManager(environment: Record<string, string | undefine
     stopping: () => {
       clearInterval(beats);
       tell("STOPPING=1");
+    },
+    takesLonger: () => {
+      const extend = () => tell(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
+      extend();
+      const extensions = setInterval(extend, EXTENSION_MS / BEATS);
+      return () => clearInterval(extensions);
     },
   };
 }

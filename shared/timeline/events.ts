@@ -140,7 +140,10 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "sandbox.drive_degraded": because("the drive does not answer in the sandbox"),
   "sandbox.drive_restored": ofSandbox("the drive answers in the sandbox again"),
   "sandbox.standby": { type: "standby", say: () => STANDBY.begun },
-  "sandbox.hibernated": { type: "standby", say: () => STANDBY.onDisk },
+  "sandbox.hibernated": {
+    type: "standby",
+    say: ({ reason }) => (reason === "not_saved" ? "not saved before its host was shut down" : STANDBY.onDisk),
+  },
   "sandbox.resume": { type: "standby", say: () => STANDBY.over },
 
   "sandbox.forked": { type: "sandbox", say: ({ forks }) => `forked into ${Number(forks)} sandboxes` },

@@ -135,17 +135,22 @@ describe("installed from its package", () => {
     expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
   });
 
-  longTest("comes back by itself when the host is booted again, and its first create works", async () => {
-    await host.reboot();
-    await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
-    const gone = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
-    expect(gone).toMatchObject({ state: "failed", status: { reason: "host_restart" } });
-    await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
-    // Emulated, it may take longer than the call waits.
-    const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
-    await until("it runs", async () => (await state()) === "running", SLOW_MS);
-    expect(await counted()).toBeGreaterThan(0);
-  });
+  longTest(
+    "comes back by itself when the host is booted again, with its sandbox, and its next create works",
+    async () => {
+      const before = await counted();
+      await host.reboot(SLOW_MS);
+      await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+      const back = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
+      expect(back).toMatchObject({ state: "running", status: { reason: "resumed" } });
+      expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+      await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
+      // Emulated, it may take longer than the call waits.
+      const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
+      await until("it runs", async () => (await state()) === "running", SLOW_MS);
+      expect(await counted()).toBeGreaterThan(0);
+    },
+  );
 
   test("leaves nothing of its own when it is purged", async () => {
     await host.ok(PURGE);

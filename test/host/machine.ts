@@ -128,17 +128,17 @@ export class VirtualHost {
     return text.trimEnd();
   }
 
-  /** Boots it again. Resolves when ssh answers. */
-  async reboot(): Promise<void> {
+  /** Boots it again, by what is said. Resolves when ssh answers. */
+  async reboot(deadlineMs = BOOT_MS, how = "systemctl --no-block reboot"): Promise<void> {
     const before = await this.ok("cat /proc/sys/kernel/random/boot_id");
-    await this.run("systemctl --no-block reboot");
+    await this.run(how, 60_000);
     await until(
       "it has booted again",
       async () => {
         const { status, text } = await this.run("cat /proc/sys/kernel/random/boot_id", 20_000);
         return status === 0 && text.trim() !== before;
       },
-      BOOT_MS,
+      deadlineMs,
     );
   }
 

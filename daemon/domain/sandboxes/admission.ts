@@ -36,6 +36,17 @@ export function requireMemory(memoryMib: number, free: number): void {
   });
 }
 
+/** For a sandbox that has given its memory back and comes again. Throws insufficient_capacity. */
+export function requireMemoryAgain(
+  queries: Queries,
+  { sandbox_id, memory_mib }: { sandbox_id: string; memory_mib: number },
+  { resident_mib, ...growth }: Growth,
+): void {
+  // What it is promised itself is what is asked for.
+  const others = new Map([...resident_mib, [sandbox_id, Number.POSITIVE_INFINITY] as const]);
+  requireMemory(memory_mib, freeMemoryMib(queries, { ...growth, resident_mib: others }));
+}
+
 /** Admits a guest by `admit`; where memory is lacking, machines that wait for sandboxes of other templates give theirs. */
 export async function makingRoom<T>(
   pool: Pick<WarmPool, "makeRoom">,

@@ -17,7 +17,12 @@ export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";
 
 /** `status.reason` while a guest that runs cannot be taken over from the daemon before, because the host lacks something. */
-const LEFT_REASON = "not_taken_over";
+export const LEFT_REASON = "not_taken_over";
+
+/** `status.reason` of a sandbox that was saved because its host was shut down: it is resumed when the service starts. */
+export const HOST_SHUTDOWN = "host_shutdown";
+/** `status.reason` of one that could not be: its message says why, also when the host has ended it. */
+export const NOT_SAVED = "not_saved";
 
 const FAULT_REASONS: readonly string[] = ["drive_degraded", "vsock_lost"] satisfies Fault["reason"][];
 
@@ -50,7 +55,16 @@ export function leftChange(row: SandboxRow, why: string): Partial<SandboxRow> {
 
 /** It is taken over after all. */
 export function takenChange(row: SandboxRow): Partial<SandboxRow> {
-  if (row.status_reason !== LEFT_REASON) return {};
+  if (row.status_reason !== LEFT_REASON && row.status_reason !== NOT_SAVED) return {};
   const status_message = row.state === "paused" ? STANDBY_MESSAGE : "The sandbox is running.";
   return { status_reason: "taken_over", status_message };
+}
+
+/** What is told of a guest that could not be taken over: of one that the host's shutdown has ended, why it was not saved. */
+export function lostMessage({ status_reason, status_message, state }: SandboxRow, why: string): string {
+  if (status_reason === NOT_SAVED) return status_message;
+  if (status_reason === HOST_SHUTDOWN && state === "hibernating") {
+    return "The host went down before the sandbox was saved.";
+  }
+  return `The guest could not be taken over after a restart: ${why}.`;
 }

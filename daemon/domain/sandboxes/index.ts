@@ -17,6 +17,8 @@ import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
 import { type Going, goingIn } from "./going.ts";
 import { makeHibernate } from "./hibernate.ts";
+import { hibernateAll, type Shutdown } from "./host-shutdown.ts";
+import { HostStart } from "./host-start.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -38,10 +40,13 @@ export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTI
 
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
+export { listHibernated } from "./host-shutdown.ts";
 export type { Measured } from "./measure.ts";
 export { locateSnapshot } from "./snapshots/store.ts";
 export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
+export { survivalOf } from "./survival.ts";
+export type { SandboxRow } from "./table.ts";
 export type { GuestShare };
 
 /** On its way to run, or running. */
@@ -55,6 +60,14 @@ export interface Sandboxes {
   recover(answering: Promise<unknown>): void;
   /** A message is in the inbox of the sandbox's agent. */
   messageCame(sandboxId: string): void;
+  /** Resolves once those that the host's shutdown has put to sleep are back, or are not, or it takes too long. After `recover`. */
+  returned(): Promise<void>;
+  /** How many of them are still waited for. */
+  awaited(): number;
+  /** Resumes no more of them: the daemon is about to stop. */
+  endReturn(): void;
+  /** Saves all that have a guest, because the host is shut down; `spaceBytes` is what may be added to the disk. Nobody may call then. */
+  hibernateAll(spaceBytes: number): Promise<Shutdown>;
   /** Sets right what differs between the rows and the host. */
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
@@ -93,6 +106,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const waking = new Waking(deps, supervisors);
   const executions = makeExecutions(deps, supervisors, waking, ends);
   const { queries } = deps.database;
+  const hostStart = new HostStart(deps, supervisors);
+  let returned = Promise.resolve();
   return {
     operations: [
       makeCreate(deps, supervisors),
@@ -111,12 +126,19 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors, waking),
     recover: (answering) => {
-      recover(deps, supervisors, answering);
+      returned = hostStart.resume(recover(deps, supervisors, answering));
       snapshots.recover(answering);
       void answering.then(() => waking.recover());
     },
     messageCame: (sandboxId) => waking.message(sandboxId),
-    reconcile: () => reconcile(deps, supervisors),
+    returned: () => returned,
+    awaited: () => hostStart.awaited,
+    endReturn: () => hostStart.stop(),
+    hibernateAll: (spaceBytes) => hibernateAll(deps, supervisors, spaceBytes),
+    reconcile: async () => {
+      await reconcile(deps, supervisors);
+      hostStart.again(undestroyed(queries));
+    },
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
       const room = deps.currentRoom(roomUid);

@@ -1,7 +1,7 @@
 /**
  * Owns what a new daemon does with the sandboxes of the one before it: guests are taken over, all side by side, what was on
  * its way up ends as failed, and what was on its way down is brought there. All of it goes on while the service answers
- * already: a call to such a sandbox waits for it.
+ * already: a call to such a sandbox waits for it. Whom the host's shutdown has put to sleep is resumed then (host-start.ts).
  */
 import { describeError } from "../../core/service-error.ts";
 import { endUnrecorded, guestProcesses } from "../../host/guest/remains.ts";
@@ -11,12 +11,17 @@ import { unfinished } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** `answering` settles once the service answers: the work of many guests is not in the way of that. */
-export function recover(deps: SandboxDeps, supervisors: Supervisors, answering: Promise<unknown>): void {
+/**
+ * `answering` settles once the service answers: the work of many guests is not in the way of that. How each was found, before anything
+ * is done with it.
+ */
+export function recover(deps: SandboxDeps, supervisors: Supervisors, answering: Promise<unknown>): SandboxRow[] {
   const processes = guestProcesses(deps.paths.guests);
-  for (const row of unfinished(deps.database.queries)) {
+  const found = unfinished(deps.database.queries);
+  for (const row of found) {
     takeUp(deps, supervisors, row, { serving: processes.get(row.sandbox_id), after: answering });
   }
+  return found;
 }
 
 /** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it; `after` comes first. */

@@ -4,7 +4,7 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { freeMemoryMib, makingRoom, requireMemory } from "./admission.ts";
+import { makingRoom, requireMemoryAgain } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
 import { findTarget } from "./find.ts";
@@ -63,9 +63,6 @@ export async function resumeSupervised(
 export function admitAgain(supervisors: Supervisors, row: SandboxRow, requireQuota: (queries: Queries) => void) {
   return (queries: Queries) => {
     requireQuota(queries);
-    const { resident_mib, ...growth } = supervisors.growth();
-    // What it is promised itself is what is asked for.
-    const others = new Map([...resident_mib, [row.sandbox_id, Number.POSITIVE_INFINITY] as const]);
-    requireMemory(row.memory_mib, freeMemoryMib(queries, { ...growth, resident_mib: others }));
+    requireMemoryAgain(queries, row, supervisors.growth());
   };
 }

@@ -25,7 +25,16 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { NonsenseError } from "../../host/machine/qmp-message.ts";
 import { QUARANTINED, QuarantineError } from "./adoptions.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
-import { HIBERNATED_MESSAGE, healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
+import {
+  HIBERNATED_MESSAGE,
+  HOST_SHUTDOWN,
+  healthChange,
+  leftChange,
+  lostMessage,
+  STANDBY_MESSAGE,
+  stalledChange,
+  takenChange,
+} from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
 import type { SnapshotPlace } from "./snapshots/place.ts";
 import { actsIn, mayTake, requireState, VERBS } from "./state.ts";
@@ -152,8 +161,7 @@ export class Supervisor {
           return await this.#ending.lose("vmm_crash", QUARANTINED, `${put} ${error.message}. Its drive is untouched.`);
         }
         const cause = error instanceof NonsenseError ? "vmm_crash" : "host_restart";
-        const why = `The guest could not be taken over after a restart: ${toldOf(error)}.`;
-        await this.#ending.lose(cause, cause, why);
+        await this.#ending.lose(cause, cause, lostMessage(this.row, toldOf(error)));
       }
     });
     this.#adopting = adopting.finally(() => {
@@ -286,17 +294,17 @@ export class Supervisor {
   /**
    * Lets a guest that is in standby or hibernates go on, its clock set right. `admit` sees that one which hibernates takes memory again,
    * within the transaction. Throws invalid_state and what `admit` throws; or guest_unreachable, and then it has failed, or hibernates
-   * as before.
+   * as before. `reason` is what its record says meanwhile.
    */
-  resume(admit?: (queries: Queries) => void): Promise<SandboxRow> {
+  resume(admit?: (queries: Queries) => void, reason = "resume"): Promise<SandboxRow> {
     return this.#work.put(() => {
       requireState(this.row, VERBS.resume.acts);
-      return this.row.state === "hibernated" ? this.#restore(admit) : this.#resume();
+      return this.row.state === "hibernated" ? this.#restore(reason, admit) : this.#resume();
     });
   }
 
-  async #restore(admit?: (queries: Queries) => void): Promise<SandboxRow> {
-    await this.#row.become("resume", "resuming", "resume", "The sandbox is being restored from disk.", {}, admit);
+  async #restore(reason: string, admit?: (queries: Queries) => void): Promise<SandboxRow> {
+    await this.#row.become("resume", "resuming", reason, "The sandbox is being restored from disk.", {}, admit);
     return await this.#restoreNow({});
   }
 
@@ -378,7 +386,9 @@ export class Supervisor {
     }
     await this.#deps.endLeft();
     if (state === "hibernated") return true;
-    const reason = state === "hibernating" ? status_reason : "resume_failed";
+    // What was saved for the host's shutdown is still to be resumed by this daemon.
+    const isKept = state === "hibernating" || status_reason === HOST_SHUTDOWN;
+    const reason = isKept ? status_reason : "resume_failed";
     await this.#row.become("adopt", "hibernated", reason, HIBERNATED_MESSAGE);
     return true;
   }

@@ -68,6 +68,7 @@ export const CHECK_IDS = [
   "drive_quota",
   "templates",
   "sandboxes",
+  "host_restart",
   "disk",
   "runtime_dir",
   "web",
@@ -84,12 +85,33 @@ export interface PasskeyFindings {
   elsewhere: readonly { rp_id: string; passkeys: number }[];
 }
 
-/** `quarantined` are the agents of sandboxes that are put aside; `passkeys` null: the web is off. */
+/** What is to be known of the sandboxes that there are. */
+export interface SandboxFindings {
+  /** Agents of those that are put aside. */
+  quarantined: readonly string[];
+  /** How many are still to be resumed after the host was shut down. */
+  awaited: number;
+  /** What a shutdown of the host would do; null where it saves nobody (hibernate.on_shutdown). */
+  shutdown: ShutdownFindings | null;
+}
+
+export interface ShutdownFindings {
+  /** Whether the host's service manager tells of it; else `roomd hibernate` has to be run. */
+  is_told: boolean;
+  /** How many would be saved, and what disk that takes at most. */
+  saved: number;
+  needs_bytes: number;
+  spare_bytes: number;
+  /** Those that it would end; by names that whoever is told may know. */
+  lost: readonly { name: string; why: string; is_space: boolean }[];
+}
+
+/** `passkeys` null: the web is off. */
 export function runChecks(
   findings: HostFindings,
   templates: Templates,
   paths: Paths,
-  quarantined: readonly string[],
+  sandboxes: SandboxFindings,
   passkeys: PasskeyFindings | null,
 ): Check[] {
   return [
@@ -121,7 +143,8 @@ export function runChecks(
     passkeysCheck(passkeys),
     quotaCheck(findings),
     templateCheck(templates),
-    sandboxesCheck(quarantined),
+    sandboxesCheck(sandboxes),
+    hostRestartCheck(sandboxes),
     diskCheck(paths),
     runtimeCheck(paths),
     webCheck(findings),
@@ -278,7 +301,14 @@ function passkeysCheck(found: PasskeyFindings | null): Check {
   );
 }
 
-function sandboxesCheck(quarantined: readonly string[]): Check {
+function sandboxesCheck({ quarantined, awaited }: SandboxFindings): Check {
+  if (awaited > 0) {
+    return fail(
+      "sandboxes",
+      `${awaited === 1 ? "A sandbox is" : `${awaited} sandboxes are`} being resumed after the host was shut down.`,
+      "Wait: the service is ready once they are back, or could not be.",
+    );
+  }
   if (quarantined.length === 0) return ok("sandboxes", "No sandbox is put aside.");
   const [first = "", ...more] = quarantined;
   const named = more.length === 0 ? first : `${first} and ${more.length} more`;
@@ -288,6 +318,39 @@ function sandboxesCheck(quarantined: readonly string[]): Check {
     "Read what the service logged (`journalctl -u roomd`) and report it, then destroy these sandboxes.",
   );
 }
+
+/** More of them fill the screen and help nobody. */
+const MOST_NAMED = 50;
+
+function hostRestartCheck({ shutdown }: SandboxFindings): Check {
+  if (shutdown === null) {
+    return ok("host_restart", "hibernate.on_shutdown is false: a shutdown of the host ends the sandboxes that run.");
+  }
+  const { is_told, saved, needs_bytes, spare_bytes, lost } = shutdown;
+  const what = is_told ? "A shutdown of the host" : "Before this host is shut down, `roomd hibernate --all`";
+  if (lost.length === 0) {
+    const figures = `at most ${mib(needs_bytes)} of the ${mib(spare_bytes)} MiB that the disk has for it`;
+    const all = saved === 1 ? "the sandbox that runs" : `all ${saved} sandboxes that run`;
+    return ok("host_restart", saved === 0 ? "No sandbox runs." : `${what} saves ${all}: ${figures}.`);
+  }
+  const named = lost.slice(0, MOST_NAMED).map(({ name, why }) => `${name} (${why})`);
+  const more = lost.length > MOST_NAMED ? [`and ${lost.length - MOST_NAMED} more`] : [];
+  const remedies = [
+    ...(lost.some(({ is_space }) => is_space)
+      ? ["Free space in data_dir, or hibernate or destroy sandboxes, before the host is shut down."]
+      : []),
+    ...(lost.some(({ is_space }) => !is_space)
+      ? ["Create those anew that cannot be saved, once their work is on the drive."]
+      : []),
+  ];
+  return warn(
+    "host_restart",
+    `A shutdown of the host would end these sandboxes: ${[...named, ...more].join("; ")}. ${what} saves ${saved === 1 ? "one other" : `${saved} others`}.`,
+    remedies.join(" "),
+  );
+}
+
+const mib = (bytes: number) => Math.floor(bytes / 1024 ** 2);
 
 function diskCheck(paths: Paths): Check {
   const place = nearest(paths.data);

@@ -10,7 +10,7 @@ import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
-import type { HostFindings, PasskeyFindings } from "./checks.ts";
+import type { HostFindings, PasskeyFindings, SandboxFindings } from "./checks.ts";
 import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
@@ -30,8 +30,7 @@ export interface ServiceDeps {
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;
-  /** Agents of sandboxes that are put aside. */
-  quarantined(): string[];
+  sandboxes(): SandboxFindings;
   /** Null: the web is off. */
   passkeys(): PasskeyFindings | null;
   capacity: Sandboxes["capacity"];

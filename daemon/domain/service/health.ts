@@ -14,7 +14,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
   const virtual = isVirtualMachine();
   return bind(health, {
     run: (call) => {
-      const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.quarantined(), deps.passkeys());
+      const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), deps.passkeys());
       const { acceleration } = deps.findings().acceleration;
       const failed = checks.some((check) => check.status === "fail");
       const warned = checks.some((check) => check.status === "warn");

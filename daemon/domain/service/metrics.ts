@@ -41,7 +41,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
 
 function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
-  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.quarantined(), deps.passkeys());
+  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), deps.passkeys());
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
     family("roomd_uptime_seconds", "gauge", "Since the daemon started.", alone(uptime)),

@@ -84,6 +84,11 @@ export class Disk {
     return this.#hasSpace;
   }
 
+  /** What may be added before the floor is reached. */
+  get spare_bytes(): number {
+    return spareBytes(this.#directory, this.#floor);
+  }
+
   /** Takes the reserve again, once what is free allows. */
   restore(): void {
     const { free_bytes, reserve_bytes, reserve_held_bytes } = this.state();
@@ -111,6 +116,12 @@ export class Disk {
       hint: "Delete rooms, sandboxes or files: that works on a full disk.",
     });
   }
+}
+
+/** What may be added to the disk of this directory before this much is left. */
+export function spareBytes(directory: string, floorBytes: number): number {
+  const { bavail, blocks, bsize } = statfsSync(directory);
+  return Math.max(0, bavail * bsize - Math.min(floorBytes, blocks * bsize * LARGEST_SHARE));
 }
 
 /** Does it; on a full disk again, for as long as `giveUp` makes space. */

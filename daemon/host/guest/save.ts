@@ -27,6 +27,7 @@ import type { Machine } from "../machine/machine.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
 import { renewVsock } from "./renew-vsock.ts";
+import { OLDER, whyUnsavable } from "./savable.ts";
 import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts } from "./saved.ts";
 import type { GuestParts } from "./steps.ts";
 
@@ -312,7 +313,7 @@ async function factsOf(
 /** What its machine is. Throws UnsavableError. */
 function machineFactsOf({ record }: GuestParts): SavedMachine {
   const { machine } = record.now;
-  if (!machine) throw new UnsavableError("it was started by an older roomd");
+  if (!machine) throw new UnsavableError(OLDER);
   return machine;
 }
 
@@ -326,11 +327,7 @@ function copiable(parts: GuestParts): SavedMachine {
 
 /** The same of one whose memory can be saved. Throws UnsavableError. */
 function savable(parts: GuestParts): SavedMachine {
-  const { drive } = parts.record.now;
-  if (parts.share && (drive.turn > 0 || !drive.mounted)) {
-    throw new UnsavableError(
-      "the process that served its drive has ended once, and QEMU does not save what is left of it",
-    );
-  }
+  const why = whyUnsavable(parts.record.now, parts.share !== undefined);
+  if (why !== null) throw new UnsavableError(why);
   return machineFactsOf(parts);
 }

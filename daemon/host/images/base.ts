@@ -5,10 +5,11 @@
  *   <sandbox> ─ disk-….qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
  *             └ base ─ vmlinuz, initramfs.img, empty.qcow2
  */
-import { link, mkdir, symlink } from "node:fs/promises";
+import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { BASE } from "../../core/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
+import { crossedDirectory } from "../isolation/directories.ts";
 import { setBacking } from "./overlay.ts";
 
 /** The files of a template by what they are; `disk` is null where its snapshot may not be used. */
@@ -38,7 +39,7 @@ export function baseIn(directory: string): BaseFiles & { disk: string } {
 
 /** Again does what is missing. Where a template lies on another disk than sandboxes do, they depend on it for as long as they are. */
 export async function linkBase(files: BaseFiles, directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o711 });
+  crossedDirectory(directory);
   for (const [role, file] of Object.entries(files) as [keyof BaseFiles, string | null][]) {
     if (file === null) continue;
     const own = join(directory, NAMES[role]);

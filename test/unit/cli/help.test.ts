@@ -43,7 +43,7 @@ const COMMANDS = [
   "mcp",
   ...["get", "set"].map((verb) => `egress ${verb}`),
   ...["list", "get", "watch", "close", "token"].map((verb) => `terminal ${verb}`),
-  ...["send", "wait", "health", "limits", "credits", "login", "logout", "whoami"],
+  ...["send", "wait", "health", "hibernate", "limits", "credits", "login", "logout", "whoami"],
   ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),

@@ -121,6 +121,7 @@ describe("an item", () => {
     ["snapshot.deleted", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 deleted", type: "sandbox" }],
     ["snapshot.expired", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 expired", type: "sandbox" }],
     ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
+    ["sandbox.hibernated", { reason: "not_saved" }, { title: "not saved before its host was shut down" }],
     ["sandbox.resume", {}, { title: "resumed", type: "standby" }],
     ["drive.written", { path: "/a", size_bytes: 4 }, { title: "wrote /a (4 bytes)", ref: { type: "file", id: "/a" } }],
     ["drive.deleted", { path: "/a" }, { title: "deleted /a" }],

@@ -25,10 +25,11 @@ const FINDINGS: HostFindings = {
   drive_quota: { kind: "measured", reason: "" },
   web: null,
 } as HostFindings;
+const NO_SANDBOXES = { quarantined: [], awaited: 0, shutdown: null };
 
 function passkeys(found: PasskeyFindings | null) {
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, [], found);
+  const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, NO_SANDBOXES, found);
   return checks.find(({ id }) => id === "passkeys");
 }
 
@@ -57,7 +58,7 @@ function check(
       manifest: { generation },
     }));
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, [], null);
+  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, NO_SANDBOXES, null);
   return checks.find((each) => each.id === id);
 }
 

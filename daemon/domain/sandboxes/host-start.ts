@@ -1,0 +1,134 @@
+/**
+ * Owns resuming the sandboxes that were saved because their host was shut down, when the service starts: side by side, a few at a time.
+ * Who hibernates by somebody's call stays so. One that does not come back stays on disk, and holds nobody up.
+ */
+import { describeError, ServiceError, saidOf } from "../../core/service-error.ts";
+import { Gate, makingRoom, requireMemoryAgain } from "./admission.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { requireDrive } from "./drive-held.ts";
+import { HOST_SHUTDOWN } from "./health.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** Within the time that systemd gives the service for its start; those that are late go on being resumed. */
+const MOST_MS = 10 * 60_000;
+const RESUME_FAILED = "resume_failed";
+
+type Deps = Pick<SandboxDeps, "log" | "pool" | "onEvent" | "driveMode" | "crashed" | "host"> & {
+  limits: Pick<SandboxDeps["limits"], "concurrent_creates">;
+};
+type Asked = Pick<Supervisors, "get" | "use" | "growth">;
+
+export class HostStart {
+  readonly #deps: Deps;
+  readonly #supervisors: Asked;
+  readonly #gate: Gate;
+  readonly #over = new AbortController();
+  readonly #underWay = new Map<SandboxRow["sandbox_id"], Promise<void>>();
+  #isLate = false;
+
+  constructor(deps: Deps, supervisors: Asked) {
+    this.#deps = deps;
+    this.#supervisors = supervisors;
+    this.#gate = new Gate(deps.limits.concurrent_creates);
+  }
+
+  /** How many the service waits for before it is ready. */
+  get awaited(): number {
+    return this.#isLate ? 0 : this.#underWay.size;
+  }
+
+  /**
+   * Resumes what of `rows` is to be resumed, as the daemon before this one left it. Resolves once each has come back or has not, or it
+   * takes too long.
+   */
+  async resume(rows: readonly SandboxRow[], mostMs = MOST_MS): Promise<void> {
+    const meant = rows.filter(isMeant);
+    if (meant.length > 0) this.#deps.log.info("resuming after the host's shutdown", { sandboxes: meant.length });
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, mostMs);
+    await Promise.race([Promise.all(meant.map((row) => this.#begin(row))), late.promise]);
+    clearTimeout(timer);
+    this.#isLate = true;
+  }
+
+  /** Those that the host lacked something for. */
+  again(rows: readonly SandboxRow[]): void {
+    for (const row of rows) if (isMeant(row) && row.state === "hibernated") void this.#begin(row);
+  }
+
+  /** Whoever waits for a turn stays on disk, for the next daemon. */
+  stop(): void {
+    this.#over.abort(new Error("the service stops"));
+  }
+
+  #begin(row: SandboxRow): Promise<void> {
+    const { sandbox_id, org_id } = row;
+    const begun = this.#underWay.get(sandbox_id);
+    if (begun || this.#over.signal.aborted) return begun ?? Promise.resolve();
+    const done = this.#gate
+      .through(org_id, () => this.#one(row), this.#over.signal)
+      .catch((error: unknown) =>
+        this.#deps.log.warn("sandbox not resumed", { sandbox_id, error: describeError(error) }),
+      )
+      .finally(() => this.#underWay.delete(sandbox_id));
+    this.#underWay.set(sandbox_id, done);
+    return done;
+  }
+
+  async #one(before: SandboxRow): Promise<void> {
+    const supervisor = this.#supervisors.get(before.sandbox_id);
+    if (!supervisor) return;
+    await supervisor.adopted();
+    const { row } = supervisor;
+    if (row.state !== "hibernated" || !isMeant(row)) return;
+    try {
+      if (before.state === "resuming" && this.#deps.crashed)
+        throw new ServiceError("internal", { detail: "The service crashed while it was restored." });
+      await this.#resume(supervisor);
+      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason: HOST_SHUTDOWN }, "success");
+    } catch (error) {
+      if (error instanceof LackingError) throw error;
+      await stay(supervisor, saidOf(error));
+      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason: HOST_SHUTDOWN, message: saidOf(error) });
+      throw error;
+    }
+  }
+
+  async #resume(supervisor: Supervisor): Promise<void> {
+    const { row } = supervisor;
+    try {
+      this.#deps.host();
+    } catch (cause) {
+      throw new LackingError(cause);
+    }
+    requireDrive(this.#deps, row);
+    // What it was promised is its organization's already: only the host is asked.
+    await this.#supervisors.use(row.sandbox_id, () =>
+      makingRoom(this.#deps.pool, row.memory_mib, () =>
+        supervisor.resume((queries) => requireMemoryAgain(queries, row, this.#supervisors.growth()), HOST_SHUTDOWN),
+      ),
+    );
+  }
+}
+
+/** The host lacks something for guests just now: it is tried again. */
+class LackingError extends ServiceError {
+  constructor(cause: unknown) {
+    super("not_ready", { detail: saidOf(cause), cause });
+  }
+}
+
+/** Whether it was, or was just being, saved for the host's shutdown, or resumed after it. */
+function isMeant({ state, status_reason }: Pick<SandboxRow, "state" | "status_reason">): boolean {
+  return status_reason === HOST_SHUTDOWN && ["hibernating", "hibernated", "resuming"].includes(state);
+}
+
+/** What went wrong on the way is in its record already; what kept it from being tried is not. */
+async function stay(supervisor: Supervisor, why: string): Promise<void> {
+  const status_message = `The sandbox was not resumed after its host was shut down: ${why}`.slice(0, 1000);
+  await supervisor.changeBy((row) =>
+    isMeant(row) && row.state === "hibernated" ? { status_reason: RESUME_FAILED, status_message } : {},
+  );
+}

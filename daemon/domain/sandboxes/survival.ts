@@ -1,0 +1,82 @@
+/**
+ * Owns which sandboxes would outlive a shutdown of the host, by what is recorded of their guests and what the disk has space for:
+ * `roomd doctor` says it beforehand, and the shutdown goes by it.
+ */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { Queries } from "../../db/client.ts";
+import { readRecord } from "../../host/guest/record.ts";
+import { savedBytes, whyUnsavable } from "../../host/guest/savable.ts";
+import { LEFT_REASON } from "./health.ts";
+import { undestroyed } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
+
+const MIB = 1024 ** 2;
+
+/** A guest in one of these is there, or will be in a moment, and is to be saved. */
+export const TO_SAVE: readonly SandboxState[] = [
+  ...(["creating", "starting", "running", "pausing", "paused", "hibernating", "resuming"] as const),
+];
+
+const ON_THE_WAY_UP: readonly SandboxState[] = ["creating", "starting", "resuming"];
+
+export interface Candidate {
+  row: SandboxRow;
+  needs_bytes: number;
+  /** Why it cannot be saved at all; null when it can. */
+  unsavable: string | null;
+}
+
+export interface Survival {
+  saved: Candidate[];
+  /** With what would end them. */
+  lost: { row: SandboxRow; why: string; is_space: boolean }[];
+  /** What those that would be saved take. */
+  needs_bytes: number;
+}
+
+/** `spaceBytes` is what may be added to the disk. */
+export function survivalOf(queries: Queries, paths: Pick<Paths, "sandbox">, spaceBytes: number): Survival {
+  const rows = undestroyed(queries).filter(({ state }) => TO_SAVE.includes(state));
+  return share(
+    rows.map((row) => candidateOf(row, paths)),
+    spaceBytes,
+  );
+}
+
+function candidateOf(row: SandboxRow, paths: Pick<Paths, "sandbox">): Candidate {
+  const recorded = readRecord(paths.sandbox(row.sandbox_id).processes);
+  // Of one that is on its way up not all is there that will be.
+  if (!recorded?.qemu || ON_THE_WAY_UP.includes(row.state)) {
+    return { row, needs_bytes: savedBytes({ qemu: null }, row.memory_mib), unsavable: null };
+  }
+  const isLeft = row.status_reason === LEFT_REASON;
+  return {
+    row,
+    needs_bytes: savedBytes(recorded, row.memory_mib),
+    unsavable: isLeft ? "it is not taken over yet" : whyUnsavable(recorded, recorded.virtiofsd !== null),
+  };
+}
+
+/** The small ones first, so that the most are saved. Pure. */
+export function share(candidates: readonly Candidate[], spaceBytes: number): Survival {
+  const survival: Survival = { saved: [], lost: [], needs_bytes: 0 };
+  const order = [...candidates].sort(
+    (a, b) => a.needs_bytes - b.needs_bytes || (a.row.sandbox_id < b.row.sandbox_id ? -1 : 1),
+  );
+  for (const candidate of order) {
+    const { row, needs_bytes, unsavable } = candidate;
+    const left = Math.max(0, spaceBytes - survival.needs_bytes);
+    if (unsavable !== null) survival.lost.push({ row, why: unsavable, is_space: false });
+    else if (needs_bytes > left) {
+      const why = `saving it takes up to ${mib(needs_bytes)} MiB of disk, and ${mib(left)} MiB are left for it`;
+      survival.lost.push({ row, why, is_space: true });
+    } else {
+      survival.saved.push(candidate);
+      survival.needs_bytes += needs_bytes;
+    }
+  }
+  return survival;
+}
+
+const mib = (bytes: number) => Math.floor(bytes / MIB);
