@@ -1,5 +1,5 @@
 /**
- * Owns the benchmarks' command line: `bun run bench NAME [--count N] [--json FILE]`.
+ * Owns the benchmarks' command line: `bun run bench NAME [--count N] [--memory MIB] [--json FILE]`.
  * A table for people, then the same as one line of JSON, then what missed its limit; that ends with 1, and so does a benchmark that
  * gives no figures.
  */
@@ -19,6 +19,7 @@ import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
 import { benchRequests } from "./requests.ts";
+import { benchSnapshot } from "./snapshot.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
 import { benchTemplates } from "./templates.ts";
@@ -26,6 +27,13 @@ import { benchWatchers } from "./watchers.ts";
 
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
+  [
+    "snapshot",
+    {
+      about: "snapshot, fork, hibernate, resume and rollback of a sandbox whose memory is used, against creating one",
+      run: benchSnapshot,
+    },
+  ],
   ["templates", { about: "a sandbox of each family of templates, against one of `default`", run: benchTemplates }],
   [
     "images",
@@ -70,8 +78,9 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
 ]);
 
 const USAGE = [
-  "usage: bun run bench NAME [--count N] [--json FILE]",
+  "usage: bun run bench NAME [--count N] [--memory MIB] [--json FILE]",
   ...[...BENCHMARKS].map(([name, { about }]) => `  ${name.padEnd(11)}${about}`),
+  "  --memory   the most memory that one sandbox is to use, where a benchmark measures several sizes",
 ].join("\n");
 
 function refuse(reason: string): never {
@@ -83,21 +92,27 @@ function readArguments() {
   try {
     const { positionals, values } = parseArgs({
       allowPositionals: true,
-      options: { count: { type: "string" }, json: { type: "string" } },
+      options: { count: { type: "string" }, memory: { type: "string" }, json: { type: "string" } },
     });
     const [name = "", ...more] = positionals;
     const benchmark = BENCHMARKS.get(name);
     if (!benchmark || more.length > 0) refuse(USAGE);
-    const count = values.count === undefined ? undefined : Number(values.count);
-    if (count !== undefined && !(Number.isInteger(count) && count > 0))
-      refuse("--count must be a whole number above 0");
-    return { name, benchmark, count, json: values.json };
+    const count = wholeNumber("count", values.count);
+    const mostMemoryMib = wholeNumber("memory", values.memory);
+    return { name, benchmark, count, mostMemoryMib, json: values.json };
   } catch (error) {
     return refuse(`${error instanceof Error ? error.message : error}\n${USAGE}`);
   }
 }
 
-const { name, benchmark, count, json } = readArguments();
+function wholeNumber(option: string, text: string | undefined): number | undefined {
+  const value = text === undefined ? undefined : Number(text);
+  if (value !== undefined && !(Number.isInteger(value) && value > 0))
+    refuse(`--${option} must be a whole number above 0`);
+  return value;
+}
+
+const { name, benchmark, count, mostMemoryMib, json } = readArguments();
 if (!existsSync(BINARY)) refuse(`there is no ${BINARY}: run packaging/build`);
 
 const report = new Report(name);
@@ -121,7 +136,7 @@ async function start(options: Parameters<Bench["start"]>[0]): Promise<TestDaemon
 }
 
 try {
-  await benchmark.run({ report, count, start });
+  await benchmark.run({ report, count, mostMemoryMib, start });
   const line = report.json();
   console.log(`${tableOf(report.measures())}\n\n${line}`);
   if (json !== undefined) writeFileSync(json, `${line}\n`);

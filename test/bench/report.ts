@@ -20,6 +20,8 @@ export interface Bench {
   report: Report;
   /** How often to do what is measured; the benchmark knows what is usual. */
   count: number | undefined;
+  /** The most memory that one sandbox is to use, where the benchmark measures several sizes. */
+  mostMemoryMib: number | undefined;
   /** A daemon that is stopped when the benchmark ends, however it ends. */
   start(options: TestDaemonOptions): Promise<TestDaemon>;
 }
