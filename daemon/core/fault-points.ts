@@ -38,6 +38,7 @@ const PLACES = [
   "hibernate.kept", // … what says so is there too, its processes are
   "snapshot.cut", // a snapshot's guest stands still, all of it is taken
   "snapshot.whole", // … it goes on, the snapshot is whole on disk, its row is not there
+  "layers.merged", // a guest's disk lies over its base, the layers that were in between are there
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

@@ -443,9 +443,11 @@ export class Supervisor {
       const message = "The sandbox is being turned back.";
       await this.#row.become("rollback", "resuming", "rollback", message, {}, isAsleep ? admit : undefined);
       try {
+        await this.guest?.shortener.end();
         await this.#deps.adoptSnapshot(this.row, from);
       } catch (error) {
         if (this.#isGoing) throw beingDestroyed(this.row);
+        this.guest?.shortener.begin();
         await this.#row.become("rollback", before, status_reason, status_message);
         const detail = `The sandbox was not turned back: ${toldOf(error)}.`;
         throw error instanceof ServiceError ? error : this.#saveError(error, detail);

@@ -21,6 +21,7 @@ import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
 import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, snapshotGuest } from "./save.ts";
+import { Shortener } from "./shorten.ts";
 import {
   allSteps,
   type GuestParts,
@@ -57,6 +58,8 @@ export interface Guest {
    * before; StrandedError when it does not.
    */
   save(signal: AbortSignal): Promise<void>;
+  /** What merges its layers: not while others are put into its directory. */
+  shortener: Pick<Shortener, "begin" | "end">;
   /** Takes a snapshot of the guest, which goes on (save.ts). Throws StrandedError when it does not. */
   snapshot(request: SnapshotRequest, signal: AbortSignal): Promise<SnapshotTaken>;
   /** Ends the guest and frees all it had but its logs, its disk, and what was saved of it. Throws when something of it is left. */
@@ -192,10 +195,30 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
   if (!machine) throw new Error("a guest without a machine");
   const keeper = new PartsKeeper(parts);
   keeper.begin();
+  const shortener = new Shortener(parts, machine);
+  shortener.begin();
   const endBy = async (steps: readonly Step<StartParts>[]) => {
     connection.close("the sandbox is ending");
+    shortener.leave();
     await keeper.end();
     await undoAll<GuestParts>(steps as readonly Step<GuestParts>[], parts);
+  };
+  /** Nobody else does anything to its parts or its layers meanwhile. One that is stranded ends. */
+  const alone = async <T>(work: () => Promise<T>, afterwards: "stays" | "goes on"): Promise<T> => {
+    await keeper.end();
+    const goOn = () => {
+      keeper.begin();
+      shortener.begin();
+    };
+    try {
+      await shortener.end();
+      const done = await work();
+      if (afterwards === "goes on") goOn();
+      return done;
+    } catch (error) {
+      if (!(error instanceof StrandedError)) goOn();
+      throw error;
+    }
   };
   const agentStages = Object.entries(connection.state.value.stages_ms);
   return {
@@ -212,25 +235,9 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
       const { share } = parts;
       return share ? host.restraints.answering(share, () => change(machine)) : change(machine);
     },
-    save: async (signal) => {
-      await keeper.end();
-      try {
-        await saveGuest(parts, signal);
-      } catch (error) {
-        if (!(error instanceof StrandedError)) keeper.begin();
-        throw error;
-      }
-    },
-    snapshot: async (request, signal) => {
-      await keeper.end();
-      const taken = snapshotGuest(parts, request, signal);
-      // One that is stranded ends.
-      await taken.then(
-        () => keeper.begin(),
-        (error) => error instanceof StrandedError || keeper.begin(),
-      );
-      return await taken;
-    },
+    shortener,
+    save: (signal) => alone(() => saveGuest(parts, signal), "stays"),
+    snapshot: (request, signal) => alone(() => snapshotGuest(parts, request, signal), "goes on"),
     leave: () => endBy(stepsBesideDisk(record.now.mode)),
     end: () => endBy(allSteps(record.now.mode)),
   };

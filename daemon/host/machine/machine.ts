@@ -58,6 +58,8 @@ export interface Machine {
   cancelSave(): Promise<void>;
   /** The file that is the guest's disk, as QEMU has opened it. */
   disk(): Promise<string>;
+  /** The name of the node in QEMU that is the guest's disk, whatever lies below it. */
+  diskNode(): Promise<string>;
   /** What the guest writes from now on goes into this empty disk over the one it has, which stays as it is. The guest stands still. */
   layDisk(overlay: string): Promise<void>;
   /** QEMU's version, as `10.0.2`. */
@@ -255,7 +257,7 @@ class RunningMachine implements Machine {
 
   async disk(): Promise<string> {
     // What QEMU says of a disk over another is no name of a file: that is its child's.
-    const child = fileOf(await this.#diskNode());
+    const child = fileOf(await this.diskNode());
     const nodes = (await this.qmp.execute("query-named-block-nodes", { flat: true })) as {
       file: string;
       "node-name": string;
@@ -266,7 +268,7 @@ class RunningMachine implements Machine {
   }
 
   async layDisk(overlay: string): Promise<void> {
-    const below = await this.#diskNode();
+    const below = await this.diskNode();
     // Names of nodes have 31 characters at most.
     const node = `d${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
     await this.qmp.execute("blockdev-add", { driver: "file", "node-name": fileOf(node), filename: overlay });
@@ -275,8 +277,7 @@ class RunningMachine implements Machine {
     await this.qmp.execute("blockdev-snapshot", { node: below, overlay: node });
   }
 
-  /** The name of the node that is the guest's disk, whatever lies below it. */
-  async #diskNode(): Promise<string> {
+  async diskNode(): Promise<string> {
     const devices = (await this.qmp.execute("query-block")) as {
       qdev?: string;
       inserted?: { "node-name": string };

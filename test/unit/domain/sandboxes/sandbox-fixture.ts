@@ -49,6 +49,7 @@ export class PretendedGuest {
       },
       changeRun: async (change: (machine: Guest["machine"]) => Promise<void>) => await change(guest.machine as never),
       ensureVsock: async () => {},
+      shortener: { begin: () => {}, end: async () => {} },
       save: async () => {
         this.told.push("save");
         pretendSaved(this.savedTo);

@@ -1,0 +1,145 @@
+/**
+ * Owns that the disk of a running guest does not come to lie over ever more layers: each snapshot adds one. Where there are many, all are
+ * merged into the one on top, slowly and while no snapshot is taken, and the guest goes on.
+ *
+ *   begin ──few layers──▶ nothing
+ *     └──many──▶ quiet for a while ─▶ QEMU copies ─▶ those in between are closed in QEMU ─▶ removed
+ *   end   cancels it: whoever saves the guest, adds a layer, or puts layers into its directory has it to himself until the next begin
+ *
+ * A daemon that is killed leaves a job to QEMU; the one that takes the guest over finds it by its name, or finds what it has left to
+ * remove. Layers that snapshots have stay theirs.
+ */
+import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { faultPoint } from "../../core/fault-points.ts";
+import { within } from "../../core/published.ts";
+import { describeError } from "../../core/service-error.ts";
+import { freeBytes } from "../files/space.ts";
+import { layersBelow, layersIn, tidyLayers } from "../images/layers.ts";
+import { backingOf } from "../images/overlay.ts";
+import type { Machine } from "../machine/machine.ts";
+import { beginStream, cancelStream, closeLayers, hasStream, type Stream, streamEnded } from "../machine/stream.ts";
+import { bytesOf } from "./saved.ts";
+import type { GuestParts } from "./steps.ts";
+
+/** More layers than these are merged. */
+const MOST_LAYERS = 16;
+/** More than these at once and as fast as it goes: QEMU tells of each in every answer, which has a limit. */
+const MANY_LAYERS = 64;
+const MIB = 1024 ** 2;
+/** A tenth of what a slow disk writes. */
+const SLOWLY = 8 * MIB;
+/** Since the last snapshot; doubled each time that one came in between, since what was copied by then was for nothing. */
+const QUIET_MS = { first: 20_000, most: 3_600_000 } as const;
+/** After one that failed. */
+const AGAIN_MS = 600_000;
+/** Whoever wants the guest waits so long for one that cannot be put off. */
+const PATIENCE_MS = 60_000;
+/** On the host's disk: what is copied is there twice for a while. */
+const RESERVE_BYTES = 1024 * MIB;
+
+export class Shortener {
+  readonly #parts: GuestParts;
+  readonly #machine: Machine;
+  #over = new AbortController();
+  #work: Promise<void> = Promise.resolve();
+  #quietMs: number = QUIET_MS.first;
+  #isUrgent = false;
+
+  constructor(parts: GuestParts, machine: Machine) {
+    this.#parts = parts;
+    this.#machine = machine;
+  }
+
+  /** From now on layers are merged where they are many. */
+  begin(): void {
+    if (this.#over.signal.aborted) this.#over = new AbortController();
+    this.#work = this.#keepShort(this.#over.signal);
+  }
+
+  /** Nothing is merged any more when this resolves, nor is anything removed, until the next `begin`. Throws when QEMU does not let go. */
+  async end(): Promise<void> {
+    if (this.#isUrgent) await within(this.#work, PATIENCE_MS, "the merging of layers").catch(() => {});
+    this.leave();
+    await this.#work;
+    if (await cancelStream(this.#machine.qmp)) this.#quietMs = Math.min(this.#quietMs * 2, QUIET_MS.most);
+  }
+
+  /** The guest ends, and its QEMU with it: nothing is begun any more. */
+  leave(): void {
+    this.#over.abort();
+  }
+
+  /** Resolves once layers are few, or it is given up. */
+  async #keepShort(signal: AbortSignal): Promise<void> {
+    for (let isLong = true; isLong; ) {
+      try {
+        isLong = await this.#shorten(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#isUrgent = false;
+        this.#log.warn("layers were not merged", { error: describeError(error) });
+        await setTimeout(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  /** False where there are few layers. */
+  async #shorten(signal: AbortSignal): Promise<boolean> {
+    const { qmp } = this.#machine;
+    const { directory } = this.#parts.plan.paths;
+    signal.throwIfAborted();
+    if (!(await hasStream(qmp))) {
+      if (layersIn(directory).length <= MOST_LAYERS) return false;
+      const layers = await this.#tidy();
+      const pace = paceOf(layers.length, this.#quietMs);
+      this.#isUrgent = pace?.bytes_per_second === 0;
+      if (pace === null) return false;
+      await setTimeout(pace.wait_ms, undefined, { signal, ref: false });
+      requireSpace(directory, layers);
+      await beginStream(qmp, await this.#streamOf(layers, pace.bytes_per_second));
+      this.#log.info("layers are being merged", { layers: layers.length });
+    }
+    const failure = await streamEnded(qmp, signal);
+    if (failure !== null) throw new Error(failure);
+    await faultPoint("layers.merged");
+    const { length } = await this.#tidy();
+    this.#quietMs = QUIET_MS.first;
+    this.#log.info("layers are merged", { layers: length });
+    return true;
+  }
+
+  /** Removes the layers that the disk does not lie over any more, and returns the others. First QEMU closes them: else they keep their space. */
+  async #tidy(): Promise<string[]> {
+    const { directory } = this.#parts.plan.paths;
+    await closeLayers(this.#machine.qmp, await this.#machine.diskNode());
+    const top = basename(await this.#machine.disk());
+    await tidyLayers(directory, top);
+    return layersBelow(directory, top);
+  }
+
+  async #streamOf(layers: readonly string[], bytes_per_second: number): Promise<Stream> {
+    const { directory } = this.#parts.plan.paths;
+    const backing = backingOf(join(directory, layers.at(-1) ?? ""));
+    if (backing === null) throw new Error("the guest's disk lies over nothing");
+    return { top: await this.#machine.diskNode(), base: { file: join(directory, backing), backing }, bytes_per_second };
+  }
+
+  get #log() {
+    const { host, plan } = this.#parts;
+    return host.log.with({ sandbox_id: plan.sandbox_id });
+  }
+}
+
+/** When so many layers are merged, and how fast; null where they are few. Pure. */
+export function paceOf(layers: number, quietMs: number): { wait_ms: number; bytes_per_second: number } | null {
+  if (layers <= MOST_LAYERS) return null;
+  if (layers <= MANY_LAYERS) return { wait_ms: quietMs, bytes_per_second: SLOWLY };
+  return { wait_ms: 0, bytes_per_second: 0 };
+}
+
+/** For all that may be copied. */
+function requireSpace(directory: string, [, ...below]: readonly string[]): void {
+  const bytes = below.reduce((sum, layer) => sum + bytesOf(join(directory, layer)), 0);
+  if (bytes + RESERVE_BYTES > freeBytes(directory)) throw new Error("the host's disk has no space for a copy of them");
+}

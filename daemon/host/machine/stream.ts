@@ -1,0 +1,125 @@
+/**
+ * Owns what QEMU is asked so that the disk of a running guest comes to lie directly over its base: it copies what the layers in between
+ * have into the one on top, and then says so in that one's header, in this order. The guest goes on meanwhile, and its disk opens at
+ * any moment. There is one such job at most; it has a name, by which a later daemon finds it, and is gone from QEMU as soon as it has ended.
+ */
+import { DeadlineError, unlessGivenUp } from "../../core/published.ts";
+import type { Qmp } from "./qmp.ts";
+
+const JOB = "merge-layers";
+/** Events may be lost with a daemon's end; a job is asked for as often. */
+const LOOK_AGAIN_MS = 60_000;
+const CANCEL_DEADLINE_MS = 30_000;
+/** What machine.ts and argv.ts name: the disk, and each layer that was laid over it. */
+const OURS = /^(?:disk|d[0-9a-f]{20})$/;
+
+type Monitor = Pick<Qmp, "execute" | "nextEvent">;
+
+/** A node of QEMU's graph of disks, as it tells of it. */
+export interface DiskNode {
+  "node-name": string;
+  drv: string;
+  file: string;
+}
+
+/** What is to be merged. */
+export interface Stream {
+  /** The node on top. */
+  top: string;
+  /** The file that it is to lie over, as QEMU has opened it, and what its header is to say. */
+  base: { file: string; backing: string };
+  /** 0 is as fast as the disk is. */
+  bytes_per_second: number;
+}
+
+/** Begins it; resolves when it has begun. */
+export async function beginStream(qmp: Monitor, { top, base, bytes_per_second }: Stream): Promise<void> {
+  const node = nodeOf(await diskNodes(qmp), base.file);
+  if (node === null) throw new Error("QEMU has not opened what the guest's disk lies over");
+  await qmp.execute("block-stream", {
+    "job-id": JOB,
+    device: top,
+    "base-node": node,
+    "backing-file": base.backing,
+    speed: bytes_per_second,
+    // QEMU 10.0 crashes when it is asked for its nodes while it keeps one that has ended.
+    "auto-dismiss": true,
+  });
+}
+
+/** Whether there is one. */
+export async function hasStream(qmp: Monitor): Promise<boolean> {
+  const jobs = (await qmp.execute("query-jobs")) as { id: string }[];
+  return jobs.some(({ id }) => id === JOB);
+}
+
+/**
+ * Resolves once there is none, with why it failed or null, which is also said of one whose end was not seen. Rejects with DeadlineError
+ * when it is given up; it goes on then.
+ */
+export async function streamEnded(qmp: Monitor, signal: AbortSignal): Promise<string | null> {
+  for (;;) {
+    // Before the question, so that its end in between is heard.
+    const end = qmp.nextEvent(isEnd, LOOK_AGAIN_MS);
+    end.catch(() => {});
+    if (!(await hasStream(qmp))) return null;
+    try {
+      const { event, data } = await unlessGivenUp(signal, end);
+      return event === "BLOCK_JOB_CANCELLED"
+        ? "it was cancelled"
+        : data.error === undefined
+          ? null
+          : String(data.error);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof DeadlineError)) throw error;
+    }
+  }
+}
+
+/** Ends it where it runs; the disk is as before, and what was copied stays in the layer on top. Says whether there was one. */
+export async function cancelStream(qmp: Monitor): Promise<boolean> {
+  if (!(await hasStream(qmp))) return false;
+  // It may have ended meanwhile.
+  await qmp.execute("job-cancel", { id: JOB }).catch(() => {});
+  await streamEnded(qmp, AbortSignal.timeout(CANCEL_DEADLINE_MS));
+  return true;
+}
+
+/** Closes the layers that the disk does not lie over any more: QEMU has none of them open when this resolves. */
+export async function closeLayers(qmp: Monitor, top: string): Promise<void> {
+  let names = spareNodes(await diskNodes(qmp), top);
+  while (names.length > 0) {
+    const kept: string[] = [];
+    for (const name of names) {
+      // One that another lies over goes after that.
+      const isGone = await qmp.execute("blockdev-del", { "node-name": name }).then(
+        () => true,
+        () => false,
+      );
+      if (!isGone) kept.push(name);
+    }
+    if (kept.length === names.length) return;
+    names = kept;
+  }
+}
+
+/** The node of a layer that QEMU found by the header of the one above; null where there is none. Pure. */
+export function nodeOf(nodes: readonly DiskNode[], file: string): string | null {
+  return nodes.find((node) => node.drv === "qcow2" && node.file === file)?.["node-name"] ?? null;
+}
+
+/** What was the disk once, and the files of that; what QEMU found below goes with them. The one on top stays. Pure. */
+export function spareNodes(nodes: readonly DiskNode[], top: string): string[] {
+  const isSpare = (name: string) => OURS.test(name) && name !== top;
+  const names = nodes.map((node) => node["node-name"]).filter((name) => isSpare(name.replace(/-file$/, "")));
+  // A file goes after what is in it.
+  return names.toSorted((a, b) => Number(a.endsWith("-file")) - Number(b.endsWith("-file")));
+}
+
+async function diskNodes(qmp: Monitor): Promise<DiskNode[]> {
+  return (await qmp.execute("query-named-block-nodes", { flat: true })) as DiskNode[];
+}
+
+function isEnd({ event, data }: { event: string; data: Record<string, unknown> }): boolean {
+  return (event === "BLOCK_JOB_COMPLETED" || event === "BLOCK_JOB_CANCELLED") && data.device === JOB;
+}

@@ -1,0 +1,111 @@
+/** When layers are merged, how fast, and who has the guest to himself: against a QEMU that has a job and no disk. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { paceOf, Shortener } from "../../../../daemon/host/guest/shorten.ts";
+import type { GuestParts } from "../../../../daemon/host/guest/steps.ts";
+import type { Machine } from "../../../../daemon/host/machine/machine.ts";
+import type { QmpEvent } from "../../../../daemon/host/machine/qmp.ts";
+import { until } from "../../../harness/guests.ts";
+
+test.each([
+  [1, null],
+  [16, null],
+  [17, { wait_ms: 1000, bytes_per_second: 8 * 1024 ** 2 }],
+  [64, { wait_ms: 1000, bytes_per_second: 8 * 1024 ** 2 }],
+  // Nobody is waited for any more.
+  [65, { wait_ms: 0, bytes_per_second: 0 }],
+])("%i layers", (layers, pace) => {
+  expect(paceOf(layers, 1000)).toEqual(pace);
+});
+
+const directory = mkdtempSync(join(tmpdir(), "roomd-layers-"));
+afterEach(() => {
+  for (const name of readdirSync(directory)) rmSync(join(directory, name));
+});
+
+/** The first fields of a disk's header, and the name of what it lies over. */
+function layDisk(name: string, over: string): void {
+  const header = Buffer.alloc(1024);
+  header.write("QFI\u00fb", 0, "latin1");
+  header.writeBigUInt64BE(512n, 8);
+  header.writeUInt32BE(over.length, 16);
+  header.write(over, 512);
+  writeFileSync(join(directory, name), header);
+}
+
+/** So many layers, the last on top. */
+function layAll(count: number): string {
+  for (let at = 1; at <= count; at++)
+    layDisk(`disk-${at}.qcow2`, at === 1 ? "base/disk.qcow2" : `disk-${at - 1}.qcow2`);
+  return `disk-${count}.qcow2`;
+}
+
+function guestWith(top: string) {
+  const hears: ((event: QmpEvent) => void)[] = [];
+  const said: string[] = [];
+  const qemu = { streams: false };
+  const end = (event: string) => {
+    qemu.streams = false;
+    for (const hear of hears) hear({ event, data: { device: "merge-layers" } });
+  };
+  const qmp = {
+    execute: async (command: string) => {
+      if (!command.startsWith("query")) said.push(command);
+      if (command === "query-jobs") return qemu.streams ? [{ id: "merge-layers" }] : [];
+      if (command === "query-named-block-nodes") {
+        return [{ "node-name": "#b", drv: "qcow2", file: join(directory, "base/disk.qcow2") }];
+      }
+      if (command === "block-stream") qemu.streams = true;
+      if (command === "job-cancel") queueMicrotask(() => end("BLOCK_JOB_CANCELLED"));
+      return {};
+    },
+    nextEvent: (fits: (event: QmpEvent) => boolean) =>
+      new Promise((resolve) => hears.push((event) => fits(event) && resolve(event))),
+  };
+  const machine = { qmp, diskNode: async () => "disk", disk: async () => join(directory, top) } as unknown as Machine;
+  const log = { info: () => {}, warn: (_: string, { error }: { error: string }) => said.push(error) };
+  const parts = {
+    plan: { sandbox_id: "sbx_1", paths: { directory } },
+    host: { log: { with: () => log } },
+  } as unknown as GuestParts;
+  return { shortener: new Shortener(parts, machine), qemu, said, end };
+}
+
+test("few are left alone", async () => {
+  const { shortener, said } = guestWith(layAll(16));
+  shortener.begin();
+  await shortener.end();
+  expect([said, readdirSync(directory).length]).toEqual([[], 16]);
+});
+
+test("very many are merged at once, and those that nothing lies over any more are removed", async () => {
+  const top = layAll(70);
+  const { shortener, qemu, said, end } = guestWith(top);
+  shortener.begin();
+  await until("it streams", () => qemu.streams);
+  layDisk(top, "base/disk.qcow2");
+  end("BLOCK_JOB_COMPLETED");
+  await until("they are removed", () => readdirSync(directory).length === 1);
+  await shortener.end();
+  expect([readdirSync(directory), said]).toEqual([[top], ["block-stream"]]);
+});
+
+test("who wants the guest has what a daemon before this one began cancelled, and nothing removed", async () => {
+  const { shortener, qemu, said } = guestWith(layAll(20));
+  qemu.streams = true;
+  shortener.begin();
+  await shortener.end();
+  expect([qemu.streams, said, readdirSync(directory).length]).toEqual([false, ["job-cancel"], 20]);
+});
+
+test("what was merged and not removed by a daemon before this one is removed", async () => {
+  const top = layAll(20);
+  layDisk(top, "base/disk.qcow2");
+  const { shortener, said } = guestWith(top);
+  shortener.begin();
+  await until("they are removed", () => readdirSync(directory).length === 1);
+  await shortener.end();
+  expect(said).toEqual([]);
+});
