@@ -37,6 +37,12 @@ const PLACES = [
   "hibernate.kept", // … what says so is there too, its processes are
   "snapshot.cut", // a snapshot's guest stands still, all of it is taken
   "snapshot.whole", // … it goes on, the snapshot is whole on disk, its row is not there
+  "checkpoint.copied", // a room's drive is copied while its guests run
+  "checkpoint.cut", // … they stand still, the database's part is read, the drive is up to date
+  "checkpoint.whole", // … they go on, all of it is on disk, its row is not there
+  "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
+  "fork.made", // … its row is there, none of its sandboxes is
+  "fork.begun", // … its sandboxes are, the room says that it is being made
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

@@ -375,7 +375,11 @@ export class Supervisor {
   snapshot(request: SnapshotRequest): Promise<SnapshotTaken> {
     return this.#work.put(async () => {
       requireState(this.row, request.mode === "full" ? VERBS.snapshot.acts : ["running"]);
-      if (this.row.state === "hibernated") return await this.#deps.snapshotSaved(this.row, request);
+      if (this.row.state === "hibernated") {
+        const saved = await this.#deps.snapshotSaved(this.row, request);
+        await request.whileStill?.(this.#giveUp.signal);
+        return saved;
+      }
       const guest = this.#guestFor("snapshot");
       const taken = guest.snapshot(request, this.#giveUp.signal);
       this.#standing = taken.catch(() => {});

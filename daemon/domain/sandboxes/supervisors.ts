@@ -8,7 +8,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
-import { describeError } from "../../core/service-error.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
@@ -28,7 +28,7 @@ import { listOf } from "./egress-list.ts";
 import { placeOf } from "./metering.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "./snapshots/place.ts";
-import { findSnapshot } from "./snapshots/store.ts";
+import { getSnapshot } from "./snapshots/store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -56,6 +56,10 @@ export interface Supervisors {
   drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /** No sandbox of the room begins meanwhile. */
+  holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
+  /** Throws invalid_state where none may begin. */
+  requireUnheld(roomUid: RoomUid): void;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
   shares(): GuestShare[];
@@ -116,6 +120,9 @@ export function makeSupervisors(
     }
   };
 
+  /** Rooms of which something is taken as a whole. */
+  const held = new Set<RoomUid>();
+
   const free = async (sandboxId: string, by = freeRemains) => {
     await by(deps.paths.sandbox(sandboxId));
     await confinementOf(deps)?.release(sandboxId);
@@ -161,9 +168,9 @@ export function makeSupervisors(
   };
 
   /** The snapshot that a new sandbox is made of. */
-  const sourceFor = ({ room_uid, snapshot_id }: SandboxRow): SnapshotPlace | null => {
+  const sourceFor = ({ snapshot_id }: SandboxRow): SnapshotPlace | null => {
     if (snapshot_id === null) return null;
-    const snapshot = findSnapshot(deps.database.queries, room_uid, snapshot_id);
+    const snapshot = getSnapshot(deps.database.queries, snapshot_id);
     if (!snapshot) throw new Error(`snapshot ${snapshot_id} is gone`);
     return places.of(snapshot);
   };
@@ -283,6 +290,22 @@ export function makeSupervisors(
     freeRemains: free,
     drop,
     use,
+    holding: async (roomUid, work) => {
+      held.add(roomUid);
+      try {
+        return await work();
+      } finally {
+        held.delete(roomUid);
+      }
+    },
+    requireUnheld: (roomUid) => {
+      if (!held.has(roomUid)) return;
+      throw new ServiceError("invalid_state", {
+        detail: "The room is just being saved as a whole, or turned back: no sandbox begins in it now.",
+        hint: "Try again once that is done.",
+        retryAfterSeconds: 5,
+      });
+    },
     schedule,
     outcomes,
     shares: () =>

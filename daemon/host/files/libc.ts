@@ -13,6 +13,7 @@ const libc = dlopen("libc.so.6", {
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
   getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
   lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
+  utimensat: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
   prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
@@ -119,6 +120,25 @@ export function nextData(file: number, offset: number): number {
     if (errnoOf(error) !== "ENXIO") throw error;
     return check(Number(libc.lseek(file, 0n, SEEK_END)), "lseek");
   }
+}
+
+const SEEK_HOLE = 4;
+
+/** lseek(2) of a file to its next hole from `offset` on, its length where there is none. As long as nextData. */
+export function nextHole(file: number, offset: number): number {
+  try {
+    return check(Number(libc.lseek(file, BigInt(offset), SEEK_HOLE)), "lseek");
+  } catch (error) {
+    if (errnoOf(error) !== "ENXIO") throw error;
+    return check(Number(libc.lseek(file, 0n, SEEK_END)), "lseek");
+  }
+}
+
+/** utimensat(2) of a name, never following it, or of the descriptor itself: both its times, in seconds and nanoseconds. */
+export function setTimes(descriptor: number, name: RawPath | null, seconds: bigint, nanoseconds: bigint): void {
+  const times = new BigInt64Array([seconds, nanoseconds, seconds, nanoseconds]);
+  const [path, flags] = name === null ? [null, 0] : [cString(name), AT_SYMLINK_NOFOLLOW];
+  check(libc.utimensat(descriptor, path, times, flags), "utimensat");
 }
 
 const FALLOC_FL_KEEP_SIZE = 1;

@@ -46,6 +46,8 @@ export interface SnapshotRequest {
   mode: "full" | "disk";
   /** Where it is to lie; nothing is there. */
   into: SavedPaths;
+  /** Of memory and disk: awaited once all of it is taken, before the guest goes on. What it throws, or the guest's end, leaves no snapshot. */
+  whileStill?(signal: AbortSignal): Promise<void>;
 }
 
 /** What a snapshot came to. */
@@ -156,7 +158,7 @@ type CutRequest = SnapshotRequest & { top: string; next: string };
 async function cutWithMemory(
   parts: GuestParts,
   machine: Machine,
-  { into, top, next }: CutRequest,
+  { into, top, next, whileStill }: CutRequest,
   signal: AbortSignal,
 ): Promise<Cut> {
   const { paths } = parts.plan;
@@ -168,6 +170,7 @@ async function cutWithMemory(
     await rename(paths.memory, into.memory);
     await machine.layDisk(join(directory, next));
     await faultPoint("snapshot.cut");
+    await whileStill?.(signal);
   } catch (error) {
     await goOn(parts, machine, signal);
     throw error;

@@ -1,13 +1,14 @@
 /** Owns taking one snapshot, from the question whether there is room for it to its row, by which it is there. */
 import { rm } from "node:fs/promises";
 import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOTS, type SnapshotMode } from "../../../../shared/api/snapshots.ts";
-import { newId, type SnapshotId } from "../../../../shared/ids.ts";
+import { newId, type OrgId, type SnapshotId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { freeBytes } from "../../../host/files/space.ts";
+import type { SnapshotRequest } from "../../../host/guest/save.ts";
 import { digestSaved } from "../../../host/guest/saved.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisor } from "../supervisor.ts";
@@ -38,39 +39,19 @@ export async function takeSnapshot(
   const snapshot_id: SnapshotId = newId("snap", call.work.ulid);
   const known = findSnapshot(queries, room.room_uid, snapshot_id);
   if (known) return known;
-  const { row } = supervisor;
   await requireRoom(deps, supervisor, mode);
   const created_at = now();
   return await places.use(snapshot_id, async () => {
     const { files } = places.of({ room_uid: room.room_uid, snapshot_id, mode });
-    const { paused_ms, size_bytes } = await supervisors.use(row.sandbox_id, () =>
-      supervisor.snapshot({ snapshot_id, mode, into: files }),
-    );
-    await faultPoint("snapshot.whole");
-    const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
-    const snapshot: SnapshotRow = {
+    const about = {
       snapshot_id,
-      room_uid: room.room_uid,
-      org_id: row.org_id,
-      agent_id: row.agent_id,
-      sandbox_id: row.sandbox_id,
-      name: name ?? null,
-      parent: supervisor.row.snapshot_id,
       mode,
-      memory_mib: row.memory_mib,
-      vcpu_count: row.vcpu_count,
-      disk_mib: row.disk_mib,
-      template_id: row.template_id,
-      template_digest: row.template_digest,
-      settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
-      size_bytes,
-      paused_ms,
-      digest: await digestSaved(files),
+      name: name ?? null,
       created_at,
       expires_at: after(created_at, expires_in_seconds),
-      created_by_type: "key",
-      created_by_id: call.caller.key_id,
     };
+    const snapshot = await takeFiles({ supervisors, places }, call, supervisor, about);
+    await faultPoint("snapshot.whole");
     try {
       await deps.database.commit((within) => {
         requireActive(deps.currentRoom(room.room_uid));
@@ -86,27 +67,69 @@ export async function takeSnapshot(
   });
 }
 
+type About = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
+  Pick<SnapshotRequest, "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
+
+/** What a snapshot has on disk; it is there by the row that is returned. Throws as supervisor.snapshot does. */
+export async function takeFiles(
+  { supervisors, places }: { supervisors: Supervisors; places: SnapshotPlaces },
+  call: KeyCall,
+  supervisor: Supervisor,
+  { whileStill, checkpoint_id = null, ...about }: About,
+): Promise<SnapshotRow> {
+  const { row } = supervisor;
+  const { files } = places.of({ ...about, room_uid: row.room_uid });
+  const request = { snapshot_id: about.snapshot_id, mode: about.mode, into: files, ...(whileStill && { whileStill }) };
+  const { paused_ms, size_bytes } = await supervisors.use(row.sandbox_id, () => supervisor.snapshot(request));
+  const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
+  return {
+    ...about,
+    room_uid: row.room_uid,
+    org_id: row.org_id,
+    agent_id: row.agent_id,
+    sandbox_id: row.sandbox_id,
+    parent: supervisor.row.snapshot_id,
+    memory_mib: row.memory_mib,
+    vcpu_count: row.vcpu_count,
+    disk_mib: row.disk_mib,
+    template_id: row.template_id,
+    template_digest: row.template_digest,
+    settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
+    size_bytes,
+    paused_ms,
+    digest: await digestSaved(files),
+    created_by_type: "key",
+    created_by_id: call.caller.key_id,
+    checkpoint_id,
+  };
+}
+
 /** Before anything stands still for it. What is measured is what it comes to at most. */
 async function requireRoom(deps: SandboxDeps, { row, guest }: Supervisor, mode: SnapshotMode): Promise<void> {
   requireCount(countSnapshots(deps.database.queries, row.room_uid));
-  const memory = mode === "full" && guest ? row.memory_mib * MIB : 0;
+  await requireBytes(deps, row.org_id, mode === "full" && guest ? row.memory_mib * MIB : 0);
+}
+
+/** Throws disk_full, quota_exceeded where there is no room for so much of saved memory and drives. */
+export async function requireBytes(deps: SandboxDeps, orgId: OrgId, bytes: number): Promise<void> {
   const free = freeBytes(deps.paths.data) - RESERVE_BYTES;
-  if (memory > free) {
+  const inMib = (some: number) => Math.max(0, Math.floor(some / MIB));
+  if (bytes > free) {
     throw new ServiceError("disk_full", {
-      detail: `The host's disk has ${Math.max(0, Math.floor(free / MIB))} MiB free for a snapshot; this one may need ${row.memory_mib} MiB.`,
+      detail: `The host's disk has ${inMib(free)} MiB free for snapshots; this may need ${inMib(bytes)} MiB.`,
     });
   }
-  const { hard_cap_bytes } = deps.quota.capsOf(row.org_id).drive;
-  const used = await deps.driveUsed(row.org_id);
-  if (used + memory <= hard_cap_bytes) return;
+  const { hard_cap_bytes } = deps.quota.capsOf(orgId).drive;
+  const used = await deps.driveUsed(orgId);
+  if (used + bytes <= hard_cap_bytes) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The organization's drives and snapshots take ${used} bytes, and a snapshot may need ${memory} more; its plan's cap is ${hard_cap_bytes}.`,
+    detail: `The organization's drives and snapshots take ${used} bytes, and this may need ${bytes} more; its plan's cap is ${hard_cap_bytes}.`,
     details: { limit: "drive_bytes", used, cap: hard_cap_bytes },
     hint: "Delete snapshots (roomd snapshot delete) or files of drives.",
   });
 }
 
-function requireCount(held: number): void {
+export function requireCount(held: number): void {
   if (held < MAX_SNAPSHOTS) return;
   throw new ServiceError("quota_exceeded", {
     detail: `The room has ${held} snapshots, which is as many as a room may have.`,

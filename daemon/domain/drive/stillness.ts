@@ -1,0 +1,58 @@
+/**
+ * Owns that no call changes a drive while a checkpoint has it stand still: what is under way is waited for, what comes waits. What is
+ * only written to a temporary file goes on.
+ */
+import { within } from "../../core/published.ts";
+
+/** A call that takes longer is on a disk that is in no state to be copied. */
+const PATIENCE_MS = 30_000;
+
+interface Kept {
+  /** Calls that change it now. */
+  inside: Set<Promise<unknown>>;
+  /** Settles once calls may change it again; null while they may. */
+  held: Promise<unknown> | null;
+}
+
+export class Stillness {
+  readonly #rooms = new Map<string, Kept>();
+
+  /** Changes the drive, once that may be. */
+  async passing<T>(roomUid: string, work: () => Promise<T>): Promise<T> {
+    while (this.#rooms.get(roomUid)?.held) await this.#rooms.get(roomUid)?.held;
+    const kept = this.#of(roomUid);
+    const passing = work();
+    kept.inside.add(passing);
+    try {
+      return await passing;
+    } finally {
+      kept.inside.delete(passing);
+      this.#drop(roomUid, kept);
+    }
+  }
+
+  /** No call changes the drive until `work` is done. Throws DeadlineError where one does not come to its end. */
+  async holding<T>(roomUid: string, work: () => Promise<T>): Promise<T> {
+    const kept = this.#of(roomUid);
+    const over = Promise.withResolvers<void>();
+    kept.held = over.promise;
+    try {
+      await within(Promise.allSettled(kept.inside), PATIENCE_MS, "a call that changes the drive");
+      return await work();
+    } finally {
+      kept.held = null;
+      over.resolve();
+      this.#drop(roomUid, kept);
+    }
+  }
+
+  #of(roomUid: string): Kept {
+    const kept = this.#rooms.get(roomUid) ?? { inside: new Set(), held: null };
+    this.#rooms.set(roomUid, kept);
+    return kept;
+  }
+
+  #drop(roomUid: string, { inside, held }: Kept): void {
+    if (inside.size === 0 && held === null) this.#rooms.delete(roomUid);
+  }
+}
