@@ -13,6 +13,7 @@ const libc = dlopen("libc.so.6", {
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
   getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
   lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
+  futimens: { args: ["i32", "ptr"], returns: "i32" },
   utimensat: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
   prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
@@ -134,11 +135,11 @@ export function nextHole(file: number, offset: number): number {
   }
 }
 
-/** utimensat(2) of a name, never following it, or of the descriptor itself: both its times, in seconds and nanoseconds. */
+/** utimensat(2) of a name, never following it, or futimens(3) of the descriptor itself: both its times, in seconds and nanoseconds. */
 export function setTimes(descriptor: number, name: RawPath | null, seconds: bigint, nanoseconds: bigint): void {
   const times = new BigInt64Array([seconds, nanoseconds, seconds, nanoseconds]);
-  const [path, flags] = name === null ? [null, 0] : [cString(name), AT_SYMLINK_NOFOLLOW];
-  check(libc.utimensat(descriptor, path, times, flags), "utimensat");
+  if (name === null) check(libc.futimens(descriptor, times), "futimens");
+  else check(libc.utimensat(descriptor, cString(name), times, AT_SYMLINK_NOFOLLOW), "utimensat");
 }
 
 const FALLOC_FL_KEEP_SIZE = 1;
