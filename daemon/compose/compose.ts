@@ -129,7 +129,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const answering = Promise.withResolvers<void>();
   sandboxes.recover(answering.promise);
   ports.recover();
-  await rooms.recover();
+  await rooms.recover(answering.promise);
   await orgTemplates.recover();
   const doors = await openDoors(
     base,

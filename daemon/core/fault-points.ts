@@ -43,6 +43,10 @@ const PLACES = [
   "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
   "fork.made", // … its row is there, none of its sandboxes is
   "fork.begun", // … its sandboxes are, the room says that it is being made
+  "restore.noted", // a room is to be turned back, its row says so, its next drive is there
+  "restore.ended", // … none of its sandboxes runs
+  "restore.given", // … the database has what it had, the drive is the former
+  "restore.turned", // … the drive is the other, its sandboxes wait
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

@@ -162,3 +162,21 @@ export const roomFork = operation({
   audit: "room.forked",
   example: { body: { room_id: "build-43" } },
 });
+
+export const roomRestore = operation({
+  name: "room_restore",
+  extension: "checkpoints",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/checkpoints/{checkpoint_id}/restore",
+  summary: "Turn a room back to a checkpoint",
+  description:
+    "The room becomes what it was when the checkpoint was taken: its sandboxes, drive, messages, inboxes and barriers. What it has become since is lost; sandboxes made since are destroyed, those gone since are made anew. Names, guest_cids, ports and records of those that are still there stay. Messages that come later have higher seqs than all before. Needs sandboxes:write too.",
+  access: "rooms:write",
+  params: checkpointPath,
+  query: NONE,
+  body: fields({}),
+  output: fields({ room, items }),
+  outcomes: { ok: 200 },
+  errors: [...TAKING, "checkpoint_not_found", "snapshot_incompatible", "not_ready"],
+  audit: "room.restored",
+});

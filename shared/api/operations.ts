@@ -100,6 +100,7 @@ export const operations = {
   checkpoint_get: checkpoints.checkpointGet,
   checkpoint_delete: checkpoints.checkpointDelete,
   room_fork: checkpoints.roomFork,
+  room_restore: checkpoints.roomRestore,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

@@ -32,6 +32,7 @@ const NAMES: Record<string, Names> = {
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
+  checkpoint_id: { foreign: "", never: "chk_00000000000000000000000000" },
   snapshot_id: { foreign: "", never: "snap_00000000000000000000000000" },
   build_id: { foreign: "", never: "bld_00000000000000000000000000" },
   barrier_id: { foreign: "built", never: "drawn" },

@@ -67,6 +67,7 @@ beforeAll(async () => {
     terminal_id: ["ter_none"],
     recording_id: ["rec_none"],
     snapshot_id: ["snap_none"],
+    checkpoint_id: ["chk_none"],
     message_id: ["m-1"],
     barrier_id: ["b-1", "b-2"],
     public_key: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUoB5TV0m0d6mFwC0ZfL0nX2bq3mJm1xJdJ0rYt7yQh laptop"],

@@ -20,6 +20,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   terminal_id: () => "ter_none",
   recording_id: () => "rec_none",
   snapshot_id: () => "snap_none",
+  checkpoint_id: () => "chk_none",
   key_id: () => "kid_none",
   ssh_key_id: () => "ssk_none",
   access_id: () => "ssa_none",

@@ -151,6 +151,7 @@ export const KNOWABLE: ReadonlySet<string> = new Set(
       "terminal_id",
       "recording_id",
       "snapshot_id",
+      "checkpoint_id",
       "port",
       "cursor",
       "topic",

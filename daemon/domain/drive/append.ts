@@ -43,7 +43,7 @@ export async function appendToFile(drive: Drive, { room, root, usage }: Place, a
     if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, asked);
     using claim = await usage.claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
-    await drive.stillness.passing(room.room_uid, async () => {
+    await drive.stillness.passing({ room, root }, async () => {
       file.reserve(bytes.byteLength);
       await file.write(bytes);
       await faultPoint("append.written");

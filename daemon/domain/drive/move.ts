@@ -33,7 +33,7 @@ export function move(drive: Drive): Bound {
         const replaced = targetDirectory.facts(target.name);
         const taken = input.overwrite ? "replace" : "refuse";
         const rename = () => sourceDirectory.rename(source.name, targetDirectory, target.name, taken);
-        await meaning(refusals(moved), () => drive.stillness.passing(room.room_uid, rename));
+        await meaning(refusals(moved), () => drive.stillness.passing({ room, root }, rename));
         if (replaced && replaced.identity !== moved.identity) usage.change({ freed: freedBy(replaced) }, since);
       });
       await targetDirectory.sync();

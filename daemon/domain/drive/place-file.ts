@@ -61,7 +61,7 @@ export async function placeFile(
   });
   await temporary.finish(file.mode);
   const { facts, replaced } = await drive.turns.take(turnKey(directory, name), () =>
-    drive.stillness.passing(room.room_uid, async () => {
+    drive.stillness.passing({ room, root }, async () => {
       const replaced = mayBeReplaced(directory, name, file.overwrite);
       await file.check?.();
       over.throwIfAborted();

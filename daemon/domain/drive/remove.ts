@@ -18,7 +18,7 @@ export function remove(drive: Drive): Bound {
       const facts = directory.facts(name);
       if (!facts) throw new ServiceError("path_not_found");
       const since = usage.moment;
-      await drive.stillness.passing(room.room_uid, async () => {
+      await drive.stillness.passing({ room, root }, async () => {
         if (facts.type === "directory" && input.recursive) {
           await erase(directory, name, {
             giveUp: drive.giveUpSpace,

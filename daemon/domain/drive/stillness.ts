@@ -2,10 +2,20 @@
  * Owns that no call changes a drive while a checkpoint has it stand still: what is under way is waited for, what comes waits. What is
  * only written to a temporary file goes on.
  */
+import { statSync } from "node:fs";
 import { within } from "../../core/published.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import { ifThere } from "../../host/files/gone.ts";
+import type { DriveRoom } from "./deps.ts";
 
 /** A call that takes longer is on a disk that is in no state to be copied. */
 const PATIENCE_MS = 30_000;
+
+interface Place {
+  room: Pick<DriveRoom, "room_uid" | "drive_directory">;
+  root: Pick<Beneath, "inode">;
+}
 
 interface Kept {
   /** Calls that change it now. */
@@ -17,9 +27,12 @@ interface Kept {
 export class Stillness {
   readonly #rooms = new Map<string, Kept>();
 
-  /** Changes the drive, once that may be. */
-  async passing<T>(roomUid: string, work: () => Promise<T>): Promise<T> {
+  /** Changes the drive, once that may be. Throws invalid_state where the room has another drive since the call found it. */
+  async passing<T>({ room, root }: Place, work: () => Promise<T>): Promise<T> {
+    const roomUid = room.room_uid;
     while (this.#rooms.get(roomUid)?.held) await this.#rooms.get(roomUid)?.held;
+    const isReplaced = ifThere(() => statSync(room.drive_directory, { bigint: true }).ino !== root.inode);
+    if (isReplaced) throw new ServiceError("invalid_state", { detail: "The room was turned back during the call." });
     const kept = this.#of(roomUid);
     const passing = work();
     kept.inside.add(passing);

@@ -51,8 +51,8 @@ export interface Rooms {
   current(roomUid: RoomUid): RoomRow | undefined;
   /** What the drive of a room takes that is not destroyed; of another nothing. */
   driveUsed(row: RoomPlace): Promise<number>;
-  /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
-  recover(): Promise<void>;
+  /** Takes up what a daemon before this one left half done, what needs guests once the service answers, and sets the deadlines of rooms and kept drives. */
+  recover(answering: Promise<unknown>): Promise<void>;
   /** Ends all rooms of an organization, their drives with them, those too that were kept. Rejects where one could not be ended. */
   endAll(orgId: OrgId): Promise<void>;
   /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
@@ -183,7 +183,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       destroyer.operation,
       ...checkpoints.operations,
     ],
-    recover: async () => {
+    recover: async (answering) => {
       // Alone, a host has every room of its database, also where that was restored, or the host has another name now.
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
       if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
@@ -191,7 +191,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       const known = new Set<string>(live.map((row) => row.room_uid));
       // Of rooms whose making a crash cut off: they have no row.
       for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeUnborn(deps, name);
-      checkpoints.recover();
+      checkpoints.recover(answering);
       for (const row of live) {
         if (row.state === "destroying") {
           endUnasked(row, "taken_up");

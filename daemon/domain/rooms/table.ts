@@ -1,12 +1,14 @@
 /** Owns the table of rooms as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomState } from "../../../shared/api/rooms.ts";
-import type { CheckpointId, OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { CheckpointId, KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 
 /** What is just being made of a room: all of it from a checkpoint, or what it was at one again. */
 export interface Branching {
   kind: "fork" | "restore";
   checkpoint_id: CheckpointId;
+  /** Whose key asked for it. */
+  key_id: KeyId;
 }
 
 export const rooms = sqliteTable("rooms", {

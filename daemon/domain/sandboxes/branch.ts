@@ -18,7 +18,9 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { begin, requireComing } from "./create.ts";
 import type { SandboxDeps } from "./deps.ts";
+import type { Ends } from "./executions/ends.ts";
 import { toSandboxRecord } from "./record.ts";
+import { admitAgain } from "./resume.ts";
 import { type Problem, problemOf, withFreeCid } from "./snapshots/fork.ts";
 import type { SnapshotPlaces } from "./snapshots/place.ts";
 import { countSnapshots, deleteSnapshot, getSnapshot, insertSnapshot, snapshotsOf } from "./snapshots/store.ts";
@@ -80,6 +82,20 @@ export interface SandboxesBranch {
   discard(snapshots: readonly SnapshotRow[]): Promise<void>;
   /** Makes a sandbox of a snapshot in another room; resolves once it runs or there is a problem. */
   fork(call: KeyCall, room: RoomTarget, sandbox: CutSandbox, as: SandboxId): Promise<ForkedItem>;
+  /**
+   * Makes the room's sandboxes what they were: those that are still there are turned back, and `whileEnded` is called when none of them
+   * runs; those made since are destroyed before, those gone since are made anew after, under the ids of `as`. Throws invalid_state where
+   * one is on its way, before anything is done; and what whileEnded throws: they are turned back all the same.
+   */
+  turnBack(
+    call: KeyCall,
+    room: RoomTarget,
+    sandboxes: readonly CutSandbox[],
+    as: ReadonlyMap<string, SandboxId>,
+    whileEnded: () => Promise<void>,
+  ): Promise<ForkedItem[]>;
+  /** Resolves once no sandbox of the room is on its way. */
+  untilAtRest(roomUid: RoomUid): Promise<void>;
   /** Nobody deletes these snapshots meanwhile. */
   use<T>(snapshotIds: readonly SnapshotId[], work: () => Promise<T>): Promise<T>;
   /** Within the transaction that removes the checkpoint. Throws snapshot_in_use. */
@@ -93,7 +109,10 @@ interface Parts {
   deps: SandboxDeps;
   supervisors: Supervisors;
   places: SnapshotPlaces;
+  ends: Pick<Ends, "rolledBack">;
 }
+
+const isAtRest = (state: SandboxState) => (AT_REST as readonly SandboxState[]).includes(state);
 
 export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
   const { deps, places } = parts;
@@ -133,6 +152,14 @@ export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
       await Promise.all(snapshots.map(removeFiles));
     },
     fork: (call, room, sandbox, as) => fork(parts, call, room, sandbox, as),
+    turnBack: (call, room, sandboxes, as, whileEnded) => turnBack(parts, call, room, { sandboxes, as, whileEnded }),
+    untilAtRest: async (roomUid) => {
+      const isMoving = ({ state }: SandboxRow) => state !== "failed" && !isAtRest(state);
+      for (const { sandbox_id } of roomSandboxes(deps.database.queries, roomUid)) {
+        const published = parts.supervisors.get(sandbox_id)?.published;
+        await published?.until((row) => !isMoving(row) || row.state === "destroyed", WAIT_MS).catch(() => {});
+      }
+    },
     use: (snapshotIds, work) => usingAll(places, snapshotIds, work),
     forget: (queries, checkpointId) => {
       for (const { snapshot_id } of snapshotsOf(queries, checkpointId)) {
@@ -151,7 +178,7 @@ export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
 /** Those that have a part in it. Throws invalid_state with those that are in its way. */
 function supervised({ deps, supervisors }: Parts, { room_uid }: RoomTarget): Supervisor[] {
   const rows = roomSandboxes(deps.database.queries, room_uid).filter(({ state }) => state !== "failed");
-  const moving = rows.filter(({ state }) => !(AT_REST as readonly SandboxState[]).includes(state));
+  const moving = rows.filter(({ state }) => !isAtRest(state));
   if (moving.length > 0) {
     throw new ServiceError("invalid_state", {
       detail: `Sandboxes of the room are on their way: ${moving.map(({ agent_id, state }) => `${agent_id} is ${state}`).join(", ")}.`,
@@ -263,12 +290,111 @@ async function fork(
       .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS)
       .catch(() => {});
     requireComing(deps, supervisor.row);
-    const record = toSandboxRecord(supervisor.row, room.room_id, deps.portsOf(sandbox_id));
-    return { agent_id, sandbox: record, problem: null };
+    await restAgain({ deps }, supervisor, sandbox);
+    return itemOf({ deps }, room, supervisor);
   } catch (error) {
-    if (!(error instanceof ServiceError)) {
-      deps.log.error("sandbox of a forked room not made", { agent_id, error: describeError(error) });
+    return failedItem({ deps }, agent_id, error);
+  }
+}
+
+/** One that did not run at the cut does not run now. What keeps it from that is no problem of the room's. */
+async function restAgain({ deps }: Pick<Parts, "deps">, supervisor: Supervisor, { was }: CutSandbox): Promise<void> {
+  if (was === "running" || supervisor.row.state !== "running") return;
+  const rest = was === "paused" ? supervisor.standby() : supervisor.hibernate();
+  await rest.catch((error: unknown) =>
+    deps.log.warn("sandbox goes on", { sandbox_id: supervisor.row.sandbox_id, error: describeError(error) }),
+  );
+}
+
+function itemOf({ deps }: Pick<Parts, "deps">, { room_id }: RoomTarget, { row }: Supervisor): ForkedItem {
+  const sandbox = toSandboxRecord(row, room_id, deps.portsOf(row.sandbox_id));
+  return { agent_id: row.agent_id, sandbox, problem: null };
+}
+
+function failedItem({ deps }: Pick<Parts, "deps">, agent_id: string, error: unknown): ForkedItem {
+  if (!(error instanceof ServiceError)) {
+    deps.log.error("sandbox of a room not made", { agent_id, error: describeError(error) });
+  }
+  return { agent_id, sandbox: null, problem: problemOf(error) };
+}
+
+interface TurnBack {
+  sandboxes: readonly CutSandbox[];
+  as: ReadonlyMap<string, SandboxId>;
+  whileEnded(): Promise<void>;
+}
+
+async function turnBack(
+  parts: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { sandboxes, as, whileEnded }: TurnBack,
+): Promise<ForkedItem[]> {
+  const { deps, supervisors } = parts;
+  const items = new Map<string, ForkedItem>();
+  await supervisors.holding(room.room_uid, async () => {
+    const present = supervised(parts, room);
+    const kept = sandboxes.flatMap((sandbox) => {
+      const supervisor = present.find(({ row }) => row.sandbox_id === sandbox.sandbox_id);
+      return supervisor ? [{ sandbox, supervisor }] : [];
+    });
+    for (const row of roomSandboxes(deps.database.queries, room.room_uid)) {
+      if (kept.some(({ sandbox }) => sandbox.sandbox_id === row.sandbox_id)) continue;
+      await (supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null)).destroy("user_requested");
     }
-    return { agent_id, sandbox: null, problem: problemOf(error) };
+    const meeting = new Meeting(kept.length);
+    const turning = kept.map(async ({ sandbox, supervisor }) => {
+      const item = await turnOne(parts, call, room, { sandbox, supervisor, meeting });
+      if (item) items.set(sandbox.sandbox_id, item);
+    });
+    try {
+      await meeting.all;
+      await whileEnded();
+    } finally {
+      meeting.release();
+      await Promise.all(turning);
+    }
+  });
+  const gone = sandboxes.filter(({ sandbox_id }) => !items.has(sandbox_id));
+  await Promise.all(
+    gone.map(async (sandbox) => {
+      const made = await fork(parts, call, room, sandbox, as.get(sandbox.sandbox_id) ?? newId("sbx"));
+      items.set(sandbox.sandbox_id, made);
+    }),
+  );
+  return sandboxes.flatMap(({ sandbox_id }) => items.get(sandbox_id) ?? []);
+}
+
+/** Null where it could not be turned back, and is destroyed: it is to be made anew. */
+async function turnOne(
+  { deps, supervisors, places, ends }: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { sandbox, supervisor, meeting }: { sandbox: CutSandbox; supervisor: Supervisor; meeting: Meeting },
+): Promise<ForkedItem | null> {
+  const { snapshot_id, sandbox_id, agent_id } = sandbox;
+  const never = new AbortController().signal;
+  let hasEnded = false;
+  const onEnded = async () => {
+    hasEnded = true;
+    await ends
+      .rolledBack(sandbox_id)
+      .catch((error: unknown) =>
+        deps.log.warn("ends of commands not recorded", { sandbox_id, error: describeError(error) }),
+      );
+    await meeting.arrive(never);
+  };
+  try {
+    const from = places.of({ room_uid: room.room_uid, snapshot_id, mode: "full" });
+    const admit = admitAgain(deps, supervisors, call, supervisor.row);
+    await supervisors.use(sandbox_id, () => supervisor.rollback(from, { snapshot_id }, { admit, onEnded }));
+    await restAgain({ deps }, supervisor, sandbox);
+    return itemOf({ deps }, room, supervisor);
+  } catch (error) {
+    if (hasEnded) return failedItem({ deps }, agent_id, error);
+    deps.log.warn("sandbox not turned back, it is made anew", { sandbox_id, error: describeError(error) });
+    await supervisor.destroy("user_requested").catch(() => {});
+    void meeting.arrive(never);
+    return null;
   }
 }

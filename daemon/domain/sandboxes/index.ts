@@ -159,7 +159,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
-    branch: makeSandboxesBranch({ deps, supervisors, places }),
+    branch: makeSandboxesBranch({ deps, supervisors, places, ends }),
     snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
       supervisors.stop();

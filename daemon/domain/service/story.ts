@@ -65,6 +65,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   ticket: ["sdt_Wd0s8…"],
   drives: [true],
   snapshot_id: ["snap_01KG9YX9B2M6P1R4T7V0W3Y5Z8"],
+  checkpoint_id: ["chk_01KG9YXB4N7Q2S5V8W1X4Z6A9C"],
   recording_id: ["rec_01KG9YX4Z1N8C3F6J9M5R7T0WY"],
   "screen.action": ["left_click"],
   "screen.width": [1280],

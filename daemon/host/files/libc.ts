@@ -98,6 +98,15 @@ export function renameNoReplace(from: number, name: RawPath, to: number, newName
   check(libc.renameat2(from, cString(name), to, cString(newName), RENAME_NOREPLACE), "renameat2");
 }
 
+const RENAME_EXCHANGE = 2;
+const AT_FDCWD = -100;
+
+/** renameat2(2) by which each of two has the other's name. */
+export function exchangeNames(one: string, other: string): void {
+  const [first, second] = [Buffer.from(`${one}\0`), Buffer.from(`${other}\0`)];
+  check(libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE), "renameat2");
+}
+
 /** getdents64(2): fills the buffer with the next entries and returns how many bytes they take; 0 at the end. */
 export function getdents(directory: number, buffer: Buffer): number {
   return check(libc.getdents64(directory, buffer, buffer.length), "getdents64");

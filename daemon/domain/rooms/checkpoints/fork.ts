@@ -54,7 +54,7 @@ export async function forkRoom(
     ...newRoom(deps, call, room_id, source.labels),
     drive_limit_bytes: source.drive_limit_bytes,
     former_ids: [...new Set([source.room_id, ...source.former_ids])].filter((former) => former !== room_id),
-    branching: { kind: "fork", checkpoint_id },
+    branching: { kind: "fork", checkpoint_id, key_id: call.caller.key_id },
   };
   const { room_uid, org_id } = row;
   const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(checkpoint.cut_at)) };

@@ -1,8 +1,8 @@
 /** Owns checkpoints of rooms: taking them, what is made of them, and how they end. */
-import { checkpointCreate, roomFork } from "../../../../shared/api/checkpoints.ts";
+import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/checkpoints.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
-import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
 import { requireActive } from "../../../core/room-target.ts";
 import { describeError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -10,24 +10,27 @@ import { eraseDirectory } from "../../../host/files/erase.ts";
 import { inUse, requireEnter } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
-import type { RoomRow } from "../table.ts";
+import { liveRooms } from "../store.ts";
+import type { Branching, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { takeCheckpoint } from "./cut.ts";
 import { forkRoom, requireSandboxes } from "./fork.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
 import { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
+import { removeTurned, restoreRoom } from "./restore.ts";
 import { deleteCheckpoint, deleteCheckpointsOf, expiringCheckpoints } from "./store.ts";
 import { sweepCheckpoints } from "./sweep.ts";
 import type { CheckpointRow } from "./table.ts";
 
+const UNBOUND = { room_ids: null, agent_id: null, expires_at: null };
 /** One that is in use when it ends by itself. */
 const AGAIN_MS = 60_000;
 
 export interface Checkpoints {
   operations: Bound[];
   /** Removes what an earlier daemon left half done, and goes on with what ends by itself. */
-  recover(): void;
+  recover(answering: Promise<unknown>): void;
   /** The room is being destroyed: what is done with it as a whole is given up. Resolves once it has ended, or takes long. */
   end(room: Pick<RoomRow, "room_uid" | "room_id">): Promise<void>;
   /** Within a transaction: the room's checkpoints are none any more; their files go with it. */
@@ -136,9 +139,53 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     },
   });
 
+  const restoreNow = (call: KeyCall, row: RoomRow, checkpoint: CheckpointRow) =>
+    locks.take(row.room_uid, "turned back", (over) =>
+      branch.sandboxes.use(
+        checkpoint.sandboxes.map(({ snapshot_id }) => snapshot_id),
+        () => restoreRoom(parts, call, row, checkpoint, over),
+      ),
+    );
+
+  const restore = bind(roomRestore, {
+    find: (call, params) => {
+      const row = find(call, params);
+      return { row, checkpoint: requireCheckpoint(deps, row, String(params.checkpoint_id)) };
+    },
+    run: async (call, _input, { row, checkpoint }) => {
+      requireSandboxes(call);
+      requireActive(toTarget(row, paths));
+      const restored = await restoreNow(call, row, checkpoint);
+      const failed = restored.items.filter(({ sandbox }) => sandbox === null).length;
+      call.audit.details = { checkpoint_id: checkpoint.checkpoint_id, sandboxes: restored.items.length, failed };
+      return { outcome: "ok", body: restored };
+    },
+  });
+
+  /** A daemon before this one has not come to the end of it. */
+  const goOn = async (row: RoomRow, { checkpoint_id, key_id }: Branching) => {
+    await branch.sandboxes.untilAtRest(row.room_uid);
+    const caller = { ...{ org_id: row.org_id, key_id, name: "", plan: "", scopes: [] }, ...UNBOUND };
+    const checkpoint = requireCheckpoint(deps, row, checkpoint_id);
+    await restoreNow(trialCall(caller), row, checkpoint);
+    deps.onEvent("room.restored", row, { checkpoint_id, taken_up: true });
+  };
+
   return {
-    operations: [create, fork, ...makeCheckpointGet(deps, find, removeUnused)],
-    recover: () => {
+    operations: [create, fork, restore, ...makeCheckpointGet(deps, find, removeUnused)],
+    recover: (answering) => {
+      for (const row of liveRooms(database.queries)) {
+        if (row.branching?.kind !== "restore" || row.state !== "active") {
+          removeTurned(deps, row.room_uid).catch(() => {});
+          continue;
+        }
+        const { branching } = row;
+        answering
+          .then(() => goOn(row, branching))
+          .catch((error: unknown) =>
+            deps.log.error("room not turned back", { room_uid: row.room_uid, error: describeError(error) }),
+          );
+      }
       for (const row of expiringCheckpoints(database.queries)) schedule(row);
       sweepCheckpoints(deps, locks).catch((error: unknown) =>
         deps.log.error("checkpoints not swept", { error: describeError(error) }),
