@@ -167,15 +167,86 @@ withGuests("checkpoints", {}, (guests) => {
     );
   });
 
+  const change = async () => {
+    const { daemon } = guests;
+    await write("first", "/mark", "later");
+    await daemon.api("DELETE", "/v1/rooms/first/sandboxes/two");
+    await sh("first", "one", "echo later >/root/own; rm -f /mnt/drive/link-one");
+    await daemon.ok("POST", "/v1/rooms/first/messages", { source: "one", destination: "three", message_id: "late" });
+    await daemon.sandbox("first", "five", guests.cid(), { memory_mib: 256 });
+  };
+  const isAsThen = async () => {
+    const { daemon } = guests;
+    const { items } = await daemon.ok("GET", "/v1/rooms/first/sandboxes");
+    const states = items.map(({ agent_id, state }: Json) => `${agent_id} ${state}`).sort();
+    expect(states).toEqual(["four hibernated", "one running", "three paused", "two running"]);
+    const said = "cat /root/own /mnt/drive/mark; echo; readlink /mnt/drive/link-one; touch /mnt/drive/new";
+    for (const agent of ["one", "two"]) {
+      expect(await sh("first", agent, said)).toBe(`${agent}\nthen\nagent.py`);
+    }
+    expect((await daemon.api("GET", "/v1/rooms/first/messages/late")).status).toBe(404);
+    expect((await daemon.ok("GET", "/v1/rooms/first/messages/early")).state).toBe("queued");
+  };
+
+  describe("a room", () => {
+    let checkpoint = "";
+
+    test(
+      "is turned back with what was in standby or hibernated, what is gone since made anew, what is new destroyed",
+      async () => {
+        const { daemon } = guests;
+        await write("first", "/mark", "then");
+        await daemon.ok("POST", "/v1/rooms/first/messages", { source: "one", destination: "two", message_id: "early" });
+        await daemon.ok("POST", "/v1/rooms/first/sandboxes/three/standby");
+        await daemon.ok("POST", "/v1/rooms/first/sandboxes/four/hibernate");
+        const before: Json = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
+        ({ checkpoint_id: checkpoint } = await daemon.ok("POST", "/v1/rooms/first/checkpoints", { name: "then" }));
+        await change();
+        const restored: Json = await daemon.ok("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {});
+        expect(restored.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+        await isAsThen();
+        expect(await daemon.ok("GET", "/v1/rooms/first/sandboxes/one")).toMatchObject({
+          sandbox_id: before.sandbox_id,
+          guest_cid: before.guest_cid,
+        });
+      },
+      LONG_MS,
+    );
+
+    test.each(["restore.noted", "restore.ended", "restore.given", "restore.turned"])(
+      "that is being turned back when the daemon is killed, at %s, is turned back by the next",
+      async (point) => {
+        const { daemon } = guests;
+        await change();
+        const turned = async () => {
+          const { items } = await daemon.ok("GET", "/v1/rooms/first/audit?event=room.restored&limit=100");
+          return items.filter(({ outcome }: Json) => outcome === "success").length;
+        };
+        const before = await turned();
+        await daemon.end("SIGTERM");
+        daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+        await daemon.serve();
+        await daemon.api("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {}).catch(() => null);
+        await until("it is dead", () => !daemon.runs, 60_000);
+        delete daemon.env[FAULT_VARIABLE];
+        await daemon.serve();
+        await until("it is on record", async () => (await turned()) > before, LONG_MS);
+        await isAsThen();
+      },
+      LONG_MS,
+    );
+  });
+
   test(
-    "a checkpoint that the kills have left makes a room",
+    "a checkpoint that the kills have left makes a room, which outlives the first",
     async () => {
       const { daemon } = guests;
       const forked: Json = await daemon.ok("POST", "/v1/rooms/first/fork", { room_id: "third" });
       expect(forked.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+      for (const agent of ["three", "four"]) await daemon.ok("POST", `/v1/rooms/third/sandboxes/${agent}/resume`);
       for (const agent of AGENTS) expect(await sh("third", agent, "cat /root/own")).toBe(agent);
       await daemon.ok("DELETE", "/v1/rooms/first?drive=delete");
-      expect(await sh("third", "one", "cat /mnt/drive/mark")).toBe("after");
+      expect(await sh("third", "one", "cat /mnt/drive/mark")).toBe("then");
       await daemon.ok("DELETE", "/v1/rooms/third?drive=delete");
     },
     LONG_MS,

@@ -107,7 +107,8 @@ export async function snapshotGuest(
     const cut = request.mode === "full" ? cutWithMemory : cutDisk;
     const { layers, paused_ms } = await cut(parts, machine, { ...request, top, next }, signal);
     const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);
-    await freeze(join(directory, top));
+    // One below may have been left as it was by a snapshot that came to nothing.
+    for (const layer of layers) await freeze(join(directory, layer));
     await linkLayers(plan.paths, layers, into);
     await Promise.all([...layers.map((layer) => synced(join(into.directory, layer))), synced(base)]);
     if (request.mode === "full") {
@@ -141,9 +142,10 @@ export async function snapshotSaved(
     await makeLayer(paths.directory, paths.base, next, top, uid);
     await keepSaved(paths, { ...saved, disk: next });
     // From here on nobody writes to what was on top.
-    await freeze(join(paths.directory, top));
+    const layers = layersBelow(paths.directory, top);
+    for (const layer of layers) await freeze(join(paths.directory, layer));
     await freeze(join(paths.directory, memory));
-    await linkLayers(paths, layersBelow(paths.directory, top), into);
+    await linkLayers(paths, layers, into);
     await linkTo(join(paths.directory, memory), into.memory);
     await keepSaved(into, { ...saved, memory: basename(into.memory) });
     return { paused_ms: 0, size_bytes: bytesOf(join(into.directory, top)) + bytesOf(into.memory) };
