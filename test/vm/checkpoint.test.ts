@@ -23,7 +23,11 @@ const sentTo = (agent: string): string[] =>
 withGuests("checkpoints", {}, (guests) => {
   beforeAll(async () => {
     await guests.daemon.room("first");
-    for (const agent of AGENTS) await guests.daemon.sandbox("first", agent, guests.cid(), { memory_mib: 256 });
+    await write("first", "/agent.py", PROGRAM);
+    for (const agent of AGENTS) {
+      await guests.daemon.sandbox("first", agent, guests.cid(), { memory_mib: 256 });
+      await sh("first", agent, `ln -s agent.py /mnt/drive/link-${agent}; echo ${agent} >/root/own`);
+    }
   }, LONG_MS);
 
   const sh = (room: string, name: string, line: string) => guests.daemon.sh(room, name, line);
@@ -48,10 +52,8 @@ withGuests("checkpoints", {}, (guests) => {
     "four agents among messages and at a barrier finish in both worlds, each message processed once in each",
     async () => {
       const { daemon } = guests;
-      await write("first", "/agent.py", PROGRAM);
       await write("first", "/mark", "before");
       for (const agent of AGENTS) {
-        await sh("first", agent, `ln -s agent.py /mnt/drive/link-${agent}; echo ${agent} >/root/own`);
         const argv = ["python3", "/mnt/drive/agent.py", String(ROUNDS), AGENTS.join()];
         const begun = { exec_id: "agent", argv, timeout_ms: LONG_MS };
         await daemon.ok("POST", `/v1/rooms/first/sandboxes/${agent}/executions`, begun);

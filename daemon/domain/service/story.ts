@@ -222,6 +222,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   drive_mount: ["/mnt/drive"],
   "drive.message": [null],
   paused_ms: [214],
+  drive_bytes: [5_242_880],
   parent: [null],
   // Of those that were made of no snapshot.
   "sandbox.problem": [null],
