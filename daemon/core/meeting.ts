@@ -22,9 +22,9 @@ export class Meeting {
     return this.#all.promise;
   }
 
-  /** Waits until all go on. Who is given up calls it off for all. */
-  async arrive(signal: AbortSignal): Promise<void> {
-    const giveUp = () => this.callOff(signal.reason);
+  /** Waits until all go on. Who is given up calls it off for all, with the reason that `why` tells. */
+  async arrive(signal: AbortSignal, why: () => unknown = () => signal.reason): Promise<void> {
+    const giveUp = () => this.callOff(why());
     signal.addEventListener("abort", giveUp, { once: true });
     try {
       if (signal.aborted) giveUp();

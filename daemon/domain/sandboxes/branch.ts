@@ -13,6 +13,7 @@ import type { SandboxRecord, SandboxState } from "../../../shared/api/sandboxes.
 import { type CheckpointId, newId, type RoomUid, type SandboxId, type SnapshotId } from "../../../shared/ids.ts";
 import { Meeting } from "../../core/meeting.ts";
 import { type KeyCall, trialCall } from "../../core/operation.ts";
+import { within } from "../../core/published.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -33,6 +34,8 @@ import type { SandboxRow } from "./table.ts";
 
 const MIB = 1024 ** 2;
 const WAIT_MS = 150_000;
+/** Whoever stands still longer is missed by others. */
+const MOST_STILL_MS = 120_000;
 const AT_REST = ["running", "paused", "hibernated"] as const satisfies SandboxState[];
 
 /** A sandbox as a checkpoint has it. */
@@ -96,6 +99,8 @@ export interface SandboxesBranch {
   ): Promise<ForkedItem[]>;
   /** Resolves once no sandbox of the room is on its way. */
   untilAtRest(roomUid: RoomUid): Promise<void>;
+  /** Those that a room has now. */
+  items(room: RoomTarget): ForkedItem[];
   /** Nobody deletes these snapshots meanwhile. */
   use<T>(snapshotIds: readonly SnapshotId[], work: () => Promise<T>): Promise<T>;
   /** Within the transaction that removes the checkpoint. Throws snapshot_in_use. */
@@ -160,6 +165,11 @@ export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
         await published?.until((row) => !isMoving(row) || row.state === "destroyed", WAIT_MS).catch(() => {});
       }
     },
+    items: (room) =>
+      roomSandboxes(deps.database.queries, room.room_uid).flatMap(({ sandbox_id }) => {
+        const supervisor = parts.supervisors.get(sandbox_id);
+        return supervisor ? [itemOf(parts, room, supervisor)] : [];
+      }),
     use: (snapshotIds, work) => usingAll(places, snapshotIds, work),
     forget: (queries, checkpointId) => {
       for (const { snapshot_id } of snapshotsOf(queries, checkpointId)) {
@@ -216,7 +226,8 @@ async function cutNow<T>(
   const take = async (supervisor: Supervisor, snapshot_id: SnapshotId): Promise<SnapshotRow> => {
     const about = { snapshot_id, mode: "full", name, created_at, expires_at: null, checkpoint_id } as const;
     try {
-      return await takeFiles(parts, call, supervisor, { ...about, whileStill: (signal) => meeting.arrive(signal) });
+      const whileStill = (signal: AbortSignal) => meeting.arrive(signal, () => endedMeanwhile(supervisor));
+      return await takeFiles(parts, call, supervisor, { ...about, whileStill });
     } catch (error) {
       meeting.callOff(error);
       throw error;
@@ -229,7 +240,7 @@ async function cutNow<T>(
     let still: { value: T } | { error: unknown };
     try {
       await meeting.all;
-      still = { value: await whileStill() };
+      still = { value: await within(whileStill(), MOST_STILL_MS, "what is taken while the sandboxes stand still") };
       meeting.release();
     } catch (error) {
       still = { error };
@@ -249,6 +260,14 @@ async function cutNow<T>(
       still: still.value,
       paused_ms: Math.max(0, ...snapshots.map(({ paused_ms }) => paused_ms)),
     };
+  });
+}
+
+function endedMeanwhile({ row: { agent_id } }: Supervisor): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${agent_id} was ended while the room was being saved.`,
+    details: { agents: [agent_id] },
+    hint: "Try again.",
   });
 }
 

@@ -226,6 +226,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   parent: [null],
   // Of those that were made of no snapshot.
   "sandbox.problem": [null],
+  "room.problem": [null],
   "lifecycle.idle_after_seconds": [null],
   "lifecycle.wake_on": [[]],
   "drive.used_bytes": [5_242_880],

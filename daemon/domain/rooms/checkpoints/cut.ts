@@ -19,6 +19,7 @@ import { type CheckpointId, newId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
+import { DeadlineError } from "../../../core/published.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { errnoOf, ServiceError } from "../../../core/service-error.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
@@ -118,6 +119,13 @@ export async function takeCheckpoint(
 }
 
 function meant(error: unknown): unknown {
+  if (error instanceof DeadlineError) {
+    return new ServiceError("invalid_state", {
+      detail: `The room could not be saved at one instant: ${error.message}.`,
+      hint: "Try again when less is written to its drive.",
+      cause: error,
+    });
+  }
   const code = errnoOf(error);
   if (code === "ENOSPC") return new ServiceError("disk_full", { cause: error });
   if (code !== "EDQUOT") return error;

@@ -74,7 +74,7 @@ export async function forkRoom(
       giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {
         ...{ how: "put", sandboxIds, pathOf },
       });
-      call.work.note({ room_uid });
+      call.work.note({ room_uid, checkpoint_id });
       return deps.quota.admit(queries, call, { rooms: 1 });
     });
   } catch (error) {

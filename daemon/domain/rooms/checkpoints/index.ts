@@ -1,5 +1,6 @@
 /** Owns checkpoints of rooms: taking them, what is made of them, and how they end. */
 import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/checkpoints.ts";
+import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
@@ -10,7 +11,7 @@ import { eraseDirectory } from "../../../host/files/erase.ts";
 import { inUse, requireEnter } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
-import { liveRooms } from "../store.ts";
+import { getRoom, liveRooms } from "../store.ts";
 import type { Branching, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { takeCheckpoint } from "./cut.ts";
@@ -115,6 +116,16 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     },
   });
 
+  /** What the same call has made before, though it was not answered. */
+  const madeBefore = async ({ work: { begun } }: KeyCall): Promise<OutputOf<typeof roomFork> | null> => {
+    if (!begun) return null;
+    const row = getRoom(database.queries, String(begun.room_uid) as RoomUid);
+    if (row?.state !== "active" || row.branching !== null) return null;
+    const room = await parts.records.of(row);
+    const items = branch.sandboxes.items(toTarget(row, paths));
+    return { room_id: row.room_id, room, checkpoint_id: String(begun.checkpoint_id), items };
+  };
+
   const fork = bind(roomFork, {
     find,
     run: async (call, { room_id, checkpoint_id }, row) => {
@@ -122,6 +133,8 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       requireEnter(call, room_id);
       const room = toTarget(row, paths);
       requireActive(room);
+      const before = await madeBefore(call);
+      if (before) return { outcome: "created", body: before };
       const known = checkpoint_id === undefined ? null : requireCheckpoint(deps, row, checkpoint_id);
       if (parts.lookup(row.org_id, room_id)) throw inUse(room_id);
       return await locks.take(row.room_uid, known ? "made into another" : "saved", async (over) => {
