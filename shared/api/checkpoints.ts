@@ -174,7 +174,7 @@ export const roomRestore = operation({
   access: "rooms:write",
   params: checkpointPath,
   query: NONE,
-  body: fields({}),
+  body: null,
   output: fields({ room, items }),
   outcomes: { ok: 200 },
   errors: [...TAKING, "checkpoint_not_found", "snapshot_incompatible", "not_ready"],
