@@ -16,7 +16,12 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 import { OF_KEYS, requestOf } from "./requests.ts";
 
 /** Of the caller, at the place of each path parameter that is not asked about. */
-const OWN: Record<string, string> = { room_id: "own-room", org_id: "self", sandbox: "worker-1" };
+const OWN: Record<string, string> = {
+  room_id: "own-room",
+  source_room_id: "own-room",
+  org_id: "self",
+  sandbox: "worker-1",
+};
 
 interface Names {
   foreign: string;
@@ -26,6 +31,7 @@ interface Names {
 /** For each path parameter a name of another organization's, made below, and one that never was. */
 const NAMES: Record<string, Names> = {
   room_id: { foreign: "secret", never: "nobody" },
+  source_room_id: { foreign: "secret", never: "nobody" },
   org_id: { foreign: "", never: "org_00000000000000000000000000" },
   sandbox: { foreign: "", never: "sbx_00000000000000000000000000" },
   key_id: { foreign: "", never: "kid_00000000000000000000000000" },

@@ -54,6 +54,7 @@ beforeAll(async () => {
   const from = { image: "docker://127.0.0.1:1/none" };
   const build = await daemon.ok("POST", "/v1/templates", { template_id: "default", from });
   for (const [name, values] of Object.entries({
+    source_room_id: ["main", "none"],
     room_id: ["main", "main", "main", "main", "second", "none"],
     org_id: [daemon.orgId, "self", other.org_id, "org_none"],
     agent: ["planner", "reviewer", "worker-1"],

@@ -13,6 +13,7 @@ export interface Names {
 /** What no schema can tell: values of path parameters and of required query parameters. */
 const VALUES: Record<string, (names: Names) => string> = {
   room_id: ({ room_id }) => room_id,
+  source_room_id: ({ room_id }) => room_id,
   org_id: ({ org_id }) => org_id,
   org_name: () => "none",
   email: () => "nobody@example.org",
