@@ -6,6 +6,7 @@ import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRow } from "../table.ts";
+import { requireSandboxes } from "./fork.ts";
 import { toCheckpointRecord } from "./record.ts";
 import { findCheckpoint, listCheckpoints } from "./store.ts";
 import type { CheckpointRow } from "./table.ts";
@@ -44,6 +45,7 @@ export function makeCheckpointGet(
     bind(checkpointDelete, {
       find,
       run: async (call, _input, { checkpoint }) => {
+        requireSandboxes(call);
         const { checkpoint_id } = checkpoint;
         call.audit.details = { checkpoint_id };
         await remove(checkpoint);
