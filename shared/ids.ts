@@ -28,6 +28,7 @@ export type IdentityId = Branded<"identity">;
 export type MailId = Branded<"mail">;
 export type BuildId = Branded<"template build">;
 export type SnapshotId = Branded<"snapshot">;
+export type CheckpointId = Branded<"checkpoint">;
 export type RecordingId = Branded<"recording">;
 
 interface Generated {
@@ -53,6 +54,7 @@ interface Generated {
   bld: BuildId;
   rec: RecordingId;
   snap: SnapshotId;
+  chk: CheckpointId;
 }
 
 const TIME_CHARACTERS = 10;

@@ -6,6 +6,7 @@ import { auditCommand } from "./audit.ts";
 import { backupCommand } from "./backup.ts";
 import { barrierCommand } from "./barrier.ts";
 import { browserCommand } from "./browser.ts";
+import { checkpointCommand } from "./checkpoint.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
 import { completionCommand } from "./completion.ts";
@@ -122,6 +123,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       computerCommand(),
       recordingCommand(),
       snapshotCommand(),
+      checkpointCommand(),
       sshAccessCommand(),
     ],
     "Agents together:": [

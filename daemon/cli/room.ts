@@ -2,11 +2,15 @@
 import type { Command } from "commander";
 import { type RoomGlance, roomOverview } from "../../shared/api/room-overview.ts";
 import * as rooms from "../../shared/api/rooms.ts";
+import { checkpointListCommand, forkRoomCommand, restoreRoomCommand, takeCheckpointCommand } from "./checkpoint.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
+import { asList, type ListOptions } from "./list-options.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer, pair, seconds } from "./values.ts";
+import { pair, seconds } from "./values.ts";
+
+export { asList, type ListOptions };
 
 export function roomCommand(): Command {
   return commandGroup("room", {
@@ -17,6 +21,10 @@ export function roomCommand(): Command {
     .addCommand(list())
     .addCommand(overview())
     .addCommand(get())
+    .addCommand(takeCheckpointCommand())
+    .addCommand(checkpointListCommand())
+    .addCommand(forkRoomCommand())
+    .addCommand(restoreRoomCommand())
     .addCommand(destroy());
 }
 
@@ -36,18 +44,6 @@ function create(): Command {
       const reply = await call(rooms.roomCreate, { room_id, labels: options.label, ttl_seconds: options.ttl });
       await show(reply, options, (room) => [`room ${room.room_id} is ${room.state} (${room.room_uid})`]);
     });
-}
-
-export interface ListOptions extends JsonOption {
-  limit?: number;
-  cursor?: string;
-}
-
-/** The options that every list has. */
-export function asList(command: Command): Command {
-  return command
-    .option("--limit <n>", "most items to print", integer(1))
-    .option("--cursor <cursor>", "continue after the previous page");
 }
 
 /** A filter KEY=VALUE as the service takes it. */

@@ -36,6 +36,8 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
     agents,
     messagesLately: fabric.lately,
     operations: [...fabric.operations, ...barriers.operations],
+    /** How all of it branches with its room. */
+    branches: { agents: agents.branch, fabric: fabric.branch, barriers: barriers.branch },
     /** An agent's sandbox has a new state, or is new. */
     changed: (roomUid: RoomUid, agentId: string) => {
       agents.changed(roomUid, agentId);

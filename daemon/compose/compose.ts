@@ -12,6 +12,7 @@ import { RequestCounts } from "../core/request-counts.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
+import { checkpointBytes } from "../domain/rooms/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
@@ -53,8 +54,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const base = await openBase({ ...options, log });
   const loop = watchLoopDelay();
   const { database, inspected } = base;
-  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null };
-  const driveUsed = async (orgId: OrgId) => (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId);
+  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null };
+  const driveUsed = async (orgId: OrgId) =>
+    (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId) + checkpointBytes(database.queries, orgId);
   const orgs = composeOrgs(base, plans, {
     endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
     driveUsed,
@@ -76,7 +78,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     portsDomain: listen.ports_domain,
     reached,
   });
-  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents });
+  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents, reached });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const overview = makeOverview({
@@ -129,7 +131,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const answering = Promise.withResolvers<void>();
   sandboxes.recover(answering.promise);
   ports.recover();
-  await rooms.recover();
+  await rooms.recover(answering.promise);
   await orgTemplates.recover();
   const doors = await openDoors(
     base,

@@ -50,7 +50,9 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
   const road = composeRoad(base, parts);
+  reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
+    formerNames: base.finder.formerNames,
     operations,
     answerer: (allowed) => makeDirect({ operations: allowed, road, host, log }),
     planOf: orgs.planOf,

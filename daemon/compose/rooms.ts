@@ -1,18 +1,26 @@
 /** Puts rooms together, with everything that ends when a room does. */
+import { ServiceError } from "../core/service-error.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";
+import { systemActor } from "./records.ts";
+import type { Reached } from "./sandboxes.ts";
 
 interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
   sandboxes: Sandboxes;
-  agents: { ofRoom: RoomDeps["fabric"] };
+  agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"] };
+  reached: Pick<Reached, "calls">;
 }
 
-export function composeRooms(base: Base, { quota, meter, drive, kernelQuota, limits, sandboxes, agents }: Parts) {
-  const { config, log, paths, database, inspected, giveUpSpace, finder, hostId } = base;
+export function composeRooms(
+  base: Base,
+  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached }: Parts,
+) {
+  const { config, log, paths, database, inspected, giveUpSpace, finder, hostId, record } = base;
+  const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;
   const deps: RoomDeps = {
     database,
     log,
@@ -27,6 +35,16 @@ export function composeRooms(base: Base, { quota, meter, drive, kernelQuota, lim
     meter,
     driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),
     drive,
+    branch: {
+      sandboxes: sandboxes.branch,
+      nouns: agents.branches,
+      calls: () => {
+        if (!reached.calls) throw new ServiceError("not_ready", { detail: "The service is starting." });
+        return reached.calls;
+      },
+    },
+    onEvent: (event, { org_id, room_uid }, details) =>
+      record({ ...unasked, event, outcome: "success", org_id, room_uid, details }),
     sandboxes,
     fabric: agents.ofRoom,
   };

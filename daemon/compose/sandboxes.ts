@@ -14,6 +14,7 @@ import { RecentUse } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
+import type { CallsBranch } from "../edge/idempotency-branch.ts";
 import { type Wanted, WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
@@ -27,6 +28,8 @@ export interface Reached {
   url: string;
   gateway: Gateway | null;
   guestDoor: ReturnType<typeof makeGuestDoor> | null;
+  /** How the calls of guests branch with their room. */
+  calls: CallsBranch | null;
 }
 
 interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {

@@ -39,6 +39,16 @@ const PLACES = [
   "snapshot.cut", // a snapshot's guest stands still, all of it is taken
   "snapshot.whole", // … it goes on, the snapshot is whole on disk, its row is not there
   "layers.merged", // a guest's disk lies over its base, the layers that were in between are there
+  "checkpoint.copied", // a room's drive is copied while its guests run
+  "checkpoint.cut", // … they stand still, the database's part is read, the drive is up to date
+  "checkpoint.whole", // … they go on, all of it is on disk, its row is not there
+  "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
+  "fork.made", // … its row is there, none of its sandboxes is
+  "fork.begun", // … its sandboxes are, the room says that it is being made
+  "restore.noted", // a room is to be turned back, its row says so, its next drive is there
+  "restore.ended", // … none of its sandboxes runs
+  "restore.given", // … the database has what it had, the drive is the former
+  "restore.turned", // … the drive is the other, its sandboxes wait
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

@@ -69,6 +69,17 @@ function savedPaths(directory: string): SavedPaths {
   };
 }
 
+/** Where a checkpoint's own files are: its drive, and what the database had of its room. */
+export interface CheckpointPaths {
+  directory: string;
+  drive: string;
+  state: string;
+}
+
+function checkpointPaths(directory: string): CheckpointPaths {
+  return { directory, drive: join(directory, "drive"), state: join(directory, "state.ndjson") };
+}
+
 export type Paths = ReturnType<typeof makePaths>;
 
 /** Throws when runtime_dir is too long for the sockets in it. */
@@ -127,6 +138,14 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** What was taken of the room's sandboxes; it goes with the room. */
     snapshots: (roomUid: string) => join(data, "rooms", roomUid, "snapshots"),
     snapshot: (roomUid: string, snapshotId: string) => savedPaths(join(paths.snapshots(roomUid), snapshotId)),
+    /** What was taken of the room as a whole; it goes with the room. */
+    checkpoints: (roomUid: string) => join(data, "rooms", roomUid, "checkpoints"),
+    checkpoint: (roomUid: string, checkpointId: string) =>
+      checkpointPaths(join(paths.checkpoints(roomUid), checkpointId)),
+    /** There as long as a room is being made of a checkpoint and has no row. */
+    unborn: (roomUid: string) => join(data, "rooms", roomUid, "unborn"),
+    /** The drive that is to take the place of the room's, while that is turned back. */
+    turned_drive: (roomUid: string) => join(data, "rooms", roomUid, "turned"),
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),

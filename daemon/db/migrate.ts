@@ -46,6 +46,7 @@ import buildTime from "./migrations/0043_build_time.sql" with { type: "text" };
 import hibernation from "./migrations/0044_hibernation.sql" with { type: "text" };
 import snapshots from "./migrations/0045_snapshots.sql" with { type: "text" };
 import branches from "./migrations/0046_branches.sql" with { type: "text" };
+import checkpoints from "./migrations/0047_checkpoints.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -95,6 +96,7 @@ export const MIGRATIONS: readonly string[] = [
   hibernation,
   snapshots,
   branches,
+  checkpoints,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

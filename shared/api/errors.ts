@@ -67,6 +67,7 @@ export const ERRORS = {
   message_not_found: { status: 404, title: "No such message" },
   barrier_not_found: { status: 404, title: "No such barrier" },
   snapshot_not_found: { status: 404, title: "No such snapshot" },
+  checkpoint_not_found: { status: 404, title: "No such checkpoint" },
   recording_not_found: { status: 404, title: "No such recording" },
   template_build_not_found: { status: 404, title: "No such build of a template" },
   org_not_found: { status: 404, title: "No such organization" },

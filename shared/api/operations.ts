@@ -4,6 +4,7 @@ import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
 import * as billing from "./billing.ts";
 import * as browser from "./browser.ts";
+import * as checkpoints from "./checkpoints.ts";
 import type { Operation } from "./contract.ts";
 import * as credits from "./credits.ts";
 import * as drive from "./drive.ts";
@@ -94,6 +95,12 @@ export const operations = {
   snapshot_list: snapshots.snapshotList,
   snapshot_get: snapshots.snapshotGet,
   snapshot_delete: snapshots.snapshotDelete,
+  room_checkpoint: checkpoints.checkpointCreate,
+  checkpoint_list: checkpoints.checkpointList,
+  checkpoint_get: checkpoints.checkpointGet,
+  checkpoint_delete: checkpoints.checkpointDelete,
+  room_fork: checkpoints.roomFork,
+  room_restore: checkpoints.roomRestore,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

@@ -33,6 +33,7 @@ export const snapshotRecord = fields({
   size_bytes: Type.Integer({ description: "What it takes on disk beside its parent." }),
   paused_ms: Type.Integer({ description: "How long its sandbox stood still for it." }),
   digest: Type.String(),
+  checkpoint_id: nullable(Type.String({ description: "The checkpoint that it is part of, and goes with." })),
   created_at: timestamp,
   expires_at: nullable(timestamp),
 });

@@ -170,6 +170,23 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "port.expired": port("expired:"),
   "port.refused": { ...port("no valid token for"), type: "refusal" },
 
+  "checkpoint.created": {
+    type: "room",
+    lane: "room",
+    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} taken`,
+  },
+  "checkpoint.deleted": {
+    type: "room",
+    lane: "room",
+    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} deleted`,
+  },
+  "checkpoint.expired": {
+    type: "room",
+    lane: "room",
+    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} expired`,
+  },
+  "room.forked": { type: "room", lane: "room", say: ({ into }) => `room ${text(into)} made of it` },
+  "room.restored": { type: "room", lane: "room", say: ({ checkpoint_id }) => `turned back to ${text(checkpoint_id)}` },
   "room.created": { type: "room", lane: "room", say: () => "room created" },
   "room.destroyed": { type: "room", lane: "room", say: () => DESTROYED.room },
   "quota.soft_exceeded": {
@@ -199,7 +216,7 @@ export const LEFT_OUT: readonly string[] = [
   "screen.recording_read",
   "screen.recording_state_read",
   "screen.film_read",
-  ...["snapshot.listed", "snapshot.read"],
+  ...["snapshot.listed", "snapshot.read", "checkpoint.listed", "checkpoint.read"],
   ...["drive.read", "drive.listed", "drive.stat_read"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],
   ...["usage.read", "usage.capped", "quota.rate_limited", "quota.credits_exhausted"],

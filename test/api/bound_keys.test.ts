@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 const perSandbox = OF_KEYS.filter(({ path }) => path.includes("{sandbox}"));
-const inRooms = OF_KEYS.filter(({ path }) => path.includes("{room_id}"));
+const inRooms = OF_KEYS.filter(({ path }) => /\{(source_)?room_id\}/.test(path));
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
   ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
@@ -80,12 +80,14 @@ const actsAs = [
 ];
 
 const ofSnapshots = ["snapshot_get", "snapshot_delete"];
+/** They are about all of a room's agents. */
+const ofWholeRooms = ["room_checkpoint", "room_fork"];
 
 /** What operations are to a key that is bound to another agent, in the same room. */
 const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has no such sandbox": names(perSandbox),
   "is not that agent": actsAs,
-  "is refused": ofOrg,
+  "is refused": [...ofOrg, ...ofWholeRooms],
   "has no such snapshot": ofSnapshots,
   "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "snapshot_list", "top_get"],
   "has all of it": [
@@ -93,6 +95,8 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
     ...["room_overview", "room_waits", "room_timeline"],
+    // What is named is not there.
+    ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore", "snapshot_get", "snapshot_delete"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
   "is no operator": ["org_create"],

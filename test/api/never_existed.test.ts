@@ -17,7 +17,12 @@ import { OF_KEYS, requestOf } from "./requests.ts";
 import { insertSnapshotRow } from "./snapshot-row.ts";
 
 /** Of the caller, at the place of each path parameter that is not asked about. */
-const OWN: Record<string, string> = { room_id: "own-room", org_id: "self", sandbox: "worker-1" };
+const OWN: Record<string, string> = {
+  room_id: "own-room",
+  source_room_id: "own-room",
+  org_id: "self",
+  sandbox: "worker-1",
+};
 
 interface Names {
   foreign: string;
@@ -27,12 +32,14 @@ interface Names {
 /** For each path parameter a name of another organization's, made below, and one that never was. */
 const NAMES: Record<string, Names> = {
   room_id: { foreign: "secret", never: "nobody" },
+  source_room_id: { foreign: "secret", never: "nobody" },
   org_id: { foreign: "", never: "org_00000000000000000000000000" },
   sandbox: { foreign: "", never: "sbx_00000000000000000000000000" },
   key_id: { foreign: "", never: "kid_00000000000000000000000000" },
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
+  checkpoint_id: { foreign: "", never: "chk_00000000000000000000000000" },
   snapshot_id: { foreign: "", never: "snap_00000000000000000000000000" },
   build_id: { foreign: "", never: "bld_00000000000000000000000000" },
   barrier_id: { foreign: "built", never: "drawn" },

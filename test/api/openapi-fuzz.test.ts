@@ -54,6 +54,7 @@ beforeAll(async () => {
   const from = { image: "docker://127.0.0.1:1/none" };
   const build = await daemon.ok("POST", "/v1/templates", { template_id: "default", from });
   for (const [name, values] of Object.entries({
+    source_room_id: ["main", "none"],
     room_id: ["main", "main", "main", "main", "second", "none"],
     org_id: [daemon.orgId, "self", other.org_id, "org_none"],
     agent: ["planner", "reviewer", "worker-1"],
@@ -67,6 +68,7 @@ beforeAll(async () => {
     terminal_id: ["ter_none"],
     recording_id: ["rec_none"],
     snapshot_id: ["snap_none"],
+    checkpoint_id: ["chk_none"],
     message_id: ["m-1"],
     barrier_id: ["b-1", "b-2"],
     public_key: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUoB5TV0m0d6mFwC0ZfL0nX2bq3mJm1xJdJ0rYt7yQh laptop"],

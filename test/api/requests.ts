@@ -13,6 +13,7 @@ export interface Names {
 /** What no schema can tell: values of path parameters and of required query parameters. */
 const VALUES: Record<string, (names: Names) => string> = {
   room_id: ({ room_id }) => room_id,
+  source_room_id: ({ room_id }) => room_id,
   org_id: ({ org_id }) => org_id,
   org_name: () => "none",
   email: () => "nobody@example.org",
@@ -20,6 +21,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   terminal_id: () => "ter_none",
   recording_id: () => "rec_none",
   snapshot_id: () => "snap_none",
+  checkpoint_id: () => "chk_none",
   key_id: () => "kid_none",
   ssh_key_id: () => "ssk_none",
   access_id: () => "ssa_none",

@@ -139,7 +139,18 @@ function named(name: string, schema: Json, wild: number): fc.Arbitrary<unknown> 
 /** Fields whose values the tests learn from answers. */
 export const KNOWABLE: ReadonlySet<string> = new Set(
   [
-    ["room_id", "org_id", "sandbox", "agent_id", "source", "destination", "message_id", "reply_to", "barrier_id"],
+    [
+      "room_id",
+      "source_room_id",
+      "org_id",
+      "sandbox",
+      "agent_id",
+      "source",
+      "destination",
+      "message_id",
+      "reply_to",
+      "barrier_id",
+    ],
     [
       "path",
       "from",
@@ -151,6 +162,7 @@ export const KNOWABLE: ReadonlySet<string> = new Set(
       "terminal_id",
       "recording_id",
       "snapshot_id",
+      "checkpoint_id",
       "port",
       "cursor",
       "topic",

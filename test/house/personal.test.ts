@@ -15,6 +15,7 @@ const OF_NOBODY: Record<string, string> = {
   rooms: "a room is made by a key",
   sandboxes: "a sandbox is made by a key",
   snapshots: "a snapshot is made by a key",
+  checkpoints: "a checkpoint is made by a key",
 };
 
 const connection = openConnection(":memory:");

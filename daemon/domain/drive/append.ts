@@ -43,12 +43,14 @@ export async function appendToFile(drive: Drive, { room, root, usage }: Place, a
     if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, asked);
     using claim = await usage.claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
-    file.reserve(bytes.byteLength);
-    await file.write(bytes);
-    await faultPoint("append.written");
-    if (mode !== null) file.setMode(mode);
-    await file.sync();
-    await faultPoint("append.synced");
+    await drive.stillness.passing({ room, root }, async () => {
+      file.reserve(bytes.byteLength);
+      await file.write(bytes);
+      await faultPoint("append.written");
+      if (mode !== null) file.setMode(mode);
+      await file.sync();
+      await faultPoint("append.synced");
+    });
     const facts = file.freshFacts();
     const grown = facts.allocated_bytes - file.facts.allocated_bytes;
     claim.settle(grown > 0 ? { added: { used_bytes: grown } } : { freed: { used_bytes: -grown } });

@@ -22,6 +22,7 @@ import { read } from "./read.ts";
 import { remove } from "./remove.ts";
 import { type Streams, saveStreams } from "./save.ts";
 import { stat } from "./stat.ts";
+import { Stillness } from "./stillness.ts";
 import { Turns } from "./turns.ts";
 import { Usage } from "./usage.ts";
 import type { Drive } from "./verb.ts";
@@ -43,6 +44,8 @@ export interface DriveService {
   watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
   /** What the room's guests may do on the drive for the time being. */
   modeOf(roomUid: string): ShareMode;
+  /** Has no call change the drive until `work` is done. */
+  holding<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
   /** Goes on counting the drive of a room that has ended. */
   keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;
   /** Drops what is remembered of a drive that is gone. */
@@ -54,7 +57,13 @@ export function makeDrive(deps: DriveDeps): DriveService {
   const turnOf = ({ org_id }: Pick<DriveRoom, "org_id">) => {
     return () => work.turn(org_id);
   };
-  const drive: Drive = { ...deps, usage: new Usage(deps, work), turns: new Turns(), turnOf };
+  const drive: Drive = {
+    ...deps,
+    usage: new Usage(deps, work),
+    turns: new Turns(),
+    stillness: new Stillness(),
+    turnOf,
+  };
   /** One drive at a time is swept, and nobody waits for it. */
   const sweeps = new Mailbox();
   let quota: Quota | null = null;
@@ -79,6 +88,7 @@ export function makeDrive(deps: DriveDeps): DriveService {
       return { stop: every(LOOK_EVERY_MS, () => watching.look(), failed) };
     },
     modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
+    holding: (roomUid, work) => drive.stillness.holding(roomUid, work),
     keep: (room) => {
       drive.usage.keep(room);
       quota?.forget(room.room_uid);

@@ -14,7 +14,7 @@ import { bindDrive, type Drive } from "./verb.ts";
 export function move(drive: Drive): Bound {
   return bindDrive(drive, fsMove, {
     rules: (input) => [...pathRule("from", input.from), ...pathRule("to", input.to)],
-    run: async (call, input, { root, usage }) => {
+    run: async (call, input, { room, root, usage }) => {
       const [from, to] = [parsePath(input.from), parsePath(input.to)];
       call.audit.details = { path: shownPath(from), to: shownPath(to) };
       const [source, target] = [splitPath(from), splitPath(to)];
@@ -32,7 +32,8 @@ export function move(drive: Drive): Bound {
         const since = usage.moment;
         const replaced = targetDirectory.facts(target.name);
         const taken = input.overwrite ? "replace" : "refuse";
-        await meaning(refusals(moved), () => sourceDirectory.rename(source.name, targetDirectory, target.name, taken));
+        const rename = () => sourceDirectory.rename(source.name, targetDirectory, target.name, taken);
+        await meaning(refusals(moved), () => drive.stillness.passing({ room, root }, rename));
         if (replaced && replaced.identity !== moved.identity) usage.change({ freed: freedBy(replaced) }, since);
       });
       await targetDirectory.sync();

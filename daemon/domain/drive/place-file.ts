@@ -29,7 +29,11 @@ export interface NewFile {
 }
 
 /** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full, room_destroying and whatever `fill` and `check` throw. */
-export async function placeFile(drive: Pick<Drive, "turns">, { room, root, usage }: Place, file: NewFile) {
+export async function placeFile(
+  drive: Pick<Drive, "turns" | "stillness">,
+  { room, root, usage }: Place,
+  file: NewFile,
+) {
   if (file.path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(file.path);
   using directory = (await openOrMake(root, parent)).directory;
@@ -56,12 +60,14 @@ export async function placeFile(drive: Pick<Drive, "turns">, { room, root, usage
     throw over.aborted ? over.reason : error;
   });
   await temporary.finish(file.mode);
-  const { facts, replaced } = await drive.turns.take(turnKey(directory, name), async () => {
-    const replaced = mayBeReplaced(directory, name, file.overwrite);
-    await file.check?.();
-    over.throwIfAborted();
-    return { replaced, facts: await temporary.place(name, file.overwrite ? "replace" : "refuse") };
-  });
+  const { facts, replaced } = await drive.turns.take(turnKey(directory, name), () =>
+    drive.stillness.passing({ room, root }, async () => {
+      const replaced = mayBeReplaced(directory, name, file.overwrite);
+      await file.check?.();
+      over.throwIfAborted();
+      return { replaced, facts: await temporary.place(name, file.overwrite ? "replace" : "refuse") };
+    }),
+  );
   const added = { used_bytes: facts.allocated_bytes, file_count: 1, entry_count: 1 };
   claim.settle({ added, freed: freedBy(replaced) });
   return written(file.path, facts, hash.digest("hex"), replaced === null, usage.org.warnings());

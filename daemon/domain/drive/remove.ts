@@ -10,7 +10,7 @@ import { bindDrive, type Drive } from "./verb.ts";
 export function remove(drive: Drive): Bound {
   return bindDrive(drive, fsDelete, {
     rules: (input) => pathRule("path", input.path),
-    run: async (call, input, { root, usage }) => {
+    run: async (call, input, { room, root, usage }) => {
       const path = parsePath(input.path);
       call.audit.details = { path: shownPath(path) };
       const { parent, name } = splitPath(path);
@@ -18,15 +18,17 @@ export function remove(drive: Drive): Bound {
       const facts = directory.facts(name);
       if (!facts) throw new ServiceError("path_not_found");
       const since = usage.moment;
-      if (facts.type === "directory" && input.recursive) {
-        await erase(directory, name, {
-          giveUp: drive.giveUpSpace,
-          onFreed: (freed) => usage.change({ freed }, since),
-        });
-      } else {
-        await (facts.type === "directory" ? directory.removeDirectory(name) : directory.unlink(name));
-        usage.change({ freed: freedBy(facts) }, since);
-      }
+      await drive.stillness.passing({ room, root }, async () => {
+        if (facts.type === "directory" && input.recursive) {
+          await erase(directory, name, {
+            giveUp: drive.giveUpSpace,
+            onFreed: (freed) => usage.change({ freed }, since),
+          });
+        } else {
+          await (facts.type === "directory" ? directory.removeDirectory(name) : directory.unlink(name));
+          usage.change({ freed: freedBy(facts) }, since);
+        }
+      });
       await directory.sync();
       return { outcome: "ok", body: { path: shownPath(path), guest_path: guestPath(path), state: "deleted" as const } };
     },

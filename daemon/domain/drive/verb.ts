@@ -7,12 +7,14 @@ import type { Turn } from "../../host/files/pace.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { RoomUsage } from "./room-usage.ts";
+import type { Stillness } from "./stillness.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
 
 export interface Drive extends DriveDeps {
   usage: Usage;
   turns: Turns;
+  stillness: Stillness;
   /** What is waited for between two pieces of work that takes long: organizations take turns. */
   turnOf(room: Pick<DriveRoom, "org_id">): Turn;
 }

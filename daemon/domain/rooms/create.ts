@@ -5,7 +5,7 @@ import { type RoomRecord, roomCreate } from "../../../shared/api/rooms.ts";
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { violatesUnique } from "../../db/transact.ts";
 import { syncDirectory } from "../../host/files/async-calls.ts";
@@ -25,30 +25,11 @@ export function makeCreate(
 ): Bound {
   return bind(roomCreate, {
     run: async (call, input) => {
-      if (!mayEnter(call.caller, input.room_id)) {
-        throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
-      }
+      requireEnter(call, input.room_id);
       if (lookup(call.caller.org_id, input.room_id)) throw inUse(input.room_id);
-      const created_at = now();
-      const row: RoomRow = {
-        room_uid: newId("rom"),
-        room_id: input.room_id,
-        org_id: call.caller.org_id,
-        host_id: deps.hostId,
-        state: "active",
-        status_reason: "created",
-        status_message: "The room is active.",
-        last_transition_at: created_at,
-        labels: input.labels ?? {},
-        drive_limit_bytes: deps.driveLimitBytes,
-        drive_until_at: null,
-        keep_drive: true,
-        created_at,
-        updated_at: created_at,
-        expires_at: input.ttl_seconds === undefined ? null : after(created_at, input.ttl_seconds),
-        created_by_type: "key",
-        created_by_id: call.caller.key_id,
-      };
+      const made = newRoom(deps, call, input.room_id, input.labels ?? {});
+      const { ttl_seconds } = input;
+      const row = { ...made, expires_at: ttl_seconds === undefined ? null : after(made.created_at, ttl_seconds) };
       call.audit.room_id = row.room_id;
       call.audit.room_uid = row.room_uid;
       await makeDirectories(deps, row);
@@ -73,7 +54,39 @@ export function makeCreate(
   });
 }
 
-async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
+/** Throws insufficient_scope: a key that is bound to rooms makes no others. */
+export function requireEnter({ caller }: KeyCall, roomId: string): void {
+  if (mayEnter(caller, roomId)) return;
+  throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
+}
+
+/** The row of a room that ends when it is told to. */
+export function newRoom(deps: RoomDeps, { caller }: KeyCall, room_id: string, labels: RoomRow["labels"]): RoomRow {
+  const created_at = now();
+  return {
+    room_uid: newId("rom"),
+    room_id,
+    org_id: caller.org_id,
+    host_id: deps.hostId,
+    state: "active",
+    status_reason: "created",
+    status_message: "The room is active.",
+    last_transition_at: created_at,
+    labels,
+    drive_limit_bytes: deps.driveLimitBytes,
+    drive_until_at: null,
+    keep_drive: true,
+    created_at,
+    updated_at: created_at,
+    expires_at: null,
+    created_by_type: "key",
+    created_by_id: caller.key_id,
+    former_ids: [],
+    branching: null,
+  };
+}
+
+export async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
   const drive = deps.paths.drive(row.room_uid);
   try {
     await mkdir(drive, { recursive: true, mode: 0o700 });
@@ -88,7 +101,7 @@ async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
   }
 }
 
-function inUse(roomId: string): ServiceError {
+export function inUse(roomId: string): ServiceError {
   return new ServiceError("room_id_in_use", {
     detail: `There is an active room ${roomId}.`,
     hint: "Use it, destroy it first, or choose another room_id.",

@@ -5,6 +5,8 @@ import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
+import type { SandboxesBranch } from "../sandboxes/index.ts";
+import type { Calls, Nouns } from "./checkpoints/nouns.ts";
 import type { RoomRow } from "./table.ts";
 
 export interface RoomDeps {
@@ -33,6 +35,8 @@ export interface RoomDeps {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
     /** What the room's guests may do on it. */
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
+    /** Has no call change it until `work` is done. */
+    holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
     /** Removes what a crash left on it. */
     sweep(room: RoomTarget): Promise<void>;
     /** Goes on counting the drive of a room that has ended. */
@@ -46,6 +50,14 @@ export interface RoomDeps {
     /** Removes the messages and barriers of a room that is gone. */
     forget(roomUid: RoomUid): Promise<void>;
   };
+  branch: {
+    sandboxes: SandboxesBranch;
+    nouns: Nouns;
+    /** There once the doors are open. */
+    calls(): Calls;
+  };
+  /** Something became of a room that no call asked for. */
+  onEvent(event: string, about: Pick<RoomRow, "org_id" | "room_uid">, details: Record<string, unknown>): void;
   sandboxes: {
     countLive(roomUid: RoomUid): number;
     destroyAll(roomUid: RoomUid): Promise<string[]>;

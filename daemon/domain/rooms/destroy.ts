@@ -13,6 +13,7 @@ import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import type { Queries } from "../../db/client.ts";
 import { onFullDisk } from "../../host/files/disk.ts";
+import type { Checkpoints } from "./checkpoints/index.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { Eraser } from "./erase.ts";
 import { getRoom, updateRoom } from "./store.ts";
@@ -37,6 +38,7 @@ interface Erasing {
   eraser: Pick<Eraser, "erase">;
   /** Removes the drive of a room that is destroyed by now. */
   eraseKept(row: RoomRow): Promise<void>;
+  checkpoints: Pick<Checkpoints, "end" | "forget">;
 }
 
 /** `onEnded` hears of every room that has come to its end, or could not be brought there. */
@@ -103,7 +105,7 @@ async function destroy(
   deps: RoomDeps,
   row: RoomRow,
   keepDrive: boolean,
-  { eraser, eraseKept }: Erasing,
+  { eraser, eraseKept, checkpoints }: Erasing,
 ): Promise<Ended> {
   const { database } = deps;
   const { room_uid } = row;
@@ -118,7 +120,9 @@ async function destroy(
     }),
   );
   deps.fabric.endWaits(row);
+  const given = checkpoints.end(row);
   const agents = await deps.sandboxes.destroyAll(room_uid);
+  await given;
   await faultPoint("room.emptied");
   // As it is now: somebody may have asked for its deletion meanwhile.
   const keeps = (queries: Queries) => getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
@@ -138,6 +142,7 @@ async function destroy(
       drive_until_at,
       ...changed(),
     });
+    checkpoints.forget(queries, room_uid);
     deps.meter.closes(queries, room_uid);
     return late ? "erase" : drive_until_at;
   });
@@ -151,7 +156,7 @@ async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_u
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {
     // Nobody could reach them any more, or delete them.
-    for (const directory of [paths.recordings(roomUid), paths.snapshots(roomUid)]) {
+    for (const directory of [paths.recordings(roomUid), paths.snapshots(roomUid), paths.checkpoints(roomUid)]) {
       await rm(directory, { recursive: true, force: true });
     }
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });

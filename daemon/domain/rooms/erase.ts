@@ -2,6 +2,7 @@
  * Owns how the directories of rooms go, wherever they lie: the kernel's quota of the drive first, then all that is in it, however
  * deep guests have made that. One goes at a time, organizations take turns, and nothing but a room's own end waits for it.
  */
+import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { FairQueue } from "../../core/fair-queue.ts";
@@ -58,8 +59,10 @@ export class Eraser {
 }
 
 /** Removes the directories of a room that never came to be: no guest has seen them. Others are left alone. */
-export async function removeUnborn({ paths, driveQuota }: EraseDeps, roomUid: string): Promise<void> {
+export async function removeUnborn({ paths, driveQuota, giveUpSpace }: EraseDeps, roomUid: string): Promise<void> {
   driveQuota.end(paths.drive(roomUid));
+  // The drive of one that was to be made of a checkpoint has something in it.
+  if (existsSync(paths.unborn(roomUid))) return await eraseDirectory(paths.room(roomUid), giveUpSpace);
   for (const directory of [paths.drive(roomUid), paths.room(roomUid)]) {
     await rmdir(directory).catch((error: unknown) => {
       if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;

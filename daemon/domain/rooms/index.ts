@@ -14,6 +14,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Place } from "../orgs/index.ts";
+import { makeCheckpoints } from "./checkpoints/index.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -37,6 +38,7 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
+export { checkpointBytes, locateCheckpoint } from "./checkpoints/store.ts";
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { countAllRooms, countRooms, liveRoomUids } from "./store.ts";
@@ -49,8 +51,8 @@ export interface Rooms {
   current(roomUid: RoomUid): RoomRow | undefined;
   /** What the drive of a room takes that is not destroyed; of another nothing. */
   driveUsed(row: RoomPlace): Promise<number>;
-  /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
-  recover(): Promise<void>;
+  /** Takes up what a daemon before this one left half done, what needs guests once the service answers, and sets the deadlines of rooms and kept drives. */
+  recover(answering: Promise<unknown>): Promise<void>;
   /** Ends all rooms of an organization, their drives with them, those too that were kept. Rejects where one could not be ended. */
   endAll(orgId: OrgId): Promise<void>;
   /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
@@ -83,8 +85,10 @@ export function makeRoomFinder(database: Database, paths: Paths) {
   };
   const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  /** The names by which guests that were saved in other rooms know this one. */
+  const formerNames = (roomUid: RoomUid): readonly string[] => getRoom(database.queries, roomUid)?.former_ids ?? [];
   const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
-  return { lookup, lookupSeen, lookupUid, findRow, find, current, ofOrg, keptOf, nameOf };
+  return { lookup, lookupSeen, lookupUid, findRow, find, current, ofOrg, keptOf, formerNames, nameOf };
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */
@@ -126,13 +130,18 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     else deps.drive.forget(room_uid);
     eraseDue();
   };
-  const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept });
+  const checkpoints = makeCheckpoints({
+    ...{ deps, records, lookup: finder.lookup },
+    findRow: (call, roomId) => finder.findRow(call.caller, roomId),
+    schedule: (row) => schedule(row),
+  });
+  const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept, checkpoints });
   const endAndRecord = async (row: RoomRow, keepDrive: boolean, reason: string) => {
     const { agents } = await destroyer.end(row, keepDrive);
     await database.commit((queries) => recordEnd(queries, row, reason, agents));
   };
-  const endUnasked = (row: RoomRow, reason: string) => {
-    endAndRecord(row, true, reason).catch((error: unknown) =>
+  const endUnasked = (row: RoomRow, reason: string, keepDrive = true) => {
+    endAndRecord(row, keepDrive, reason).catch((error: unknown) =>
       log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
     );
   };
@@ -172,8 +181,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       makeCreate(deps, records, finder.lookup, schedule),
       ...makeGet(deps, records, finder.findRow),
       destroyer.operation,
+      ...checkpoints.operations,
     ],
-    recover: async () => {
+    recover: async (answering) => {
       // Alone, a host has every room of its database, also where that was restored, or the host has another name now.
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
       if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
@@ -181,9 +191,14 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       const known = new Set<string>(live.map((row) => row.room_uid));
       // Of rooms whose making a crash cut off: they have no row.
       for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeUnborn(deps, name);
+      checkpoints.recover(answering);
       for (const row of live) {
         if (row.state === "destroying") {
           endUnasked(row, "taken_up");
+          continue;
+        }
+        if (row.branching?.kind === "fork") {
+          endUnasked(row, "fork_cut_off", false);
           continue;
         }
         schedule(row);
@@ -210,6 +225,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       eraseDue();
     },
     stop: () => {
+      checkpoints.stop();
       expiries.clear();
       retirements.clear();
     },

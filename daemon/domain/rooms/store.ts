@@ -4,9 +4,9 @@ import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
-import { type RoomRow, rooms } from "./table.ts";
+import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
 
-export function insertRoom(queries: Queries, row: RoomRow): void {
+export function insertRoom(queries: Queries, row: NewRoomRow): void {
   known.forget(queries);
   queries.insert(rooms).values(row).run();
 }

@@ -1,7 +1,15 @@
 /** Owns the table of rooms as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomState } from "../../../shared/api/rooms.ts";
-import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { CheckpointId, KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
+
+/** What is just being made of a room: all of it from a checkpoint, or what it was at one again. */
+export interface Branching {
+  kind: "fork" | "restore";
+  checkpoint_id: CheckpointId;
+  /** Whose key asked for it. */
+  key_id: KeyId;
+}
 
 export const rooms = sqliteTable("rooms", {
   room_uid: text().$type<RoomUid>().primaryKey(),
@@ -21,6 +29,10 @@ export const rooms = sqliteTable("rooms", {
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
   keep_drive: integer({ mode: "boolean" }).notNull(),
+  former_ids: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
+  branching: text({ mode: "json" }).$type<Branching>(),
 });
 
 export type RoomRow = typeof rooms.$inferSelect;
+/** Of one that is none of another room's, and of which nothing is being made. */
+export type NewRoomRow = Omit<RoomRow, "former_ids" | "branching"> & Partial<Pick<RoomRow, "former_ids" | "branching">>;

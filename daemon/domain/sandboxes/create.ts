@@ -2,7 +2,7 @@
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { type SandboxState, sandboxCreate } from "../../../shared/api/sandboxes.ts";
-import { newId } from "../../../shared/ids.ts";
+import { newId, type SandboxId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
@@ -88,7 +88,10 @@ export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
 }
 
 /** What a sandbox is to be, as far as somebody says. */
-export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms">;
+export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms"> & {
+  /** Its name, where that is known before. */
+  sandbox_id?: SandboxId;
+};
 
 interface Begun {
   supervisor: Supervisor;
@@ -167,6 +170,7 @@ async function insert(
   try {
     return await deps.database.commit((queries) => {
       requireActive(deps.currentRoom(room.room_uid));
+      supervisors.requireUnheld(room.room_uid);
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
       // What the machine that it takes has of it already is its own.
       const free = freeMemoryMib(queries, growth) + (growth.resident_mib.get(row.sandbox_id) ?? 0);
@@ -233,7 +237,7 @@ function newRow(
 ): SandboxRow {
   const created_at = now();
   return {
-    sandbox_id: warm?.sandbox_id ?? newId("sbx"),
+    sandbox_id: input.sandbox_id ?? warm?.sandbox_id ?? newId("sbx"),
     room_uid: room.room_uid,
     org_id: room.org_id,
     agent_id: input.agent_id,

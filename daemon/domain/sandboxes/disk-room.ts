@@ -1,4 +1,4 @@
-/** Owns whether the host's disk has room for a sandbox's memory, before that is written there: on a full disk all guests stand still. */
+/** Owns whether the host's disk has room for what is saved, before that is written there: on a full disk all guests stand still. */
 import { ServiceError } from "../../core/service-error.ts";
 import { freeBytes } from "../../host/files/space.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -8,11 +8,11 @@ const MIB = 1024 ** 2;
 const RESERVE_MIB = 256;
 
 /** Throws disk_full. */
-export function requireFreeDisk({ paths }: Pick<SandboxDeps, "paths">, memoryMib: number): void {
+export function requireFreeDisk({ paths }: Pick<SandboxDeps, "paths">, mib: number): void {
   const free = Math.max(0, Math.floor(freeBytes(paths.data) / MIB) - RESERVE_MIB);
-  if (memoryMib <= free) return;
+  if (mib <= free) return;
   throw new ServiceError("disk_full", {
-    detail: `The host's disk has ${free} MiB free for what is saved; this sandbox may need ${memoryMib} MiB.`,
+    detail: `The host's disk has ${free} MiB free for what is saved; this may need ${Math.ceil(mib)} MiB.`,
     hint: "Delete snapshots, templates or files of drives.",
   });
 }

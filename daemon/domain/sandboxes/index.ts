@@ -8,6 +8,7 @@ import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib, needOf } from "./admission.ts";
 import { QUARANTINED } from "./adoptions.ts";
 import { makeAgentLookup } from "./agents.ts";
+import { makeSandboxesBranch, type SandboxesBranch } from "./branch.ts";
 import { makeCreate } from "./create.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -38,6 +39,7 @@ import { Waking } from "./waking.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
+export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
@@ -91,6 +93,8 @@ export interface Sandboxes {
   unstall(): void;
   /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
   boundLogs(): void;
+  /** How they branch with their room. */
+  branch: SandboxesBranch;
   /** What an organization's snapshots take on disk. */
   snapshotBytes(orgId: OrgId): number;
   /** Ends what is streamed to callers: the daemon is about to stop. */
@@ -183,6 +187,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
+    branch: makeSandboxesBranch({ deps, supervisors, places, ends }),
     snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
       waking.stop();

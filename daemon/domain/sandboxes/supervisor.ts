@@ -401,7 +401,9 @@ export class Supervisor {
     return this.#work.put(async () => {
       requireState(this.row, request.mode === "full" ? VERBS.snapshot.acts : ["running"]);
       if (this.row.state === "hibernated") {
-        return await this.#noted(request, await this.#deps.snapshotSaved(this.row, request));
+        const saved = await this.#deps.snapshotSaved(this.row, request);
+        await request.whileStill?.(this.#giveUp.signal);
+        return await this.#noted(request, saved);
       }
       const guest = this.#guestFor("snapshot");
       const taken = guest.snapshot(request, this.#giveUp.signal);
@@ -453,14 +455,13 @@ export class Supervisor {
         throw error instanceof ServiceError ? error : this.#saveError(error, detail);
       }
       // From here on it is what it was then, whatever fails.
-      try {
-        await this.#ending.leave();
-        await onEnded();
-      } catch (error) {
-        this.#deps.log.error("what was before a rollback has not ended", {
-          sandbox_id: this.row.sandbox_id,
-          error: describeError(error),
-        });
+      for (const end of [() => this.#ending.leave(), onEnded]) {
+        await end().catch((error: unknown) =>
+          this.#deps.log.error("what was before a rollback has not ended", {
+            sandbox_id: this.row.sandbox_id,
+            error: describeError(error),
+          }),
+        );
       }
       return await this.#restoreNow(change);
     });

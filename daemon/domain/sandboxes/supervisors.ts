@@ -7,7 +7,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
-import { describeError } from "../../core/service-error.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
@@ -28,7 +28,7 @@ import { Idleness } from "./idleness.ts";
 import { placeOf } from "./metering.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "./snapshots/place.ts";
-import { findSnapshot } from "./snapshots/store.ts";
+import { getSnapshot } from "./snapshots/store.ts";
 import { isCalled } from "./store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
@@ -59,6 +59,10 @@ export interface Supervisors {
   drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /** No sandbox of the room begins meanwhile. */
+  holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
+  /** Throws invalid_state where none may begin. */
+  requireUnheld(roomUid: RoomUid): void;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
   shares(): GuestShare[];
@@ -103,6 +107,9 @@ export function makeSupervisors(
   };
 
   const use = <T>(sandboxId: string, work: () => Promise<T>) => idleness.use(sandboxId, work);
+
+  /** Rooms of which something is taken as a whole. */
+  const held = new Set<RoomUid>();
 
   const free = async (sandboxId: string, by = freeRemains) => {
     await by(deps.paths.sandbox(sandboxId));
@@ -153,9 +160,9 @@ export function makeSupervisors(
     use(sandbox_id, () => (snapshot_id === null ? work() : places.use(snapshot_id, work)));
 
   /** The snapshot that a new sandbox is made of. */
-  const sourceFor = ({ room_uid, snapshot_id }: SandboxRow): SnapshotPlace | null => {
+  const sourceFor = ({ snapshot_id }: SandboxRow): SnapshotPlace | null => {
     if (snapshot_id === null) return null;
-    const snapshot = findSnapshot(deps.database.queries, room_uid, snapshot_id);
+    const snapshot = getSnapshot(deps.database.queries, snapshot_id);
     if (!snapshot) throw new Error(`snapshot ${snapshot_id} is gone`);
     return places.of(snapshot);
   };
@@ -282,6 +289,22 @@ export function makeSupervisors(
     endLeft: (sandboxId) => free(sandboxId, endLeft),
     drop,
     use,
+    holding: async (roomUid, work) => {
+      held.add(roomUid);
+      try {
+        return await work();
+      } finally {
+        held.delete(roomUid);
+      }
+    },
+    requireUnheld: (roomUid) => {
+      if (!held.has(roomUid)) return;
+      throw new ServiceError("invalid_state", {
+        detail: "The room is just being saved as a whole, or turned back: no sandbox begins in it now.",
+        hint: "Try again once that is done.",
+        retryAfterSeconds: 5,
+      });
+    },
     schedule,
     outcomes,
     shares: () =>

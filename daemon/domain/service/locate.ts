@@ -33,6 +33,7 @@ export interface Lookups {
   roomsOf(caller: Caller): string[] | null;
   sandbox(caller: Caller, sandboxId: string): InRoom | undefined;
   snapshot(caller: Caller, snapshotId: string): InRoom | undefined;
+  checkpoint(caller: Caller, checkpointId: string): Pick<InRoom, "room_uid"> | undefined;
   isAgent(roomUid: string, agentId: string): boolean;
   isBarrier(roomUid: string, barrierId: string): boolean;
   /** `parties` are the agents that see it. */
@@ -111,6 +112,11 @@ function findersOf(lookups: Lookups): Finder {
     needs(caller, "sandboxes:read") ? inRoom(caller, "sandbox", id, lookups.sandbox(caller, id)) : null;
   const snapshot: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") ? inRoom(caller, "snapshot", id, lookups.snapshot(caller, id)) : null;
+  const checkpoint: Finder = (caller, id) => {
+    const found = needs(caller, "rooms:read") ? lookups.checkpoint(caller, id) : undefined;
+    const place = found && lookups.roomOf(caller, found.room_uid);
+    return place ? { type: "checkpoint", id, room_id: place.room_id, agent_id: null } : null;
+  };
   const port: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") ? inRoom(caller, "port", id, lookups.port(caller, id)) : null;
   const message: Finder = (caller, id) => {
@@ -169,6 +175,7 @@ function findersOf(lookups: Lookups): Finder {
     rom: room,
     sbx: sandbox,
     snap: snapshot,
+    chk: checkpoint,
     exe: execution,
     ter: terminal,
     rec: recording,

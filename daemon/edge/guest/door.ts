@@ -33,6 +33,8 @@ export interface GuestDoorDeps {
   /** Makes what answers requests for these operations. */
   answerer(operations: readonly Bound[]): AnswerRequest;
   planOf(orgId: OrgId): string;
+  /** The names of rooms that a room was made of: its guests may call it so. */
+  formerNames(roomUid: RoomUid): readonly string[];
   log: Log;
 }
 
@@ -65,7 +67,8 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
     return (stream, request) => {
       if (underWay >= MOST_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
       underWay++;
-      serve(stream, request, (made) => answer(made, { source: "vsock", recognise }))
+      const called = asOwn(request, sandbox.room_id, () => deps.formerNames(sandbox.room_uid));
+      serve(stream, called, (made) => answer(made, { source: "vsock", recognise }))
         .catch((error: unknown) => {
           deps.log.debug("guest request", { sandbox_id: sandbox.sandbox_id, error: describeError(error) });
           stream.fail(StreamErrorCode.invalid_request, "the request cannot be carried");
@@ -75,6 +78,26 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
         });
     };
   };
+}
+
+const ROOM_PATH = /^\/v1\/rooms\/([^/?#]+)/;
+
+/** The request by its room's own name, where it is about a room that its guest was saved in: that one is meant by nobody here. */
+function asOwn(request: object, roomId: string, formerNames: () => readonly string[]): object {
+  const { path } = request as { path?: unknown };
+  const named = typeof path === "string" ? ROOM_PATH.exec(path)?.[1] : undefined;
+  if (typeof path !== "string" || named === undefined) return request;
+  const name = decoded(named);
+  if (name === roomId || !formerNames().includes(name)) return request;
+  return { ...request, path: path.replace(ROOM_PATH, () => `/v1/rooms/${encodeURIComponent(roomId)}`) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function serve(stream: Stream, asked: object, answer: (request: Request) => Promise<Response>): Promise<void> {

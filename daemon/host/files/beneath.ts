@@ -9,12 +9,12 @@
  * nothing a guest renames in between leads elsewhere. /proc/self/fd/N/name is that name in descriptor N; by it node's own
  * calls do what the *at calls of libc do, on another thread.
  */
-import { closeSync, constants, fchmodSync, fchownSync, openSync, promises } from "node:fs";
+import { closeSync, constants, fchmodSync, fchownSync, openSync, promises, readlinkSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { sync } from "./async-calls.ts";
-import { type Facts, readFacts, readUse, type Use } from "./facts.ts";
-import { isGone } from "./gone.ts";
+import { type Facts, readFacts, readStatus, readUse, type Status, type Use } from "./facts.ts";
+import { ifThere, isGone } from "./gone.ts";
 import {
   getdents,
   O_CLOEXEC,
@@ -81,6 +81,33 @@ export class Beneath implements Disposable {
     } finally {
       closeSync(found);
     }
+  }
+
+  /** What is under this name, links not followed, with a descriptor for reading where it is a regular file, which the caller closes; null when nothing is. */
+  plainEntry(name: RawPath): { status: Status; descriptor: number | null } | null {
+    const found = ifThere(() => openat2(this.#descriptor, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, FOLLOWING));
+    if (found === null) return null;
+    try {
+      const status = readStatus(found);
+      const descriptor = status.type === "file" ? openSync(`/proc/self/fd/${found}`, O_RDONLY | ALWAYS) : null;
+      return { status, descriptor };
+    } finally {
+      closeSync(found);
+    }
+  }
+
+  /** The same without opening it. */
+  status(name: RawPath): Status | null {
+    return ifThere(() => readStatus(this.#descriptor, name));
+  }
+
+  ownStatus(): Status {
+    return readStatus(this.#descriptor);
+  }
+
+  /** Where a symbolic link leads. */
+  linkTargetNow(name: RawPath): RawPath {
+    return fromBytes(readlinkSync(this.#at(name), { encoding: "buffer" }));
   }
 
   /** A new file under a name that is free. Throws EEXIST. */

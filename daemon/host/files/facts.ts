@@ -63,6 +63,38 @@ export function readUse(descriptor: number, name?: RawPath): Use {
   };
 }
 
+/** What a copy has to keep of an entry, and by what it is known again. */
+export interface Status {
+  type: EntryType;
+  mode: number;
+  uid: number;
+  gid: number;
+  links: number;
+  inode: bigint;
+  size_bytes: number;
+  /** Seconds and nanoseconds. */
+  modified: [seconds: bigint, nanoseconds: number];
+  /** When it was changed last, in nanoseconds: a guest cannot set that. */
+  changed: bigint;
+}
+
+/** Throws SystemError. */
+export function readStatus(descriptor: number, name?: RawPath): Status {
+  const view = statx(descriptor, name);
+  const mode = view.getUint16(28, true);
+  return {
+    type: TYPES.get(mode & S_IFMT) ?? "other",
+    mode: mode & 0o7777,
+    uid: view.getUint32(20, true),
+    gid: view.getUint32(24, true),
+    links: view.getUint32(16, true),
+    inode: view.getBigUint64(32, true),
+    size_bytes: Number(view.getBigUint64(40, true)),
+    modified: [view.getBigInt64(112, true), view.getUint32(120, true)],
+    changed: view.getBigInt64(96, true) * 1_000_000_000n + BigInt(view.getUint32(104, true)),
+  };
+}
+
 // 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z: a guest may set any time at all, RFC 3339 writes only these.
 const FIRST_SECOND = -62_135_596_800;
 const LAST_SECOND = 253_402_300_799;

@@ -13,6 +13,8 @@ const libc = dlopen("libc.so.6", {
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
   getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
   lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
+  futimens: { args: ["i32", "ptr"], returns: "i32" },
+  utimensat: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
   prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
@@ -96,6 +98,15 @@ export function renameNoReplace(from: number, name: RawPath, to: number, newName
   check(libc.renameat2(from, cString(name), to, cString(newName), RENAME_NOREPLACE), "renameat2");
 }
 
+const RENAME_EXCHANGE = 2;
+const AT_FDCWD = -100;
+
+/** renameat2(2) by which each of two has the other's name. */
+export function exchangeNames(one: string, other: string): void {
+  const [first, second] = [Buffer.from(`${one}\0`), Buffer.from(`${other}\0`)];
+  check(libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE), "renameat2");
+}
+
 /** getdents64(2): fills the buffer with the next entries and returns how many bytes they take; 0 at the end. */
 export function getdents(directory: number, buffer: Buffer): number {
   return check(libc.getdents64(directory, buffer, buffer.length), "getdents64");
@@ -119,6 +130,25 @@ export function nextData(file: number, offset: number): number {
     if (errnoOf(error) !== "ENXIO") throw error;
     return check(Number(libc.lseek(file, 0n, SEEK_END)), "lseek");
   }
+}
+
+const SEEK_HOLE = 4;
+
+/** lseek(2) of a file to its next hole from `offset` on, its length where there is none. As long as nextData. */
+export function nextHole(file: number, offset: number): number {
+  try {
+    return check(Number(libc.lseek(file, BigInt(offset), SEEK_HOLE)), "lseek");
+  } catch (error) {
+    if (errnoOf(error) !== "ENXIO") throw error;
+    return check(Number(libc.lseek(file, 0n, SEEK_END)), "lseek");
+  }
+}
+
+/** utimensat(2) of a name, never following it, or futimens(3) of the descriptor itself: both its times, in seconds and nanoseconds. */
+export function setTimes(descriptor: number, name: RawPath | null, seconds: bigint, nanoseconds: bigint): void {
+  const times = new BigInt64Array([seconds, nanoseconds, seconds, nanoseconds]);
+  if (name === null) check(libc.futimens(descriptor, times), "futimens");
+  else check(libc.utimensat(descriptor, cString(name), times, AT_SYMLINK_NOFOLLOW), "utimensat");
 }
 
 const FALLOC_FL_KEEP_SIZE = 1;

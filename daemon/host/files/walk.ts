@@ -21,13 +21,17 @@ export interface WalkOptions {
   pace?: Pace;
   /** The walk ends after so many entries: a guest may make them faster than they are visited. */
   most?: number;
+  /** After a directory was visited: whether what is in it comes next, or it is gone. */
+  onDown?(isEntered: boolean): void;
+  /** All that is in a directory was visited. */
+  onUp?(): void;
 }
 
 /** Calls `visit` for every entry, a directory before what is in it. */
 export async function walk(
   root: Beneath,
   visit: (directory: Beneath, entry: Entry) => void | Promise<void>,
-  { pace = new Pace(), most = Number.POSITIVE_INFINITY }: WalkOptions = {},
+  { pace = new Pace(), most = Number.POSITIVE_INFINITY, onDown, onUp }: WalkOptions = {},
 ): Promise<WalkEnd> {
   using way = new Way(root);
   for (let visits = 0; ; ) {
@@ -37,10 +41,15 @@ export async function walk(
       if (++visits > most) return "cut";
       const visited = visit(directory, entry);
       if (visited) await visited;
-      if (entry.type === "directory") way.down(entry);
+      if (entry.type === "directory") {
+        const isEntered = way.down(entry);
+        onDown?.(isEntered);
+      }
     } else if (way.isAtTop) {
       return "complete";
-    } else if (!way.up()) {
+    } else if (way.up()) {
+      onUp?.();
+    } else {
       return "moved";
     }
   }
@@ -78,11 +87,12 @@ class Way implements Disposable {
   }
 
   /** Into the directory that was taken last, if it is still there. */
-  down({ name }: Entry): void {
+  down({ name }: Entry): boolean {
     const directory = this.#current.directory.plainDirectory(name);
-    if (!directory) return;
+    if (!directory) return false;
     this.#current = this.#enter(directory);
     if (this.#levels.length > LEVELS_HELD) this.#leave();
+    return true;
   }
 
   /** To the directory above; false when it is no longer there. */

@@ -53,6 +53,8 @@ export interface SnapshotRequest {
   mode: "full" | "disk";
   /** Where it is to lie; nothing is there. */
   into: SavedPaths;
+  /** Of memory and disk: awaited once all of it is taken, before the guest goes on. What it throws, or the guest's end, leaves no snapshot. */
+  whileStill?(signal: AbortSignal): Promise<void>;
 }
 
 const OLD_AGENT = "the agent in it is older than this roomd, and cannot become another sandbox";
@@ -167,9 +169,10 @@ export async function snapshotSaved(
     await makeLayer(paths.directory, paths.base, next, top, uid);
     await keepSaved(paths, { ...saved, disk: next });
     // From here on nobody writes to what was on top.
-    await freeze(join(paths.directory, top));
+    const layers = layersBelow(paths.directory, top);
+    for (const layer of layers) await freeze(join(paths.directory, layer));
     await freeze(join(paths.directory, memory));
-    await linkLayers(paths, layersBelow(paths.directory, top), into);
+    await linkLayers(paths, layers, into);
     await linkTo(join(paths.directory, memory), into.memory);
     await keepSaved(into, { ...saved, memory: basename(into.memory) });
     return { paused_ms: 0, size_bytes: bytesOf(join(into.directory, top)) + bytesOf(into.memory) };
@@ -184,7 +187,7 @@ type CutRequest = SnapshotRequest & { top: string; next: string };
 async function cutWithMemory(
   parts: GuestParts,
   machine: Machine,
-  { into, top, next }: CutRequest,
+  { into, top, next, whileStill }: CutRequest,
   signal: AbortSignal,
 ): Promise<Cut> {
   const { paths } = parts.plan;
@@ -196,6 +199,7 @@ async function cutWithMemory(
     await rename(paths.memory, into.memory);
     await machine.layDisk(join(directory, next));
     await faultPoint("snapshot.cut");
+    await whileStill?.(signal);
   } catch (error) {
     await goOn(parts, machine, signal);
     throw error;

@@ -28,6 +28,8 @@ const COMMANDS = [
   ),
   ...["snapshot", "fork", "rollback"].map((verb) => `sandbox ${verb}`),
   ...["list", "get", "delete"].map((verb) => `snapshot ${verb}`),
+  ...["checkpoint", "checkpoints", "fork", "restore"].map((verb) => `room ${verb}`),
+  ...["get", "delete"].map((verb) => `checkpoint ${verb}`),
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",
   "execution attach",

@@ -39,6 +39,12 @@ const LINES: readonly string[][] = [
   "snapshot list r --agent w --limit 1 --cursor c",
   "snapshot get r SNAPSHOT",
   "snapshot delete r SNAPSHOT",
+  "room checkpoint r --name n --expires 1d",
+  "room checkpoints r --limit 1 --cursor c",
+  "room fork r other --checkpoint CHECKPOINT",
+  "room restore r CHECKPOINT",
+  "checkpoint get r CHECKPOINT",
+  "checkpoint delete r CHECKPOINT",
   "sandbox resume r w",
   "sandbox destroy r w",
   "logs r w --source agent --after 1 --limit 1",
@@ -158,6 +164,7 @@ const ALL_ON_HOST = "on the host all of them are listed";
 
 /** By `operation.field`, or `field` wherever it is. */
 const NO_OPTION: Record<string, string> = {
+  "room_fork.cids": "it says what is so without it",
   env_json: JSON_TEXT,
   egress_allowlist_json: JSON_TEXT,
   argv_json: JSON_TEXT,

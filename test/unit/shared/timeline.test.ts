@@ -25,7 +25,8 @@ const recordOf = (event: string, details: object = {}, more: Partial<Recorded> =
 });
 
 /** Nouns of what happens in rooms. */
-const IN_ROOMS = /^(room|sandbox|snapshot|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
+const IN_ROOMS =
+  /^(room|checkpoint|sandbox|snapshot|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
 
 /** Of operations, and of what no call asks for. */
 const KNOWN = new Set([
@@ -120,6 +121,11 @@ describe("an item", () => {
     ["snapshot.created", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 taken", type: "sandbox" }],
     ["snapshot.deleted", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 deleted", type: "sandbox" }],
     ["snapshot.expired", { snapshot_id: "snap_1" }, { title: "snapshot snap_1 expired", type: "sandbox" }],
+    ["checkpoint.created", { checkpoint_id: "chk_1" }, { title: "checkpoint chk_1 taken", type: "room" }],
+    ["checkpoint.deleted", { checkpoint_id: "chk_1" }, { title: "checkpoint chk_1 deleted", type: "room" }],
+    ["checkpoint.expired", { checkpoint_id: "chk_1" }, { title: "checkpoint chk_1 expired", type: "room" }],
+    ["room.forked", { into: "other" }, { title: "room other made of it", type: "room" }],
+    ["room.restored", { checkpoint_id: "chk_1" }, { title: "turned back to chk_1", type: "room" }],
     ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
     ["sandbox.hibernated", { reason: "not_saved" }, { title: "not saved before its host was shut down" }],
     ["sandbox.resume", {}, { title: "resumed", type: "standby" }],

@@ -29,7 +29,7 @@ type Agent = InputOf<typeof sandboxFork>["agents"][number];
 const MOST_TRIES = 20;
 const WAIT_MS = 60_000;
 
-interface Problem {
+export interface Problem {
   code: string;
   title: string;
   detail: string;
@@ -127,7 +127,7 @@ async function recordMade({ database }: SandboxDeps, call: KeyCall, room: RoomTa
 }
 
 /** Another is tried as long as somebody else was faster. */
-async function withFreeCid<T>(deps: SandboxDeps, tried: (cid: number) => Promise<T>): Promise<T> {
+export async function withFreeCid<T>(deps: SandboxDeps, tried: (cid: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const cid = deps.host().transport.firstFree(unheldCids(deps.database.queries, GUEST_CID_MIN));
     try {
@@ -139,7 +139,7 @@ async function withFreeCid<T>(deps: SandboxDeps, tried: (cid: number) => Promise
   }
 }
 
-function problemOf(error: unknown): Problem {
+export function problemOf(error: unknown): Problem {
   const known = error instanceof ServiceError ? error : new ServiceError("internal");
   const { detail, details } = known.options;
   const { title } = ERRORS[known.code];

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import type { Bound } from "../../../core/operation.ts";
-import { describeError } from "../../../core/service-error.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Ends } from "../executions/ends.ts";
 import type { Supervisors } from "../supervisors.ts";
@@ -46,6 +46,7 @@ export function makeSnapshots(
   };
   const remove = async (row: SnapshotRow) => {
     const { files } = places.of(row);
+    requireAlone(row);
     await deps.database.commit((queries) => {
       places.requireUnused(row.snapshot_id);
       deleteSnapshot(queries, row.snapshot_id);
@@ -88,4 +89,13 @@ export function makeSnapshots(
     },
     stop: () => expiries.clear(),
   };
+}
+
+/** Throws snapshot_in_use: what a checkpoint has goes with it. */
+function requireAlone({ checkpoint_id }: SnapshotRow): void {
+  if (checkpoint_id === null) return;
+  throw new ServiceError("snapshot_in_use", {
+    detail: `The snapshot is part of checkpoint ${checkpoint_id}, and goes with it.`,
+    details: { used_by: [checkpoint_id] },
+  });
 }

@@ -1,6 +1,6 @@
 /** Owns the SQL of snapshots. */
 import { and, asc, count, eq, gt, isNotNull, sql } from "drizzle-orm";
-import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { CheckpointId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
 import { type SnapshotRow, snapshots } from "./table.ts";
 
@@ -14,6 +14,16 @@ export function findSnapshot(queries: Queries, roomUid: RoomUid, snapshotId: str
     eq(snapshots.room_uid, roomUid),
   );
   return queries.select().from(snapshots).where(isIt).get();
+}
+
+/** Whatever room it is of: a room that is made of another begins with that one's. */
+export function getSnapshot(queries: Queries, snapshotId: SnapshotRow["snapshot_id"]): SnapshotRow | undefined {
+  return queries.select().from(snapshots).where(eq(snapshots.snapshot_id, snapshotId)).get();
+}
+
+/** All of a checkpoint. */
+export function snapshotsOf(queries: Queries, checkpointId: CheckpointId): SnapshotRow[] {
+  return queries.select().from(snapshots).where(eq(snapshots.checkpoint_id, checkpointId)).all();
 }
 
 /** An organization's. */

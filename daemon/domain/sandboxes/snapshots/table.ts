@@ -1,7 +1,7 @@
 /** Owns the columns of snapshots. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { SnapshotMode } from "../../../../shared/api/snapshots.ts";
-import type { OrgId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
+import type { CheckpointId, OrgId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { SandboxRow } from "../table.ts";
 
 /** What a sandbox of it has where nobody says else. */
@@ -32,6 +32,7 @@ export const snapshots = sqliteTable("snapshots", {
   expires_at: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
+  checkpoint_id: text().$type<CheckpointId>(),
 });
 
 export type SnapshotRow = typeof snapshots.$inferSelect;

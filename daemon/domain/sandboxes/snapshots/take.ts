@@ -7,6 +7,8 @@ import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import type { SnapshotRequest } from "../../../host/guest/save.ts";
 import { digestSaved, diskUse } from "../../../host/guest/saved.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireFreeDisk } from "../disk-room.ts";
@@ -36,47 +38,18 @@ export async function takeSnapshot(
   const snapshot_id: SnapshotId = newId("snap", call.work.ulid);
   const known = findSnapshot(queries, room.room_uid, snapshot_id);
   if (known) return known;
-  const { row } = supervisor;
   const created_at = now();
   const { files } = places.of({ room_uid: room.room_uid, snapshot_id, mode });
   return await places.use(snapshot_id, async () => {
-    const used = await requireRoom(deps, supervisor, mode);
+    const used = await requireSpace(deps, room, [supervisor], { mode });
+    const expires_at = after(created_at, expires_in_seconds);
+    const about = { snapshot_id, mode, name: name ?? null, created_at, expires_at };
     try {
-      const { paused_ms, size_bytes, parent } = await supervisors.use(row.sandbox_id, () =>
-        supervisor.snapshot({ snapshot_id, mode, into: files }),
-      );
+      const snapshot = await takeFiles({ supervisors, places }, call, supervisor, about);
       await faultPoint("snapshot.whole");
-      const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
-      const snapshot: SnapshotRow = {
-        snapshot_id,
-        room_uid: room.room_uid,
-        org_id: row.org_id,
-        agent_id: row.agent_id,
-        sandbox_id: row.sandbox_id,
-        name: name ?? null,
-        parent,
-        mode,
-        memory_mib: row.memory_mib,
-        vcpu_count: row.vcpu_count,
-        disk_mib: row.disk_mib,
-        template_id: row.template_id,
-        template_digest: row.template_digest,
-        settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
-        size_bytes,
-        paused_ms,
-        digest: await digestSaved(files),
-        created_at,
-        expires_at: after(created_at, expires_in_seconds),
-        created_by_type: "key",
-        created_by_id: call.caller.key_id,
-      };
       await deps.database.commit((within) => {
         requireActive(deps.currentRoom(room.room_uid));
-        // Others may have been taken at the same time.
-        requireCount(countSnapshots(within, room.room_uid));
-        const others = snapshotBytes(within, row.org_id) - used.snapshots;
-        requireCap(deps, row.org_id, used.all + Math.max(0, others), size_bytes);
-        insertSnapshot(within, snapshot);
+        keepSnapshots(deps, within, room, used, [snapshot]);
       });
       return snapshot;
     } catch (error) {
@@ -86,16 +59,87 @@ export async function takeSnapshot(
   });
 }
 
-/** Before anything stands still for it. Returns what the organization has on disk, and what of it are snapshots. */
-async function requireRoom(deps: SandboxDeps, { row, guest }: Supervisor, mode: SnapshotMode) {
-  requireCount(countSnapshots(deps.database.queries, row.room_uid));
-  const snapshots = snapshotBytes(deps.database.queries, row.org_id);
-  const all = await deps.driveUsed(row.org_id);
-  // At most: what it has written, and its memory, which one that hibernates has on disk.
-  const memory = mode === "full" && guest ? row.memory_mib * MIB : 0;
-  if (memory > 0) requireFreeDisk(deps, row.memory_mib);
-  requireCap(deps, row.org_id, all, memory + diskUse(deps.paths.sandbox(row.sandbox_id)));
+type About = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
+  Pick<SnapshotRequest, "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
+
+/** What a snapshot has on disk; it is there by the row that is returned. Throws as supervisor.snapshot does. */
+export async function takeFiles(
+  { supervisors, places }: { supervisors: Supervisors; places: SnapshotPlaces },
+  call: KeyCall,
+  supervisor: Supervisor,
+  { whileStill, checkpoint_id = null, ...about }: About,
+): Promise<SnapshotRow> {
+  const { row } = supervisor;
+  const { files } = places.of({ ...about, room_uid: row.room_uid });
+  const request = { snapshot_id: about.snapshot_id, mode: about.mode, into: files, ...(whileStill && { whileStill }) };
+  const { paused_ms, size_bytes, parent } = await supervisors.use(row.sandbox_id, () => supervisor.snapshot(request));
+  const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
+  return {
+    ...about,
+    room_uid: row.room_uid,
+    org_id: row.org_id,
+    agent_id: row.agent_id,
+    sandbox_id: row.sandbox_id,
+    parent,
+    memory_mib: row.memory_mib,
+    vcpu_count: row.vcpu_count,
+    disk_mib: row.disk_mib,
+    template_id: row.template_id,
+    template_digest: row.template_digest,
+    settings: { env, egress_mode, egress_allowlist, guest_net, fabric_attached },
+    size_bytes,
+    paused_ms,
+    digest: await digestSaved(files),
+    created_by_type: "key",
+    created_by_id: call.caller.key_id,
+    checkpoint_id,
+  };
+}
+
+/** What an organization had on disk before, and what of it were snapshots. */
+export interface Used {
+  all: number;
+  snapshots: number;
+}
+
+/**
+ * Before anything stands still for it: whether there is room for snapshots of these, which come to at most what they have written and their
+ * memory; `bytes` are what else is to be kept. Throws quota_exceeded, disk_full.
+ */
+export async function requireSpace(
+  deps: SandboxDeps,
+  { room_uid, org_id }: Pick<RoomTarget, "room_uid" | "org_id">,
+  supervisors: readonly Supervisor[],
+  { mode, bytes = 0 }: { mode: SnapshotMode; bytes?: number },
+): Promise<Used> {
+  const { queries } = deps.database;
+  requireCount(countSnapshots(queries, room_uid), supervisors.length);
+  const snapshots = snapshotBytes(queries, org_id);
+  const all = await deps.driveUsed(org_id);
+  const written = supervisors.map(({ row }) => diskUse(deps.paths.sandbox(row.sandbox_id)));
+  // The memory of one that hibernates is there already.
+  const memories = supervisors.map(({ row, guest }) => (mode === "full" && guest ? row.memory_mib * MIB : 0));
+  const wanted = total(memories) + bytes;
+  if (wanted > 0) requireFreeDisk(deps, wanted / MIB);
+  requireCap(deps, org_id, all, wanted + total(written));
   return { all, snapshots };
+}
+
+const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+
+/** Within the transaction by which they are there; others may have been taken since `used` was measured. Throws quota_exceeded. */
+export function keepSnapshots(
+  deps: SandboxDeps,
+  within: Queries,
+  { room_uid, org_id }: Pick<RoomTarget, "room_uid" | "org_id">,
+  used: Used,
+  made: readonly SnapshotRow[],
+  bytes = 0,
+): void {
+  requireCount(countSnapshots(within, room_uid), made.length);
+  const others = Math.max(0, snapshotBytes(within, org_id) - used.snapshots);
+  requireCap(deps, org_id, used.all + others, total(made.map(({ size_bytes }) => size_bytes)) + bytes);
+  for (const snapshot of made) insertSnapshot(within, snapshot);
 }
 
 /** Throws quota_exceeded. */
@@ -103,16 +147,17 @@ function requireCap({ quota }: SandboxDeps, orgId: OrgId, used: number, more: nu
   const { hard_cap_bytes } = quota.capsOf(orgId).drive;
   if (used + more <= hard_cap_bytes) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The organization's drives and snapshots take ${used} bytes, and a snapshot may need ${more} more; its plan's cap is ${hard_cap_bytes}.`,
+    detail: `The organization's drives and snapshots take ${used} bytes, and this may need ${more} more; its plan's cap is ${hard_cap_bytes}.`,
     details: { limit: "drive_bytes", used, cap: hard_cap_bytes },
     hint: "Delete snapshots (roomd snapshot delete) or files of drives.",
   });
 }
 
-function requireCount(held: number): void {
-  if (held < MAX_SNAPSHOTS) return;
+/** Throws quota_exceeded. */
+function requireCount(held: number, more: number): void {
+  if (held + more <= MAX_SNAPSHOTS) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The room has ${held} snapshots, which is as many as a room may have.`,
+    detail: `The room has ${held} of the ${MAX_SNAPSHOTS} snapshots that a room may have, and this makes ${more} more.`,
     details: { limit: "snapshots", used: held, cap: MAX_SNAPSHOTS },
     hint: "Delete one first (roomd snapshot delete).",
   });

@@ -9,6 +9,7 @@ import { type Connection, openConnection } from "../../../../daemon/db/client.ts
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { insertOrg } from "../../../../daemon/domain/orgs/store.ts";
+import type { RoomDeps } from "../../../../daemon/domain/rooms/deps.ts";
 import { Eraser } from "../../../../daemon/domain/rooms/erase.ts";
 import { makeRoomFinder, makeRooms } from "../../../../daemon/domain/rooms/index.ts";
 import { getRoom, insertRoom } from "../../../../daemon/domain/rooms/store.ts";
@@ -100,6 +101,9 @@ test("a tree of any depth goes, and the event loop has its turns meanwhile", asy
   expect(existsSync(paths.room(uid("deep")))).toBe(false);
 }, 120_000);
 
+const NOTHING_BRANCHES = {} as RoomDeps["branch"];
+const holding: RoomDeps["drive"]["holding"] = (_room, work) => work();
+
 function makeAll() {
   const noDrive = { measure: async () => ({ used_bytes: 0, file_count: 0 }), modeOf: () => "open" as const };
   const forgotten: string[] = [];
@@ -116,7 +120,15 @@ function makeAll() {
     driveRoot: () => 0,
     driveQuota,
     meter: { closes: () => {} },
-    drive: { ...noDrive, sweep: async () => {}, keep: () => {}, forget: (name: string) => forgotten.push(name) },
+    branch: NOTHING_BRANCHES,
+    onEvent: () => {},
+    drive: {
+      ...noDrive,
+      holding,
+      sweep: async () => {},
+      keep: () => {},
+      forget: (name: string) => forgotten.push(name),
+    },
     fabric: { endWaits: () => {}, forget: async () => {} },
     sandboxes: { countLive: () => 0, destroyAll: async () => [] },
   };
@@ -130,7 +142,7 @@ function addDue(name: string): void {
     ...{ room_uid: uid(name), room_id: name, org_id, host_id: "host", labels: {}, state: "destroyed" as const },
     ...{ status_reason: "destroyed", status_message: "", last_transition_at: AT, created_at: AT, updated_at: AT },
     ...{ drive_limit_bytes: 1, drive_until_at: AT, keep_drive: true, expires_at: null },
-    ...{ created_by_type: "key", created_by_id: "kid_1" },
+    ...{ created_by_type: "key", created_by_id: "kid_1", former_ids: [], branching: null },
   } satisfies RoomRow);
 }
 

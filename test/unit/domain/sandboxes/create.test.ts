@@ -70,6 +70,7 @@ async function create(input: object = {}) {
     portsOf: () => [],
   } as unknown as SandboxDeps;
   const supervisors = {
+    requireUnheld: () => {},
     add: (row: SandboxRow) => ({ row, published: new Published({ ...row, state: "running" }), start: async () => {} }),
     get: () => undefined,
     drop: () => {},

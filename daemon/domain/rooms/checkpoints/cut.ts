@@ -1,0 +1,145 @@
+/**
+ * Takes a checkpoint of a room:
+ *
+ *   the drive is copied while all run
+ *   all sandboxes stand still, their memory saved
+ *     └ nothing changes the drive by calls: what the database has is read in one commit, the copy of the drive is brought up to date
+ *   all go on ⇒ what the database had is written to a file ⇒ one commit makes snapshots and checkpoint
+ *
+ * Until that commit nothing tells of it, and what is on the disk is swept.
+ */
+import { mkdir } from "node:fs/promises";
+import {
+  type checkpointCreate,
+  DEFAULT_CHECKPOINT_SECONDS,
+  MAX_CHECKPOINTS,
+} from "../../../../shared/api/checkpoints.ts";
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { type CheckpointId, newId } from "../../../../shared/ids.ts";
+import { after, now } from "../../../core/clock.ts";
+import { faultPoint } from "../../../core/fault-points.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { DeadlineError } from "../../../core/published.ts";
+import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
+import { errnoOf, ServiceError } from "../../../core/service-error.ts";
+import { syncDirectory } from "../../../host/files/async-calls.ts";
+import { DriveCopier } from "../../../host/files/drive-copier.ts";
+import { eraseDirectory } from "../../../host/files/erase.ts";
+import type { RoomDeps } from "../deps.ts";
+import { getRoom } from "../store.ts";
+import { toTarget } from "../target.ts";
+import { takeState, writeState } from "./nouns.ts";
+import { countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
+import type { CheckpointRow } from "./table.ts";
+
+/** What guests may have more on their drive than it may have, before they are stopped. */
+const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
+
+export type Taking = Pick<InputOf<typeof checkpointCreate>, "name" | "expires_in_seconds">;
+
+/** The same call again finds the same. Throws what a snapshot throws. */
+export async function takeCheckpoint(
+  deps: RoomDeps,
+  call: KeyCall,
+  room: RoomTarget,
+  over: AbortSignal,
+  { name, expires_in_seconds = DEFAULT_CHECKPOINT_SECONDS }: Taking,
+): Promise<CheckpointRow> {
+  const { database, paths, branch } = deps;
+  const { room_uid } = room;
+  const checkpoint_id: CheckpointId = newId("chk", call.work.ulid);
+  const known = findCheckpoint(database.queries, room_uid, checkpoint_id);
+  if (known) return known;
+  requireCount(countCheckpoints(database.queries, room_uid));
+  const { used_bytes } = await deps.drive.measure(room);
+  const used = await branch.sandboxes.requireSpace(room, used_bytes);
+  const created_at = now();
+  const place = paths.checkpoint(room_uid, checkpoint_id);
+  await using copier = new DriveCopier();
+  const giveUp = () => copier.giveUp();
+  over.addEventListener("abort", giveUp, { once: true });
+  try {
+    await mkdir(place.directory, { recursive: true, mode: 0o700 });
+    await copier.copy(room.drive_directory, place.drive, {
+      bytes: room.drive_limit_bytes + BEYOND.bytes,
+      entries: deps.driveLimitEntries + BEYOND.entries,
+    });
+    await faultPoint("checkpoint.copied");
+    over.throwIfAborted();
+    const cut = await branch.sandboxes.cut(call, room, {
+      checkpoint_id,
+      created_at,
+      name: name ?? null,
+      whileStill: () =>
+        deps.drive.holding(room_uid, async () => {
+          over.throwIfAborted();
+          const cut_at = now();
+          const sandboxIds = branch.sandboxes.guests(room_uid);
+          const parts = { nouns: branch.nouns, calls: branch.calls() };
+          const state = await database.commit((queries) => takeState(queries, parts, room_uid, sandboxIds));
+          const drive = await copier.complete();
+          await faultPoint("checkpoint.cut");
+          return { cut_at, state, drive };
+        }),
+    });
+    try {
+      const { cut_at, state, drive } = cut.still;
+      const state_bytes = await writeState(place.state, state);
+      for (const made of [place.directory, paths.checkpoints(room_uid), paths.room(room_uid)])
+        await syncDirectory(made);
+      await faultPoint("checkpoint.whole");
+      const row: CheckpointRow = {
+        ...{ checkpoint_id, room_uid, org_id: room.org_id, name: name ?? null },
+        sandboxes: cut.sandboxes,
+        drive_bytes: drive.bytes,
+        state_bytes,
+        paused_ms: cut.paused_ms,
+        ...{ cut_at, created_at, expires_at: after(created_at, expires_in_seconds) },
+        ...{ created_by_type: "key", created_by_id: call.caller.key_id },
+      };
+      await database.commit((queries) => {
+        const present = getRoom(queries, room_uid);
+        requireActive(present ? toTarget(present, paths) : { ...room, state: "destroyed" });
+        branch.sandboxes.keep(queries, room, used, cut.snapshots, drive.bytes + state_bytes);
+        insertCheckpoint(queries, row);
+        requireCount(countCheckpoints(queries, room_uid) - 1);
+      });
+      return row;
+    } catch (error) {
+      await branch.sandboxes.discard(cut.snapshots);
+      throw error;
+    }
+  } catch (error) {
+    await copier[Symbol.asyncDispose]();
+    await eraseDirectory(place.directory, deps.giveUpSpace);
+    throw over.aborted ? over.reason : meant(error);
+  } finally {
+    over.removeEventListener("abort", giveUp);
+  }
+}
+
+function meant(error: unknown): unknown {
+  if (error instanceof DeadlineError) {
+    return new ServiceError("invalid_state", {
+      detail: `The room could not be saved at one instant: ${error.message}.`,
+      hint: "Try again when less is written to its drive.",
+      cause: error,
+    });
+  }
+  const code = errnoOf(error);
+  if (code === "ENOSPC") return new ServiceError("disk_full", { cause: error });
+  if (code !== "EDQUOT") return error;
+  return new ServiceError("drive_full", {
+    detail: "The drive has more than its quota: delete files until the room has no warnings.",
+    cause: error,
+  });
+}
+
+function requireCount(held: number): void {
+  if (held < MAX_CHECKPOINTS) return;
+  throw new ServiceError("quota_exceeded", {
+    detail: `The room has ${held} checkpoints, which is as many as a room may have.`,
+    details: { limit: "checkpoints", used: held, cap: MAX_CHECKPOINTS },
+    hint: "Delete one first (roomd room checkpoints).",
+  });
+}

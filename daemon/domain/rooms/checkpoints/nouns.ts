@@ -1,0 +1,118 @@
+/**
+ * Owns what the database has of a room at an instant: the states of all nouns, taken and put each in one transaction, and the file in
+ * which they are between. Its rows are a line for some of them each, so that no line is long; what is left of the states is the last.
+ */
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
+import type { Queries } from "../../../db/client.ts";
+
+/** The nouns in the order in which they are put. */
+export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
+
+/** How the calls that guests have made branch: by whose they are. */
+export interface Calls {
+  take(queries: Queries, sandboxIds: readonly string[]): unknown;
+  put(queries: Queries, state: unknown, guests: BranchedCalls): void;
+  replace(queries: Queries, state: unknown, guests: BranchedCalls): void;
+}
+
+export interface BranchedCalls extends Pick<BranchedRoom, "org_id" | "pausedMs"> {
+  sandboxIds: ReadonlyMap<string, string>;
+  pathOf(path: string): string;
+}
+
+export interface RoomState {
+  nouns: Record<keyof Nouns, unknown>;
+  calls: unknown;
+}
+
+const NAMES = ["agents", "fabric", "barriers"] as const satisfies (keyof Nouns)[];
+
+/** Within a transaction, while nothing of the room runs. Throws quota_exceeded. */
+export function takeState(
+  queries: Queries,
+  { nouns, calls }: { nouns: Nouns; calls: Calls },
+  roomUid: RoomUid,
+  sandboxIds: readonly string[],
+): RoomState {
+  const taken = NAMES.map((name) => [name, nouns[name].take(queries, roomUid)]);
+  return { nouns: Object.fromEntries(taken), calls: calls.take(queries, sandboxIds) };
+}
+
+/** Within a transaction; how: put into a room that has nothing, or replace what it has. */
+export function giveState(
+  queries: Queries,
+  { nouns, calls }: { nouns: Nouns; calls: Calls },
+  state: RoomState,
+  room: BranchedRoom,
+  { how, ...guests }: { how: "put" | "replace" } & Pick<BranchedCalls, "sandboxIds" | "pathOf">,
+): void {
+  for (const name of NAMES) nouns[name][how](queries, state.nouns[name], room);
+  calls[how](queries, state.calls, { ...guests, org_id: room.org_id, pausedMs: room.pausedMs });
+}
+
+export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void> {
+  for (const name of NAMES) await nouns[name].wake(room);
+}
+
+const FORMAT = 1;
+const ROWS_AT_ONCE = 500;
+
+type Line = { rows: number; some: Rows["rows"] } | { format: number; rest: unknown };
+
+/** Writes it to a file, which is on disk then; returns its bytes. */
+export async function writeState(path: string, state: RoomState): Promise<number> {
+  const tables: Rows[] = [];
+  const rest = JSON.stringify(state, (_key, value: unknown) => {
+    if (!isRows(value)) return value;
+    tables.push(value);
+    return { $rows: tables.length - 1, columns: value.columns };
+  });
+  const file = await open(path, "wx", 0o600);
+  try {
+    for (const [number, { rows }] of tables.entries()) {
+      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+        const line: Line = { rows: number, some: rows.slice(at, at + ROWS_AT_ONCE) };
+        await file.write(`${JSON.stringify(line)}\n`);
+      }
+    }
+    await file.write(`{"format":${FORMAT},"rest":${rest}}\n`);
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Throws where it is not whole, or of another form. */
+export async function readState(path: string): Promise<RoomState> {
+  const tables = new Map<number, Rows["rows"]>();
+  for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    const line = JSON.parse(text) as Line;
+    if ("some" in line) {
+      const rows = tables.get(line.rows) ?? [];
+      tables.set(line.rows, rows);
+      for (const row of line.some) rows.push(row);
+      continue;
+    }
+    if (line.format !== FORMAT) throw new Error("the checkpoint has a form that this roomd does not know");
+    return withRows(line.rest, tables) as RoomState;
+  }
+  throw new Error("what the database had is not whole");
+}
+
+function isRows(value: unknown): value is Rows {
+  const { columns, rows } = Object(value);
+  return Array.isArray(columns) && Array.isArray(rows);
+}
+
+function withRows(value: unknown, tables: ReadonlyMap<number, Rows["rows"]>): unknown {
+  if (Array.isArray(value)) return value.map((each) => withRows(each, tables));
+  if (typeof value !== "object" || value === null) return value;
+  const { $rows, columns } = value as { $rows?: number; columns?: string[] };
+  if ($rows !== undefined && columns) return { columns, rows: tables.get($rows) ?? [] };
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withRows(each, tables)]));
+}

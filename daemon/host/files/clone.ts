@@ -1,0 +1,71 @@
+/**
+ * Owns copying what is in a file into another, by descriptors, for a thread that may wait: the blocks are shared where the file system
+ * can, else what is in it is copied, and its holes stay holes.
+ */
+import { dlopen } from "bun:ffi";
+import { ftruncateSync, readSync, writeSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { check, nextData, nextHole } from "./libc.ts";
+
+const libc = dlopen("libc.so.6", {
+  ioctl: { args: ["i32", "u64", "i32"], returns: "i32" },
+  copy_file_range: { args: ["i32", "ptr", "i32", "ptr", "u64", "u32"], returns: "i64" },
+  syncfs: { args: ["i32"], returns: "i32" },
+}).symbols;
+
+const FICLONE = 0x40049409;
+/** After so much it is asked whether to go on. */
+const PIECE_BYTES = 4 * 1024 ** 2;
+/** What a kernel or a file system says that cannot do it for these two files. */
+const CANNOT = new Set(["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY", "EBADF", "EPERM", "ETXTBSY"]);
+
+/** Makes an empty file the same as another, as far as that is `size` bytes long; `onPiece` hears of each part, and may throw. */
+export function cloneFile(from: number, to: number, size: number, onPiece: (bytes: number) => void): void {
+  if (size === 0) return;
+  if (shareBlocks(from, to)) return;
+  whole: for (let at = 0; at < size; ) {
+    const start = nextData(from, at);
+    if (start >= size) break;
+    const end = Math.min(size, Math.max(start + 1, nextHole(from, start)));
+    for (at = start; at < end; ) {
+      const copied = copySome(from, to, at, Math.min(PIECE_BYTES, end - at));
+      // It has become shorter.
+      if (copied === 0) break whole;
+      at += copied;
+      onPiece(copied);
+    }
+  }
+  ftruncateSync(to, size);
+}
+
+function shareBlocks(from: number, to: number): boolean {
+  try {
+    check(libc.ioctl(to, FICLONE, from), "ioctl FICLONE");
+    return true;
+  } catch (error) {
+    if (CANNOT.has(errnoOf(error) ?? "")) return false;
+    throw error;
+  }
+}
+
+const offsets = new BigInt64Array(2);
+let buffer: Buffer | null = null;
+
+function copySome(from: number, to: number, at: number, length: number): number {
+  offsets.fill(BigInt(at));
+  try {
+    const [read, written] = [offsets.subarray(0, 1), offsets.subarray(1, 2)];
+    return check(Number(libc.copy_file_range(from, read, to, written, length, 0)), "copy_file_range");
+  } catch (error) {
+    if (!CANNOT.has(errnoOf(error) ?? "")) throw error;
+  }
+  buffer ??= Buffer.allocUnsafeSlow(1024 ** 2);
+  const read = readSync(from, buffer, 0, Math.min(buffer.length, length), at);
+  for (let done = 0; done < read; ) done += writeSync(to, buffer, done, read - done, at + done);
+  return read;
+}
+
+/** All that was written to a descriptor's file system is on disk. */
+export function syncFileSystem(descriptor: number): void {
+  check(libc.syncfs(descriptor), "syncfs");
+}

@@ -1,0 +1,60 @@
+/** Owns a thread that copies one drive, into a store or out of one (drive-store.ts): it is there as long as this is. */
+
+import type { Bounds, Copied } from "./drive-store.ts";
+import { SystemError } from "./libc.ts";
+
+export type Ordered =
+  | { does: "copy"; drive: string; store: string; bounds: Bounds }
+  | { does: "complete" }
+  | { does: "restore"; store: string; drive: string; root: number };
+
+export type Told = { copied: Copied } | { error: string; code: string | null };
+
+export class DriveCopier implements AsyncDisposable {
+  readonly #thread = new Worker(new URL("./drive-thread.ts", import.meta.url).href);
+  readonly #flag = new SharedArrayBuffer(4);
+  #underWay: Promise<unknown> = Promise.resolve();
+
+  constructor() {
+    this.#thread.unref();
+  }
+
+  /** The first pass, while guests write. Throws EDQUOT where there is more than `bounds`, ENOSPC. */
+  copy(drive: string, store: string, bounds: Bounds): Promise<Copied> {
+    return this.#order({ does: "copy", drive, store, bounds });
+  }
+
+  /** Copies what has changed since, while nothing writes; the store is on disk then. */
+  complete(): Promise<Copied> {
+    return this.#order({ does: "complete" });
+  }
+
+  /** Makes a drive of a store in an empty directory; it is on disk then. */
+  restore(store: string, drive: string, root: number): Promise<Copied> {
+    return this.#order({ does: "restore", store, drive, root });
+  }
+
+  /** What is under way fails soon. */
+  giveUp(): void {
+    Atomics.store(new Int32Array(this.#flag), 0, 1);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.giveUp();
+    await this.#underWay.catch(() => {});
+    this.#thread.terminate();
+  }
+
+  #order(order: Ordered): Promise<Copied> {
+    const work = new Promise<Copied>((resolve, reject) => {
+      this.#thread.onmessage = ({ data }: MessageEvent<Told>) => {
+        if ("copied" in data) resolve(data.copied);
+        else reject(data.code === null ? new Error(data.error) : new SystemError(data.code, data.error));
+      };
+      this.#thread.onerror = ({ message }) => reject(new Error(`the thread that copies a drive has ended: ${message}`));
+      this.#thread.postMessage({ ...order, flag: this.#flag });
+    });
+    this.#underWay = work;
+    return work;
+  }
+}

@@ -1,0 +1,46 @@
+/** The thread that copies drives: it does one thing after another for who has started it, and looks between pieces whether that is given up. */
+import { errnoOf } from "../../core/service-error.ts";
+import type { Ordered, Told } from "./drive-copier.ts";
+import { type Bounds, type Copied, restoreStore, StoreWriter } from "./drive-store.ts";
+
+declare const self: Worker;
+
+/** While guests run they have the processors at least half of the time. */
+const WORK_MS = 20;
+const REST_MS = 20;
+
+let writer: StoreWriter | null = null;
+let isGentle = false;
+let since = performance.now();
+
+self.onmessage = async ({ data }: MessageEvent<Ordered & { flag: SharedArrayBuffer }>) => {
+  const flag = new Int32Array(data.flag);
+  const between = () => {
+    if (Atomics.load(flag, 0) !== 0) throw new Error("the copying was given up");
+    if (!isGentle || performance.now() - since < WORK_MS) return;
+    Bun.sleepSync(REST_MS);
+    since = performance.now();
+  };
+  const told = await done(data, between).then(
+    (copied): Told => ({ copied }),
+    (error: unknown): Told => ({ error: String(error), code: errnoOf(error) ?? null }),
+  );
+  postMessage(told);
+};
+
+async function done(order: Ordered, between: () => void): Promise<Copied> {
+  isGentle = order.does === "copy";
+  switch (order.does) {
+    case "copy":
+      writer = newWriter(order, between);
+      return await writer.pass(false);
+    case "complete":
+      if (!writer) throw new Error("nothing was copied before");
+      return await writer.pass(true);
+    case "restore":
+      return restoreStore(order.store, order.drive, order.root, between);
+  }
+}
+
+const newWriter = ({ drive, store, bounds }: { drive: string; store: string; bounds: Bounds }, between: () => void) =>
+  new StoreWriter(drive, store, bounds, between);

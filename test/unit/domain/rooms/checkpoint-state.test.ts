@@ -1,0 +1,50 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { renamed } from "../../../../daemon/domain/rooms/checkpoints/fork.ts";
+import { type RoomState, readState, writeState } from "../../../../daemon/domain/rooms/checkpoints/nouns.ts";
+
+let place = "";
+beforeEach(() => {
+  place = mkdtempSync(join(tmpdir(), "state-"));
+});
+afterEach(() => rmSync(place, { recursive: true, force: true }));
+
+const rows = (count: number) => Array.from({ length: count }, (_, at) => [at, `text ${at}\n`, null]);
+const STATE: RoomState = {
+  nouns: {
+    agents: { agents: { columns: ["a"], rows: [] }, gone: ["x"] },
+    fabric: {
+      last_seq: 7,
+      messages: { columns: ["a", "b", "c"], rows: rows(1234) },
+      deliveries: { columns: [], rows: [] },
+    },
+    barriers: { barriers: { columns: ["a", "b", "c"], rows: rows(1) }, gone: [] },
+  },
+  calls: { calls: { sbx_1: [{ path: "/v1/rooms/r/messages", begun: null }] } },
+};
+
+test("what the database had is the same again, in lines of bounded length", async () => {
+  const file = join(place, "state.ndjson");
+  const bytes = await writeState(file, STATE);
+  expect(readFileSync(file)).toHaveLength(bytes);
+  expect(readFileSync(file, "utf8").split("\n")).toHaveLength(6);
+  expect(await readState(file)).toEqual(STATE);
+});
+
+test("a file that was cut short is refused", async () => {
+  const file = join(place, "state.ndjson");
+  await writeState(file, STATE);
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1));
+  await expect(readState(file)).rejects.toThrow("not whole");
+});
+
+test("calls of a guest go on under the name of its other room, and no others", () => {
+  expect(renamed("/v1/rooms/old/messages", ["old"], "new")).toBe("/v1/rooms/new/messages");
+  expect(renamed("/v1/rooms/a%20b/messages/x", ["old", "a b"], "new")).toBe("/v1/rooms/new/messages/x");
+  for (const path of ["/v1/rooms/older/messages", "/v1/me", "/v1/rooms/old"]) {
+    expect(renamed(path, ["old"], "new")).toBe(path);
+  }
+});

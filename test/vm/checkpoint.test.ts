@@ -1,0 +1,256 @@
+/**
+ * A room with agents at work is saved at one instant and made into another: in each of the two all that was under way comes to its end,
+ * each message is processed once, the drive is as it was at the cut, and neither knows of the other.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import type { Json } from "../harness/daemon.ts";
+import { until, withGuests } from "../harness/guests.ts";
+
+const PROGRAM = readFileSync("test/fixtures/branching_agent.py", "utf8");
+const AGENTS = ["one", "two", "three", "four"];
+const ROUNDS = 10;
+const LONG_MS = 300_000;
+
+/** Each message that an agent is sent, once. */
+const sentTo = (agent: string): string[] =>
+  AGENTS.filter((other) => other !== agent)
+    .flatMap((other) => Array.from({ length: ROUNDS }, (_, round) => `${other}.${round}.${agent}`))
+    .sort();
+
+withGuests("checkpoints", {}, (guests) => {
+  beforeAll(async () => {
+    await guests.daemon.room("first");
+    await write("first", "/agent.py", PROGRAM);
+    for (const agent of AGENTS) {
+      await guests.daemon.sandbox("first", agent, guests.cid(), { memory_mib: 256 });
+      await sh("first", agent, `ln -s agent.py /mnt/drive/link-${agent}; echo ${agent} >/root/own`);
+    }
+  }, LONG_MS);
+
+  const sh = (room: string, name: string, line: string) => guests.daemon.sh(room, name, line);
+  const read = async (room: string, path: string): Promise<string | null> => {
+    const answer = await guests.daemon.api("GET", `/v1/rooms/${room}/drive/read?path=${path}`).catch(() => null);
+    return answer?.status === 200 ? answer.body.content : null;
+  };
+  const write = (room: string, path: string, content: string) =>
+    guests.daemon.ok("POST", `/v1/rooms/${room}/drive/write`, { path, content });
+  const processedIn = async (room: string, agent: string): Promise<string[]> => {
+    const text = await until(`${agent} of ${room} is done`, () => read(room, `/${agent}.json`), LONG_MS);
+    return JSON.parse(text);
+  };
+  const roomUid = async (room: string): Promise<string> =>
+    (await guests.daemon.ok("GET", `/v1/rooms/${room}`)).room_uid;
+  const namesIn = (...parts: string[]): string[] => {
+    const directory = join(guests.daemon.dataDir, ...parts);
+    return existsSync(directory) ? readdirSync(directory).sort() : [];
+  };
+
+  test(
+    "four agents among messages and at a barrier finish in both worlds, each message processed once in each",
+    async () => {
+      const { daemon } = guests;
+      await write("first", "/mark", "before");
+      for (const agent of AGENTS) {
+        const argv = ["python3", "/mnt/drive/agent.py", String(ROUNDS), AGENTS.join()];
+        const begun = { exec_id: "agent", argv, timeout_ms: LONG_MS };
+        await daemon.ok("POST", `/v1/rooms/first/sandboxes/${agent}/executions`, begun);
+      }
+      await until(
+        "they are in the middle of it",
+        async () => (await read("first", "/one.log"))?.includes(".2."),
+        LONG_MS,
+      );
+      const taken: Json = await daemon.ok("POST", "/v1/rooms/first/checkpoints", { name: "the cut" });
+      expect(taken).toMatchObject({ room_id: "first", name: "the cut" });
+      expect(taken.snapshots.map(({ agent_id }: Json) => agent_id).sort()).toEqual([...AGENTS].sort());
+      expect(taken.paused_ms).toBeGreaterThan(0);
+      console.log(
+        `checkpoint of four guests: paused ${taken.paused_ms} ms, ${taken.size_bytes} bytes, drive ${taken.drive_bytes}`,
+      );
+      await write("first", "/mark", "after");
+      const startedAt = performance.now();
+      const forked: Json = await daemon.ok("POST", "/v1/rooms/first/fork", {
+        room_id: "second",
+        checkpoint_id: taken.checkpoint_id,
+      });
+      console.log(`fork of four guests: ${Math.round(performance.now() - startedAt)} ms`);
+      expect(forked.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+      expect(forked.room).toMatchObject({ room_id: "second", state: "active", sandbox_count: 4 });
+      expect(await read("second", "/mark")).toBe("before");
+      for (const agent of AGENTS) {
+        expect((await processedIn("first", agent)).sort()).toEqual(sentTo(agent));
+        expect((await processedIn("second", agent)).sort()).toEqual(sentTo(agent));
+      }
+      for (const room of ["first", "second"]) {
+        for (const agent of AGENTS) {
+          const log = await sh(
+            room,
+            agent,
+            "sort /root/processed; hostname; cat /root/own; readlink /mnt/drive/link-one",
+          );
+          expect([room, ...log.split("\n")]).toEqual([room, ...sentTo(agent), agent, agent, "agent.py"]);
+        }
+        const { generation } = await daemon.ok("GET", `/v1/rooms/${room}/barriers/round`);
+        expect([room, generation]).toEqual([room, ROUNDS]);
+      }
+      expect(await read("first", "/mark")).toBe("after");
+      expect(await read("second", "/mark")).toBe("before");
+      // New commands know the room by its own name, and by the former one reach it and nothing else.
+      const said =
+        "curl -s $ROOMD_URL/v1/rooms/first/drive/read?path=/mark; echo; curl -s $ROOMD_URL/v1/rooms/second/drive/read?path=/mark";
+      expect(await sh("second", "one", `echo $ROOMD_ROOM_ID; ${said}`)).toMatch(/^second\n.*"before".*\n.*"before"/);
+      expect(await sh("first", "one", said)).toMatch(/"after".*\n.*room_not_found/);
+    },
+    3 * LONG_MS,
+  );
+
+  test("a snapshot of a checkpoint goes with it, and the checkpoint with what it has on disk", async () => {
+    const { daemon } = guests;
+    const { items } = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
+    const [taken] = items;
+    const [{ snapshot_id }] = taken.snapshots;
+    const refused = await daemon.problem("DELETE", `/v1/rooms/first/snapshots/${snapshot_id}`);
+    expect(refused).toMatchObject({ code: "snapshot_in_use", details: { used_by: [taken.checkpoint_id] } });
+    const uid = await roomUid("first");
+    await daemon.ok("DELETE", `/v1/rooms/first/checkpoints/${taken.checkpoint_id}`);
+    expect([namesIn("rooms", uid, "checkpoints"), namesIn("rooms", uid, "snapshots")]).toEqual([[], []]);
+    expect(await sh("second", "two", "cat /root/own")).toBe("two");
+    await daemon.ok("DELETE", "/v1/rooms/second?drive=delete");
+  });
+
+  describe("a daemon that is killed", () => {
+    test.each([
+      ["checkpoints", "checkpoint.copied", 0],
+      ["checkpoints", "checkpoint.cut", 0],
+      ["checkpoints", "checkpoint.whole", 0],
+      ["fork", "fork.drive", 1],
+      ["fork", "fork.made", 0],
+      ["fork", "fork.begun", 0],
+    ] as const)(
+      "while it does %s, at %s, leaves all of it or nothing",
+      async (verb, point, extra) => {
+        const { daemon } = guests;
+        const before: Json = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
+        const last = before.items.at(-1)?.checkpoint_id;
+        await daemon.end("SIGTERM");
+        daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+        await daemon.serve();
+        const body = verb === "fork" ? { room_id: "third", ...(extra === 0 && { checkpoint_id: last }) } : {};
+        await daemon.api("POST", `/v1/rooms/first/${verb}`, body).catch(() => null);
+        await until("it is dead", () => !daemon.runs, 60_000);
+        delete daemon.env[FAULT_VARIABLE];
+        await daemon.serve();
+        for (const agent of AGENTS) {
+          await until(`${agent} goes on`, async () => {
+            const { state } = await daemon.ok("GET", `/v1/rooms/first/sandboxes/${agent}`);
+            return state === "running";
+          });
+          expect(await sh("first", agent, "cat /root/own")).toBe(agent);
+        }
+        const after: Json = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
+        expect(after.items).toHaveLength(before.items.length + extra);
+        const uid = await roomUid("first");
+        const ids = after.items.map(({ checkpoint_id }: Json) => checkpoint_id).sort();
+        const snapshots = after.items
+          .flatMap((item: Json) => item.snapshots.map(({ snapshot_id }: Json) => snapshot_id))
+          .sort();
+        await until("what was half done is gone", async () => {
+          const { status } = await daemon.api("GET", "/v1/rooms/third");
+          const left = [namesIn("rooms"), namesIn("rooms", uid, "checkpoints"), namesIn("rooms", uid, "snapshots")];
+          return status === 404 && JSON.stringify(left) === JSON.stringify([[uid], ids, snapshots]);
+        });
+        const { items } = await daemon.ok("GET", "/v1/rooms/first/sandboxes");
+        expect(items).toHaveLength(4);
+      },
+      LONG_MS,
+    );
+  });
+
+  const change = async () => {
+    const { daemon } = guests;
+    await write("first", "/mark", "later");
+    await daemon.api("DELETE", "/v1/rooms/first/sandboxes/two");
+    await sh("first", "one", "echo later >/root/own; rm -f /mnt/drive/link-one");
+    await daemon.ok("POST", "/v1/rooms/first/messages", { source: "one", destination: "three", message_id: "late" });
+    await daemon.sandbox("first", "five", guests.cid(), { memory_mib: 256 });
+  };
+  const isAsThen = async () => {
+    const { daemon } = guests;
+    const { items } = await daemon.ok("GET", "/v1/rooms/first/sandboxes");
+    const states = items.map(({ agent_id, state }: Json) => `${agent_id} ${state}`).sort();
+    expect(states).toEqual(["four hibernated", "one running", "three paused", "two running"]);
+    const said = "cat /root/own /mnt/drive/mark; echo; readlink /mnt/drive/link-one; touch /mnt/drive/new";
+    for (const agent of ["one", "two"]) {
+      expect(await sh("first", agent, said)).toBe(`${agent}\nthen\nagent.py`);
+    }
+    expect((await daemon.api("GET", "/v1/rooms/first/messages/late")).status).toBe(404);
+    expect((await daemon.ok("GET", "/v1/rooms/first/messages/early")).state).toBe("queued");
+  };
+
+  describe("a room", () => {
+    let checkpoint = "";
+
+    test(
+      "is turned back with what was in standby or hibernated, what is gone since made anew, what is new destroyed",
+      async () => {
+        const { daemon } = guests;
+        await write("first", "/mark", "then");
+        await daemon.ok("POST", "/v1/rooms/first/messages", { source: "one", destination: "two", message_id: "early" });
+        await daemon.ok("POST", "/v1/rooms/first/sandboxes/three/standby");
+        await daemon.ok("POST", "/v1/rooms/first/sandboxes/four/hibernate");
+        const before: Json = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
+        ({ checkpoint_id: checkpoint } = await daemon.ok("POST", "/v1/rooms/first/checkpoints", { name: "then" }));
+        await change();
+        const restored: Json = await daemon.ok("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {});
+        expect(restored.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+        await isAsThen();
+        expect(await daemon.ok("GET", "/v1/rooms/first/sandboxes/one")).toMatchObject({
+          sandbox_id: before.sandbox_id,
+          guest_cid: before.guest_cid,
+        });
+      },
+      LONG_MS,
+    );
+
+    test.each(["restore.noted", "restore.ended", "restore.given", "restore.turned"])(
+      "that is being turned back when the daemon is killed, at %s, is turned back by the next",
+      async (point) => {
+        const { daemon } = guests;
+        await change();
+        const turned = async () => {
+          const { items } = await daemon.ok("GET", "/v1/rooms/first/audit?event=room.restored&limit=100");
+          return items.filter(({ outcome }: Json) => outcome === "success").length;
+        };
+        const before = await turned();
+        await daemon.end("SIGTERM");
+        daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+        await daemon.serve();
+        await daemon.api("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {}).catch(() => null);
+        await until("it is dead", () => !daemon.runs, 60_000);
+        delete daemon.env[FAULT_VARIABLE];
+        await daemon.serve();
+        await until("it is on record", async () => (await turned()) > before, LONG_MS);
+        await isAsThen();
+      },
+      LONG_MS,
+    );
+  });
+
+  test(
+    "a checkpoint that the kills have left makes a room, which outlives the first",
+    async () => {
+      const { daemon } = guests;
+      const forked: Json = await daemon.ok("POST", "/v1/rooms/first/fork", { room_id: "third" });
+      expect(forked.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+      for (const agent of ["three", "four"]) await daemon.ok("POST", `/v1/rooms/third/sandboxes/${agent}/resume`);
+      for (const agent of AGENTS) expect(await sh("third", agent, "cat /root/own")).toBe(agent);
+      await daemon.ok("DELETE", "/v1/rooms/first?drive=delete");
+      expect(await sh("third", "one", "cat /mnt/drive/mark")).toBe("then");
+      await daemon.ok("DELETE", "/v1/rooms/third?drive=delete");
+    },
+    LONG_MS,
+  );
+});
