@@ -8,7 +8,18 @@ const atOnce = shortOrLong("creates at once", 4, 10);
 
 /** Every field of a sandbox's record: none is ever removed. */
 const RECORD_FIELDS = [
-  ...["sandbox_id", "room_id", "agent_id", "guest_cid", "template_id", "template_digest", "vcpu_count", "memory_mib"],
+  ...[
+    "sandbox_id",
+    "room_id",
+    "agent_id",
+    "guest_cid",
+    "template_id",
+    "template_digest",
+    "snapshot_id",
+    "lifecycle",
+    "vcpu_count",
+    "memory_mib",
+  ],
   ...["state", "status", "exit", "env_keys", "egress", "fabric_attached", "drive_mount", "drive", "ports", "labels"],
   ...["created_at", "started_at", "ready_at", "stopped_at", "expires_at", "create_wall_ms", "boot", "start_mode"],
   "created_by",

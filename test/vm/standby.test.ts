@@ -164,7 +164,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       expect(await guests.daemon.problem("POST", path("quiet", "/resume"))).toMatchObject({
         status: 409,
         code: "invalid_state",
-        details: { state: "running", allowed_states: ["paused"] },
+        details: { state: "running", allowed_states: ["paused", "hibernated"] },
       });
       expect(await sh("quiet", "cat /mnt/drive/for-quiet")).toBe("written meanwhile");
       const { items } = await guests.daemon.ok("GET", "/v1/rooms/still/audit?event=sandbox.&agent_id=quiet&order=asc");

@@ -117,7 +117,8 @@ export async function snapshotGuest(
     const cut = request.mode === "full" ? cutWithMemory : cutDisk;
     const { layers, paused_ms } = await cut(parts, machine, { ...request, top, next }, signal);
     const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);
-    await freeze(join(directory, top));
+    // Also those that one which was cut off has left: others than their user read them from now on.
+    for (const layer of layers) await freeze(join(directory, layer));
     await linkLayers(plan.paths, layers, into);
     await Promise.all(layers.map((layer) => synced(join(into.directory, layer))));
     if (request.mode === "full") {
