@@ -156,7 +156,7 @@ const shutdownOf = async () =>
     "journalctl -b -1 -o short-monotonic --no-pager | grep -E 'roomd|systemd-shutdown|Reached target' | tail -n 200",
   );
 
-describe.skipIf(LEFT_OUT !== null)("a host that boots again", () => {
+describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_000 }, () => {
   const prepare = async () => {
     host = await bootHost();
     // What was said before a boot is still to be read after it.
