@@ -114,7 +114,12 @@ async function forkOne(
 }
 
 /** Each has its own record, as if it had been asked for alone. */
-async function recordMade({ database }: SandboxDeps, call: KeyCall, room: RoomTarget, row: SandboxRow): Promise<void> {
+export async function recordMade(
+  { database }: SandboxDeps,
+  call: KeyCall,
+  room: RoomTarget,
+  row: SandboxRow,
+): Promise<void> {
   const { sandbox_id, agent_id, guest_cid, memory_mib, template_id, snapshot_id } = row;
   const { caller, source, request_id, ip } = call;
   await database.commit((queries) =>
