@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
+import { processesOf, until, withGuests } from "../harness/guests.ts";
 
 const PROGRAM = readFileSync("test/fixtures/branching_agent.py", "utf8");
 const AGENTS = ["one", "two", "three", "four"];
@@ -237,6 +237,27 @@ withGuests("checkpoints", {}, (guests) => {
       LONG_MS,
     );
 
+    test(
+      "is turned back also where one of its sandboxes has failed since: that one is made anew",
+      async () => {
+        const { daemon } = guests;
+        const { sandbox_id } = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
+        for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
+        await until("it has failed", async () => {
+          const { state } = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
+          return state === "failed";
+        });
+        const restored: Json = await daemon.ok("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {});
+        expect(restored.items.map(({ problem }: Json) => problem)).toEqual(AGENTS.map(() => null));
+        await isAsThen();
+        const last = async (event: string) =>
+          (await daemon.ok("GET", `/v1/rooms/first/audit?event=${event}&limit=1`)).items[0]?.agent_id;
+        expect(["two", "three", "four"]).toContain(await last("sandbox.rolled_back"));
+        expect([await last("sandbox.destroyed"), await last("sandbox.created")]).toEqual(["one", "one"]);
+      },
+      LONG_MS,
+    );
+
     test.each(["restore.noted", "restore.ended", "restore.turned", "restore.given", "start.begun"])(
       "that is being turned back when the daemon is killed, at %s, is turned back by the next",
       async (point) => {
@@ -250,12 +271,18 @@ withGuests("checkpoints", {}, (guests) => {
         await daemon.end("SIGTERM");
         daemon.env[FAULT_VARIABLE] = `${point}=kill`;
         await daemon.serve();
-        await daemon.api("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {}).catch(() => null);
+        const call = () =>
+          daemon.api("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {}, { "idempotency-key": point });
+        await call().catch(() => null);
         await until("it is dead", () => !daemon.runs, 60_000);
         delete daemon.env[FAULT_VARIABLE];
         await daemon.serve();
         await until("it is on record", async () => (await turned()) > before, LONG_MS);
         await isAsThen();
+        // The same call does not do it a second time.
+        await sh("first", "one", "echo since >/root/since");
+        expect(await call()).toMatchObject({ status: 200, body: { room: { room_id: "first" } } });
+        expect(await sh("first", "one", "cat /root/since")).toBe("since");
       },
       LONG_MS,
     );

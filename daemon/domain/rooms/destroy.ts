@@ -158,7 +158,7 @@ async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_u
     // Nobody could reach them any more, or delete them.
     for (const directory of [
       ...[paths.recordings(roomUid), paths.snapshots(roomUid), paths.checkpoints(roomUid)],
-      ...[paths.turned_drive(roomUid), paths.former_drives(roomUid), paths.drive_links(roomUid)],
+      ...[paths.turned_drive(roomUid), paths.former(roomUid), paths.drive_links(roomUid)],
     ]) {
       await rm(directory, { recursive: true, force: true });
     }

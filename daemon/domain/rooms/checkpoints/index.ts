@@ -16,7 +16,7 @@ import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { takeCheckpoint } from "./cut.ts";
 import { forkRoom, requireSandboxes } from "./fork.ts";
-import { putAside } from "./former-drives.ts";
+import { putAside } from "./former.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
 import { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
@@ -37,8 +37,6 @@ export interface Checkpoints {
   end(room: Pick<RoomRow, "room_uid" | "room_id">): Promise<void>;
   /** Within a transaction: the room's checkpoints are none any more; their files go with it. */
   forget(queries: Queries, roomUid: RoomUid): void;
-  /** Whether something is done with the room as a whole. */
-  isBusy(roomUid: RoomUid): boolean;
   stop(): void;
 }
 
@@ -227,7 +225,6 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       deleteCheckpointsOf(queries, roomUid);
       for (const { room_uid, checkpoint_id } of [...expiring.values()]) if (room_uid === roomUid) drop(checkpoint_id);
     },
-    isBusy: (roomUid) => locks.isHeld(roomUid),
     stop: () => {
       expiries.clear();
       unfinished.stop();

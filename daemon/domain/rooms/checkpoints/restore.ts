@@ -24,7 +24,7 @@ import { getRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
-import { putAside } from "./former-drives.ts";
+import { putAside } from "./former.ts";
 import { giveState, readState } from "./nouns.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns drives that a room has no more, or was to have: each is put aside under a name that none has had, and erased there, so that no
- * two erase what has one name.
+ * Owns drives and checkpoints that a room has no more, or was to have: each is put aside under a name that none has had, and erased
+ * there, so that nobody erases what another makes under the same name.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename } from "node:fs/promises";
@@ -17,8 +17,8 @@ export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> 
   const turned = paths.turned_drive(roomUid);
   if (existsSync(turned)) {
     driveQuota.end(turned);
-    await mkdir(paths.former_drives(roomUid), { recursive: true, mode: 0o700 });
-    await rename(turned, join(paths.former_drives(roomUid), crypto.randomUUID()));
+    await mkdir(paths.former(roomUid), { recursive: true, mode: 0o700 });
+    await rename(turned, join(paths.former(roomUid), crypto.randomUUID()));
   }
   eraseFormer(deps, roomUid);
 }
@@ -26,8 +26,8 @@ export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> 
 /** Erases all that was put aside, in the background. */
 export function eraseFormer({ paths, giveUpSpace, log }: RoomDeps, roomUid: RoomUid): void {
   const erase = async () => {
-    for (const name of await namesIn(paths.former_drives(roomUid))) {
-      await eraseDirectory(join(paths.former_drives(roomUid), name), giveUpSpace);
+    for (const name of await namesIn(paths.former(roomUid))) {
+      await eraseDirectory(join(paths.former(roomUid), name), giveUpSpace);
     }
   };
   erase().catch((error: unknown) =>
@@ -35,7 +35,7 @@ export function eraseFormer({ paths, giveUpSpace, log }: RoomDeps, roomUid: Room
   );
 }
 
-async function namesIn(directory: string): Promise<string[]> {
+export async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);
   } catch (error) {
