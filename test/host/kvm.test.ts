@@ -45,6 +45,17 @@ async function counts(agent: string): Promise<boolean> {
   return await until(`${agent} counts`, async () => (await count()) > before, SLOW_MS);
 }
 
+/** A call, and the seconds that it took. By curl: on this processor the command line takes seconds of its own. */
+async function timed(method: string, path: string, body: Json = {}): Promise<{ seconds: number; answer: Json }> {
+  const call = `curl -sS -m 600 -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
+  const said = await host.ok(
+    `${WITH_KEY} ${call} -d '${JSON.stringify(body)}' -w '\\n%{time_total}' 'http://127.0.0.1:8080/v1/rooms/${path}'`,
+    700_000,
+  );
+  const lines = said.trim().split("\n");
+  return { seconds: Number(lines.at(-1)), answer: JSON.parse(lines.slice(0, -1).join("\n")) };
+}
+
 async function startCounting(agent: string): Promise<void> {
   const loop = "n=0; while :; do n=$((n+1)); echo $n >/root/.count && mv /root/.count /root/count; sleep 1; done";
   await roomd(`exec demo ${agent} --background --timeout 1h -- sh -c '${loop}'`);
@@ -143,6 +154,25 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       expect(await sh(agent, "hostname")).toBe(agent);
     }
     await roomd("sandbox destroy demo f2");
+    const command = { argv: ["true"], timeout_ms: 600_000 };
+    const figures: Record<string, number> = {};
+    const measure = async (name: string, ...call: Parameters<typeof timed>) => {
+      const { seconds, answer } = await timed(...call);
+      figures[name] = seconds;
+      return answer;
+    };
+    const source = { template_id: "default", agent_id: "y1", guest_cid: 9990, memory_mib: 256 };
+    await measure("create", "POST", "demo/sandboxes/from-template?wait=ready", source);
+    await measure("create_first_command", "POST", "demo/sandboxes/y1/exec", command);
+    await measure("fork", "POST", "demo/sandboxes/a1/fork", { agents: [{ agent_id: "y2" }] });
+    await measure("fork_first_command", "POST", "demo/sandboxes/y2/exec", command);
+    await measure("hibernate", "POST", "demo/sandboxes/y2/hibernate");
+    await measure("resume", "POST", "demo/sandboxes/y2/resume");
+    await measure("resume_first_command", "POST", "demo/sandboxes/y2/exec", command);
+    console.log(
+      `seconds of one call each, of 256 MiB, beside others on one emulated processor: ${JSON.stringify(figures)}`,
+    );
+    for (const agent of ["y1", "y2"]) await roomd(`sandbox destroy demo ${agent}`);
     await sh("a1", "echo bad >/root/state");
     await roomd(`sandbox rollback demo a1 ${made.snapshot_id}`);
     expect(await sh("a1", "cat /root/state 2>/dev/null || echo none")).toBe("none");
@@ -155,6 +185,28 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await counts("f1");
     await roomd("sandbox destroy demo f1");
   }, 900_000);
+
+  test("is saved with its room at one instant, of which another is made, and the room turned back to it", async () => {
+    await sh("a1", "echo then >/mnt/drive/when");
+    const { answer: taken } = await timed("POST", "demo/checkpoints", { name: "then" });
+    console.log(
+      `a room of ${taken.snapshots?.length} stood still for ${taken.paused_ms} ms, ${taken.size_bytes >> 20} MiB`,
+    );
+    await sh("a1", "echo later >/mnt/drive/when; echo later >/root/state");
+    const { answer: forked } = await timed("POST", "demo/fork", {
+      room_id: "twin",
+      checkpoint_id: taken.checkpoint_id,
+    });
+    expect(forked.items.map(({ problem }: Json) => problem)).toEqual(taken.snapshots.map(() => null));
+    const inTwin = async (line: string) => await roomd(`exec twin a1 --timeout 10m -- sh -c '${line}'`);
+    expect(await inTwin("cat /mnt/drive/when; hostname")).toBe("then\na1");
+    await roomd("room destroy twin --delete-drive");
+    const { answer: restored } = await timed("POST", `demo/checkpoints/${taken.checkpoint_id}/restore`);
+    expect(restored.items.map(({ problem }: Json) => problem)).toEqual(taken.snapshots.map(() => null));
+    expect(await sh("a1", "cat /mnt/drive/when; cat /root/state 2>/dev/null || echo none")).toBe("then\nnone");
+    await counts("a1");
+    await roomd(`checkpoint delete demo ${taken.checkpoint_id}`);
+  }, 1_800_000);
 
   test("gets its drive back when its virtiofsd is killed, and its command goes on", async () => {
     await sh("a1", "echo before >/mnt/drive/kept");
