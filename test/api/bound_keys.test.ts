@@ -96,7 +96,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
     ...["room_overview", "room_waits", "room_timeline"],
     // What is named is not there.
-    ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore", "snapshot_get", "snapshot_delete"],
+    ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
   "is no operator": ["org_create"],
