@@ -21,6 +21,7 @@ export const GUARANTEES = [
   "A sandbox has no network device. The host decides on every outgoing connection by name, address and port, whatever root does in the guest. Private networks, this host and metadata services are reachable only where the configuration and the list name them.",
   "On a connection allowed by name, TLS must ask for that name, and every HTTP/1 request must be for it. Each refused connection or name is recorded as egress.denied; equal refusals are recorded together with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes run as host users that own nothing but its disk, its sockets and its room's drive.",
+  "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint or a fork that a crash cuts off nothing is left; a restore that a crash cuts off is completed when the service starts again.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
 
@@ -35,9 +36,12 @@ export const NON_GUARANTEES = [
   "Usage counts the time in which a sandbox is running, also while the daemon is down. Starting and standby are free. If a sandbox ends while the daemon is down, the time after the daemon's last comparison with the host is not counted. A crash of the daemon loses what egress and drives' growth added in the last usage_write_seconds.",
   "A host that loses power ends the sandboxes that run, as one that is shut down does those that it could not save. A sandbox that was in standby hibernates afterwards.",
   "Standby does not free host memory: the guest's memory stays reserved. Hibernation does.",
-  "What is resumed from hibernation, rolled back or made of a snapshot has what its programs had at the moment of saving: random numbers that they had drawn and the state of their generators, the environment of processes, secrets in memory. Forks of one snapshot have the same. The kernel's random numbers, the clock, the host name and the machine id are set right. Programs that must change more are told by /etc/roomd/after-restore.d.",
-  "Connections do not survive hibernation, a snapshot, a fork or a rollback, and neither do locks on the drive. The drive itself is in no snapshot: a rollback leaves it as it is.",
-  "A snapshot has everything that was in the guest's memory, secrets too. Whoever may create sandboxes in its room can start one of it and read them.",
+  "What is resumed from hibernation, rolled back, restored, or made of a snapshot or checkpoint has what its programs had at the moment of saving: random numbers that they had drawn and the state of their generators, the environment of processes, secrets in memory. Forks of one snapshot or checkpoint have the same. The kernel's random numbers, the clock, the host name and the machine id are set right. Programs that must change more are told by /etc/roomd/after-restore.d.",
+  "Connections do not survive hibernation, a snapshot, a checkpoint, a fork, a rollback or a restore, and neither do locks on the drive. The drive itself is in no snapshot: a rollback leaves it as it is. It is in a room's checkpoint, and a restore turns it back.",
+  "A checkpoint has the drive's files, directories and symbolic links. Sockets, FIFOs, devices and extended attributes are left out.",
+  "A room made of another exposes no ports and does not end by itself. In its guests, processes from before the fork have the ROOMD_ROOM_ID of the source in their environment; what they call by that name is their own room.",
+  "A restore takes back only what is in the room. Clients outside keep their cursors; messages that come after a restore have higher seqs than all before it.",
+  "A snapshot or checkpoint has everything that was in its guests' memory, secrets too. Whoever may create sandboxes in its room can start one of it and read them.",
   "Under KVM, what was saved with its memory starts only on the processor on which it was saved; elsewhere it is refused with snapshot_incompatible. A rollback also needs the same template version, memory and processors. A snapshot with mode disk boots on any processor.",
   "defaults.drive_quota says how guests are held to their drive's quota. project_quota: by the kernel; a write beyond the quota fails with EDQUOT, and drive.file_count counts every inode. measured (also for rooms made before project quotas were there): as the next two say.",
   "What guests write to the drive directly is measured every drive_measure_seconds, and within drive_look_seconds once it could be over the quota. A drive that takes long to measure is measured less often, so that it takes a quarter of one core at most. Until it is measured a drive may be over its quota.",
