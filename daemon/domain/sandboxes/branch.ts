@@ -24,7 +24,7 @@ import type { SandboxDeps } from "./deps.ts";
 import type { Ends } from "./executions/ends.ts";
 import { toSandboxRecord } from "./record.ts";
 import { admitAgain } from "./resume.ts";
-import { type Problem, problemOf, withFreeCid } from "./snapshots/fork.ts";
+import { type Problem, problemOf, recordMade, withFreeCid } from "./snapshots/fork.ts";
 import type { SnapshotPlaces } from "./snapshots/place.ts";
 import { deleteSnapshot, getSnapshot, snapshotsOf } from "./snapshots/store.ts";
 import type { SnapshotRow } from "./snapshots/table.ts";
@@ -307,6 +307,7 @@ async function fork(
     const { supervisor } = await withFreeCid(deps, (guest_cid) =>
       begin(deps, supervisors, own, { ...wanted, guest_cid }, room, source),
     );
+    await recordMade(deps, call, room, supervisor.row);
     await supervisor.published
       .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS)
       .catch(() => {});

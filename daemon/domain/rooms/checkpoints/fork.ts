@@ -11,12 +11,14 @@ import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { newId, type RoomUid, type SandboxId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
-import type { KeyCall } from "../../../core/operation.ts";
+import { actorOf, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { DriveCopier } from "../../../host/files/drive-copier.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
+import { appendAudit } from "../../audit/index.ts";
 import type { ForkedItem } from "../../sandboxes/index.ts";
 import { inUse, makeDirectories, newRoom } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
@@ -74,6 +76,7 @@ export async function forkRoom(
       giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {
         ...{ how: "put", sandboxIds, pathOf },
       });
+      recordMade(queries, call, row, source, checkpoint);
       call.work.note({ room_uid, checkpoint_id });
       return deps.quota.admit(queries, call, { rooms: 1 });
     });
@@ -94,6 +97,21 @@ export async function forkRoom(
   });
   const record = await records.of(whole);
   return { room: { ...record, warnings: [...warnings, ...record.warnings] }, items };
+}
+
+/** The first record of the room: of which one it is made. That one has the record of the call. */
+function recordMade(
+  queries: Queries,
+  { caller, source, request_id, ip }: KeyCall,
+  { org_id, room_id, room_uid, created_at }: RoomRow,
+  from: RoomRow,
+  { checkpoint_id }: CheckpointRow,
+): void {
+  appendAudit(queries, {
+    ...{ event: "room.created", outcome: "success", at: created_at, actor: actorOf(caller), source, request_id, ip },
+    ...{ org_id, room_id, room_uid },
+    details: { forked_from: from.room_id, forked_from_uid: from.room_uid, checkpoint_id },
+  });
 }
 
 async function beginAll(

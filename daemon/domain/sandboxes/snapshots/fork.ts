@@ -69,8 +69,9 @@ export function makeFork(
       // Nobody deletes it under them; as many at once as may start.
       const items = await places.use(snapshot.snapshot_id, () => Promise.all(input.agents.map(fork)));
       const { snapshot_id, paused_ms } = snapshot;
-      const made = items.flatMap(({ sandbox }) => sandbox?.sandbox_id ?? []);
-      call.audit.details = { snapshot_id, paused_ms, forks: made.length, failed: items.length - made.length };
+      const agents = items.flatMap(({ sandbox, agent_id }) => (sandbox ? [agent_id] : []));
+      const failed = items.length - agents.length;
+      call.audit.details = { snapshot_id, paused_ms, forks: agents.length, failed, agents };
       return { outcome: "ok", body: { snapshot_id, items } };
     },
   });
@@ -114,7 +115,12 @@ async function forkOne(
 }
 
 /** Each has its own record, as if it had been asked for alone. */
-async function recordMade({ database }: SandboxDeps, call: KeyCall, room: RoomTarget, row: SandboxRow): Promise<void> {
+export async function recordMade(
+  { database }: Pick<SandboxDeps, "database">,
+  call: KeyCall,
+  room: RoomTarget,
+  row: SandboxRow,
+): Promise<void> {
   const { sandbox_id, agent_id, guest_cid, memory_mib, template_id, snapshot_id } = row;
   const { caller, source, request_id, ip } = call;
   await database.commit((queries) =>
