@@ -54,12 +54,13 @@ const ofDrive = (verb: string): Told => ({
   ref: named("file", "path"),
 });
 const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
+// What became of it comes first: lines are cut where there is little space.
 const ofCheckpoint = (verb: string): Told => ({
   type: "room",
   lane: "room",
   say: ({ checkpoint_id, sandboxes }) => {
     const count = typeof sandboxes === "number" ? `, with ${counted(sandboxes)}` : "";
-    return `checkpoint ${text(checkpoint_id)} ${verb}${count}`;
+    return `checkpoint ${verb}: ${text(checkpoint_id)}${count}`;
   },
   ref: named("checkpoint", "checkpoint_id"),
 });
@@ -67,7 +68,7 @@ const ofSnapshot = (verb: string): Told => ({
   type: "sandbox",
   say: ({ snapshot_id, parent }) => {
     const before = text(parent);
-    return `snapshot ${text(snapshot_id)} ${verb}${before && `, after ${before}`}`;
+    return `snapshot ${verb}: ${text(snapshot_id)}${before && `, after ${before}`}`;
   },
   ref: named("snapshot", "snapshot_id"),
 });
