@@ -76,8 +76,8 @@ export async function forkRoom(
       giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {
         ...{ how: "put", sandboxIds, pathOf },
       });
-      recordMade(queries, call, row, source, checkpoint);
       call.work.note({ room_uid, checkpoint_id });
+      recordMade(queries, call, row, source, checkpoint);
       return deps.quota.admit(queries, call, { rooms: 1 });
     });
   } catch (error) {
