@@ -173,6 +173,7 @@ async function makeForeign(): Promise<void> {
     (state) => state === "failed",
   );
   foreign("build_id", build_id);
+  foreign("checkpoint_id", (await made(`${secret}/checkpoints`, {})).checkpoint_id);
   foreign("snapshot_id", insertSnapshotRow(daemon, NAMES.sandbox?.foreign ?? ""));
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");
