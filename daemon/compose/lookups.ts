@@ -8,7 +8,7 @@ import { locateMessage } from "../domain/fabric/index.ts";
 import { hasGrant } from "../domain/oauth/index.ts";
 import { getKeyOf, isEntryOf, isKeySeen, isSshKeyOf } from "../domain/orgs/index.ts";
 import { locateLabel } from "../domain/ports/index.ts";
-import { locateCheckpoint } from "../domain/rooms/index.ts";
+import { getCheckpoint } from "../domain/rooms/index.ts";
 import { locateSandbox, locateSnapshot, type Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
 import { locateAccess } from "../domain/ssh/index.ts";
@@ -29,7 +29,7 @@ export function composeLookups(
     roomsOf,
     sandbox: ({ org_id }, sandboxId) => locateSandbox(queries, org_id, sandboxId),
     snapshot: ({ org_id }, snapshotId) => locateSnapshot(queries, org_id, snapshotId),
-    checkpoint: ({ org_id }, checkpointId) => locateCheckpoint(queries, org_id, checkpointId),
+    checkpoint: ({ org_id }, checkpointId) => getCheckpoint(queries, org_id, checkpointId),
     isAgent: (roomUid, agentId) =>
       sandboxes.agents.agentOf(roomUid as RoomUid, agentId) !== null ||
       findAgent(queries, roomUid as RoomUid, agentId) !== undefined,

@@ -44,11 +44,11 @@ const PLACES = [
   "checkpoint.whole", // … they go on, all of it is on disk, its row is not there
   "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
   "fork.made", // … its row is there, none of its sandboxes is
-  "fork.begun", // … its sandboxes are, the room says that it is being made
   "restore.noted", // a room is to be turned back, its row says so, its next drive is there
   "restore.ended", // … none of its sandboxes runs
-  "restore.given", // … the database has what it had, the drive is the former
-  "restore.turned", // … the drive is the other, its sandboxes wait
+  "restore.turned", // … the drive is the other, the database has what it has come to have since
+  "restore.given", // … it has what it had, none of the sandboxes runs
+  "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

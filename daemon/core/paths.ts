@@ -146,6 +146,10 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     unborn: (roomUid: string) => join(data, "rooms", roomUid, "unborn"),
     /** The drive that is to take the place of the room's, while that is turned back. */
     turned_drive: (roomUid: string) => join(data, "rooms", roomUid, "turned"),
+    /** Drives that the room has no more, under names of their own until they are erased. */
+    former_drives: (roomUid: string) => join(data, "rooms", roomUid, "former"),
+    /** Further names of a drive's files, while it is made of a checkpoint. */
+    drive_links: (roomUid: string) => join(data, "rooms", roomUid, "links"),
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),

@@ -11,13 +11,26 @@ export interface RoomTarget {
   state: RoomState;
   drive_directory: string;
   drive_limit_bytes: number;
+  /** It is to be what it was at a checkpoint, and is not yet. */
+  is_turning: boolean;
 }
 
 /** Finds a room of the caller's organization. Throws room_not_found, also for what another organization owns. */
 export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
 
+/** Throws room_destroying, and not_ready while it is turned back: what would be lost with it is not taken. */
+export function requireActive(room: Pick<RoomTarget, "room_id" | "state" | "is_turning">): void {
+  requireLive(room);
+  if (!room.is_turning) return;
+  throw new ServiceError("not_ready", {
+    detail: `Room ${room.room_id} is being turned back to a checkpoint.`,
+    hint: "Try again once that is done.",
+    retryAfterSeconds: 2,
+  });
+}
+
 /** Throws room_destroying: a room that is going takes no changes. */
-export function requireActive(room: Pick<RoomTarget, "room_id" | "state">): void {
+export function requireLive(room: Pick<RoomTarget, "room_id" | "state">): void {
   if (room.state !== "active") {
     throw new ServiceError("room_destroying", { detail: `Room ${room.room_id} is being destroyed.` });
   }

@@ -132,7 +132,7 @@ export const checkpointDelete = operation({
   body: null,
   output: fields({ checkpoint_id: Type.String(), state: oneOf(["deleted"]) }),
   outcomes: { ok: 200 },
-  errors: ["room_not_found", "checkpoint_not_found", "snapshot_in_use"],
+  errors: ["room_not_found", "checkpoint_not_found", "snapshot_in_use", "invalid_state"],
   onFullDisk: true,
   audit: "checkpoint.deleted",
 });

@@ -231,11 +231,11 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "room.created": {
     type: "room",
     lane: "room",
-    say: ({ forked_from, checkpoint_id }) => {
-      const from = text(forked_from);
+    say: ({ of_room, checkpoint_id }) => {
+      const from = text(of_room);
       return from ? `room made of ${from}${asOf(checkpoint_id)}` : "room created";
     },
-    ref: named("room", "forked_from"),
+    ref: named("room", "of_room"),
   },
   "room.destroyed": { type: "room", lane: "room", say: () => DESTROYED.room },
   "quota.soft_exceeded": {

@@ -73,7 +73,7 @@ describe("a record", () => {
     const isOfFork = ({ event, request_id }: AuditRecord) => event === "room.created" && request_id === "all-room_fork";
     const { room_id: forked, checkpoint_id } = answers.get("room_fork").body;
     expect(all.filter(isOfFork)).toMatchObject([
-      { room_id: forked, details: { forked_from: "r", forked_from_uid: room_uid, checkpoint_id }, status: null },
+      { room_id: forked, details: { of_room: "r", checkpoint_id }, status: null },
     ]);
     const records = all.filter((record) => !isOfFork(record));
     expect(records).toHaveLength(audited.length);

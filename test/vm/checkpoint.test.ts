@@ -122,41 +122,44 @@ withGuests("checkpoints", {}, (guests) => {
   });
 
   describe("a daemon that is killed", () => {
+    const kill = async (point: string, verb: string, body: Json) => {
+      const { daemon } = guests;
+      await daemon.end("SIGTERM");
+      daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+      await daemon.serve();
+      await daemon.api("POST", `/v1/rooms/first/${verb}`, body).catch(() => null);
+      await until("it is dead", () => !daemon.runs, 60_000);
+      delete daemon.env[FAULT_VARIABLE];
+      await daemon.serve();
+      await goOn("first");
+    };
+    const goOn = async (room: string) => {
+      for (const agent of AGENTS) {
+        await until(`${agent} goes on in ${room}`, async () => {
+          const { body } = await guests.daemon.api("GET", `/v1/rooms/${room}/sandboxes/${agent}`);
+          return body.state === "running";
+        });
+        expect(await sh(room, agent, "cat /root/own")).toBe(agent);
+      }
+    };
+    const taken = async (): Promise<Json[]> => (await guests.daemon.ok("GET", "/v1/rooms/first/checkpoints")).items;
+
     test.each([
       ["checkpoints", "checkpoint.copied", 0],
       ["checkpoints", "checkpoint.cut", 0],
       ["checkpoints", "checkpoint.whole", 0],
       ["fork", "fork.drive", 1],
-      ["fork", "fork.made", 0],
-      ["fork", "fork.begun", 0],
     ] as const)(
       "while it does %s, at %s, leaves all of it or nothing",
       async (verb, point, extra) => {
         const { daemon } = guests;
-        const before: Json = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
-        const last = before.items.at(-1)?.checkpoint_id;
-        await daemon.end("SIGTERM");
-        daemon.env[FAULT_VARIABLE] = `${point}=kill`;
-        await daemon.serve();
-        const body = verb === "fork" ? { room_id: "third", ...(extra === 0 && { checkpoint_id: last }) } : {};
-        await daemon.api("POST", `/v1/rooms/first/${verb}`, body).catch(() => null);
-        await until("it is dead", () => !daemon.runs, 60_000);
-        delete daemon.env[FAULT_VARIABLE];
-        await daemon.serve();
-        for (const agent of AGENTS) {
-          await until(`${agent} goes on`, async () => {
-            const { state } = await daemon.ok("GET", `/v1/rooms/first/sandboxes/${agent}`);
-            return state === "running";
-          });
-          expect(await sh("first", agent, "cat /root/own")).toBe(agent);
-        }
-        const after: Json = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
-        expect(after.items).toHaveLength(before.items.length + extra);
+        const before = await taken();
+        await kill(point, verb, verb === "fork" ? { room_id: "third" } : {});
+        const after = await taken();
+        expect(after).toHaveLength(before.length + extra);
         const uid = await roomUid("first");
-        const ids = after.items.map(({ checkpoint_id }: Json) => checkpoint_id).sort();
-        const snapshots = after.items
-          .flatMap((item: Json) => item.snapshots.map(({ snapshot_id }: Json) => snapshot_id))
-          .sort();
+        const ids = after.map(({ checkpoint_id }) => checkpoint_id).sort();
+        const snapshots = after.flatMap((item) => item.snapshots.map(({ snapshot_id }: Json) => snapshot_id)).sort();
         await until("what was half done is gone", async () => {
           const { status } = await daemon.api("GET", "/v1/rooms/third");
           const left = [namesIn("rooms"), namesIn("rooms", uid, "checkpoints"), namesIn("rooms", uid, "snapshots")];
@@ -164,6 +167,25 @@ withGuests("checkpoints", {}, (guests) => {
         });
         const { items } = await daemon.ok("GET", "/v1/rooms/first/sandboxes");
         expect(items).toHaveLength(4);
+      },
+      LONG_MS,
+    );
+
+    test.each(["fork.made", "start.begun"])(
+      "while it makes a room, at %s, has the next make the rest of it",
+      async (point) => {
+        const { daemon } = guests;
+        const checkpoint_id = (await taken()).at(-1)?.checkpoint_id;
+        await kill(point, "fork", { room_id: "third", checkpoint_id });
+        await goOn("third");
+        // What it was made of goes without it.
+        await until("it is done", async () => {
+          const { status } = await daemon.api("DELETE", `/v1/rooms/first/checkpoints/${checkpoint_id}`);
+          return status === 200;
+        });
+        expect(await read("third", "/mark")).toBe("after");
+        await daemon.ok("POST", "/v1/rooms/first/checkpoints", {});
+        await daemon.ok("DELETE", "/v1/rooms/third?drive=delete");
       },
       LONG_MS,
     );
@@ -215,7 +237,7 @@ withGuests("checkpoints", {}, (guests) => {
       LONG_MS,
     );
 
-    test.each(["restore.noted", "restore.ended", "restore.given", "restore.turned"])(
+    test.each(["restore.noted", "restore.ended", "restore.turned", "restore.given", "start.begun"])(
       "that is being turned back when the daemon is killed, at %s, is turned back by the next",
       async (point) => {
         const { daemon } = guests;

@@ -32,7 +32,7 @@ export async function appendToFile(drive: Drive, { room, root, usage }: Place, a
   const { path, mode, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(path);
-  using directory = (await openOrMake(root, parent)).directory;
+  using directory = (await openOrMake(drive, { room, root }, parent)).directory;
   return await drive.turns.take(turnKey(directory, name), async () => {
     await using file = openIfThere(root, path, "append");
     if (!file) return null;

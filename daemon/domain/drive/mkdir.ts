@@ -18,8 +18,11 @@ export function mkdir(drive: Drive): Bound {
       if (there?.type === "file" || there?.type === "other") throw new ServiceError("already_exists");
       using claim = await usage.claim(room.drive_limit_bytes, there === null ? 1 : 0);
       claim.grow(0, 0);
-      const { directory, created } = await drive.stillness.passing({ room, root }, () =>
-        openOrMake(root, path, parseMode(input.mode, DIRECTORY_MODE)),
+      const { directory, created } = await openOrMake(
+        drive,
+        { room, root },
+        path,
+        parseMode(input.mode, DIRECTORY_MODE),
       );
       using made = directory;
       const facts = made.ownFacts();

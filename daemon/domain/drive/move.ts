@@ -27,7 +27,7 @@ export function move(drive: Drive): Bound {
         throw new ServiceError("path_not_found");
       }
       await call.work.noteFirst({ moved: moved.identity });
-      using targetDirectory = (await openOrMake(root, target.parent)).directory;
+      using targetDirectory = (await openOrMake(drive, { room, root }, target.parent)).directory;
       await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
         const since = usage.moment;
         const replaced = targetDirectory.facts(target.name);

@@ -5,17 +5,24 @@ import type { RawPath } from "../../host/files/raw-path.ts";
 import { DIRECTORY_MODE } from "./entry.ts";
 import { meaning } from "./errors.ts";
 import type { DrivePath } from "./path.ts";
+import type { Drive, Place } from "./verb.ts";
 
 const ON_THE_WAY = {
   ENOENT: ["invalid_path", "A link in the path points to nothing."],
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
 } as const;
 
-/** The directory at `path`; what is missing of it is made, durably. Throws invalid_path, path_escapes_drive. */
-export function openOrMake(root: Beneath, path: DrivePath, mode = DIRECTORY_MODE): Promise<Opened> {
+/** The directory at `path`; what is missing of it is made, durably, and not while the drive is to stand still. Throws invalid_path, path_escapes_drive. */
+export function openOrMake(
+  { stillness }: Pick<Drive, "stillness">,
+  { room, root }: Pick<Place, "room" | "root">,
+  path: DrivePath,
+  mode = DIRECTORY_MODE,
+): Promise<Opened> {
   return meaning(ON_THE_WAY, async () => {
     const existing = openExisting(root, path);
-    return existing ? { directory: existing, created: false } : await makeEach(root, path, mode);
+    if (existing) return { directory: existing, created: false };
+    return await stillness.passing({ room, root }, () => makeEach(root, path, mode));
   });
 }
 

@@ -36,7 +36,7 @@ export async function placeFile(
 ) {
   if (file.path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(file.path);
-  using directory = (await openOrMake(root, parent)).directory;
+  using directory = (await openOrMake(drive, { room, root }, parent)).directory;
   const before = mayBeReplaced(directory, name, file.overwrite);
   using claim = await usage.claim(room.drive_limit_bytes, before === null ? 1 : 0);
   claim.grow(file.size_bytes ?? 0, freedBy(before).used_bytes);

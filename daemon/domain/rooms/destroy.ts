@@ -156,7 +156,10 @@ async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_u
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {
     // Nobody could reach them any more, or delete them.
-    for (const directory of [paths.recordings(roomUid), paths.snapshots(roomUid), paths.checkpoints(roomUid)]) {
+    for (const directory of [
+      ...[paths.recordings(roomUid), paths.snapshots(roomUid), paths.checkpoints(roomUid)],
+      ...[paths.turned_drive(roomUid), paths.former_drives(roomUid), paths.drive_links(roomUid)],
+    ]) {
       await rm(directory, { recursive: true, force: true });
     }
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });

@@ -1,5 +1,6 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
 
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { roomDestroy, type roomList } from "../../../shared/api/rooms.ts";
@@ -38,7 +39,7 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
-export { checkpointBytes, locateCheckpoint } from "./checkpoints/store.ts";
+export { checkpointBytes, getCheckpoint } from "./checkpoints/store.ts";
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { countAllRooms, countRooms, liveRoomUids } from "./store.ts";
@@ -140,8 +141,16 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     const { agents } = await destroyer.end(row, keepDrive);
     await database.commit((queries) => recordEnd(queries, row, reason, agents));
   };
-  const endUnasked = (row: RoomRow, reason: string, keepDrive = true) => {
-    endAndRecord(row, keepDrive, reason).catch((error: unknown) =>
+  /** One that has a drive already may have much on it: nobody waits for that. */
+  const removeCutOff = async (roomUid: string) => {
+    const isMuch = existsSync(paths.unborn(roomUid));
+    const removed = removeUnborn(deps, roomUid).catch((error: unknown) =>
+      log.error("remains of a room not removed", { room_uid: roomUid, error: describeError(error) }),
+    );
+    if (!isMuch) await removed;
+  };
+  const endUnasked = (row: RoomRow, reason: string) => {
+    endAndRecord(row, true, reason).catch((error: unknown) =>
       log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
     );
   };
@@ -190,15 +199,11 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       const live = liveRooms(database.queries);
       const known = new Set<string>(live.map((row) => row.room_uid));
       // Of rooms whose making a crash cut off: they have no row.
-      for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeUnborn(deps, name);
+      for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeCutOff(name);
       checkpoints.recover(answering);
       for (const row of live) {
         if (row.state === "destroying") {
           endUnasked(row, "taken_up");
-          continue;
-        }
-        if (row.branching?.kind === "fork") {
-          endUnasked(row, "fork_cut_off", false);
           continue;
         }
         schedule(row);

@@ -37,7 +37,8 @@ export function liveRoomOf(queries: Queries, orgId: OrgId, roomUid: RoomUid): Ro
 export type RoomPlace = Pick<
   RoomRow,
   "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes" | "drive_until_at"
->;
+> &
+  Partial<Pick<RoomRow, "branching">>;
 
 const known = new Remembered<RoomRow>();
 
@@ -122,6 +123,12 @@ export function liveRooms(queries: Queries): RoomRow[] {
     .from(rooms)
     .where(inArray(rooms.state, ["active", "destroying"]))
     .all();
+}
+
+/** Those of which something is being made by a checkpoint. */
+export function branchingRooms(queries: Queries): RoomRow[] {
+  const isBranching = and(eq(rooms.state, "active"), isNotNull(rooms.branching));
+  return queries.select().from(rooms).where(isBranching).all();
 }
 
 /** Destroyed rooms whose drives were kept until a moment that has passed. */

@@ -1,14 +1,21 @@
 /** Owns the table of rooms as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomState } from "../../../shared/api/rooms.ts";
-import type { CheckpointId, KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { CheckpointId, KeyId, OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 
-/** What is just being made of a room: all of it from a checkpoint, or what it was at one again. */
+/**
+ * What is just being made of a room by a checkpoint, its own or another's: a daemon that finds it goes on with it.
+ *
+ *   restore   it is turned back to it; until that is done it takes no changes
+ *   start     all of it is in its place, and its sandboxes are made to run
+ */
 export interface Branching {
-  kind: "fork" | "restore";
+  kind: "restore" | "start";
   checkpoint_id: CheckpointId;
   /** Whose key asked for it. */
   key_id: KeyId;
+  /** To start: the ids by which it knows the checkpoint's sandboxes. */
+  as?: Readonly<Record<string, SandboxId>>;
 }
 
 export const rooms = sqliteTable("rooms", {

@@ -17,6 +17,7 @@ export function toTarget(row: RoomPlace, paths: Paths): RoomTarget {
     state: row.state,
     drive_directory: isDriveKept(row) ? paths.drive_in(paths.retired_room(row.room_uid)) : paths.drive(row.room_uid),
     drive_limit_bytes: row.drive_limit_bytes,
+    is_turning: row.branching?.kind === "restore",
   };
 }
 

@@ -73,6 +73,11 @@ export class Idleness {
     }
   }
 
+  /** How many things are being done with it. */
+  usesOf(sandboxId: string): number {
+    return this.#uses.get(sandboxId) ?? 0;
+  }
+
   /** It is no more. */
   forget(sandboxId: string): void {
     this.#clocks.set(sandboxId, null);

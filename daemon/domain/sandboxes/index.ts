@@ -8,7 +8,7 @@ import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib, needOf } from "./admission.ts";
 import { QUARANTINED } from "./adoptions.ts";
 import { makeAgentLookup } from "./agents.ts";
-import { makeSandboxesBranch, type SandboxesBranch } from "./branch.ts";
+import { makeSandboxesBranch, type SandboxesBranch } from "./branch/index.ts";
 import { makeCreate } from "./create.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -39,7 +39,7 @@ import { Waking } from "./waking.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
-export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch.ts";
+export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
@@ -187,7 +187,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
-    branch: makeSandboxesBranch({ deps, supervisors, places, ends }),
+    branch: makeSandboxesBranch({ deps, supervisors, places, ends, waking }),
     snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
       waking.stop();

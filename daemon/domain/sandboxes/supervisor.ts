@@ -400,16 +400,18 @@ export class Supervisor {
   snapshot(request: SnapshotRequest): Promise<SnapshotTaken & { parent: SnapshotId | null }> {
     return this.#work.put(async () => {
       requireState(this.row, request.mode === "full" ? VERBS.snapshot.acts : ["running"]);
+      const parent = this.row.snapshot_id;
       if (this.row.state === "hibernated") {
+        await request.whenReady?.(this.#giveUp.signal);
         const saved = await this.#deps.snapshotSaved(this.row, request);
         await request.whileStill?.(this.#giveUp.signal);
-        return await this.#noted(request, saved);
+        return { ...saved, parent };
       }
       const guest = this.#guestFor("snapshot");
       const taken = guest.snapshot(request, this.#giveUp.signal);
       this.#standing = taken.catch(() => {});
       try {
-        return await this.#noted(request, await taken);
+        return { ...(await taken), parent };
       } catch (error) {
         // Its processes were taken from under us.
         if (this.#isGoing) throw beingDestroyed(this.row);
@@ -420,21 +422,15 @@ export class Supervisor {
     });
   }
 
-  /** The next one comes after this one, and this one after the last. */
-  async #noted(request: SnapshotRequest, taken: SnapshotTaken) {
-    const parent = this.row.snapshot_id;
-    await this.#row.write(() => ({ snapshot_id: request.snapshot_id }));
-    return { ...taken, parent };
-  }
-
   /**
-   * Makes it what `from` is; its guest ends, what it has become since is lost, and `onEnded` hears of that. `admit` is as for resume.
-   * Throws invalid_state and what `admit` throws; else it is as before, has failed, or hibernates as what it was turned back to.
+   * Makes it what `from` is; its guest ends, what it has become since is lost, and `onEnded` hears of that. `admit` is as for resume;
+   * without one it hibernates as that. Throws invalid_state and what `admit` throws; else it is as before, has failed, or hibernates as
+   * what it was turned back to.
    */
   rollback(
     from: SnapshotPlace,
     change: Partial<SandboxRow>,
-    { admit, onEnded }: { admit(queries: Queries): void; onEnded(): Promise<void> },
+    { admit, onEnded }: { admit?(queries: Queries): void; onEnded(): Promise<void> },
   ): Promise<SandboxRow> {
     return this.#work.put(async () => {
       requireState(this.row, VERBS.rollback.acts);
@@ -463,7 +459,9 @@ export class Supervisor {
           }),
         );
       }
-      return await this.#restoreNow(change);
+      if (admit) return await this.#restoreNow(change);
+      await this.#row.become("rollback", "hibernated", "rolled_back", HIBERNATED_MESSAGE, change);
+      return this.row;
     });
   }
 

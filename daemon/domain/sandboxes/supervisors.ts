@@ -59,6 +59,8 @@ export interface Supervisors {
   drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /** How many things are being done with it. */
+  usesOf(sandboxId: string): number;
   /** No sandbox of the room begins meanwhile. */
   holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
   /** Throws invalid_state where none may begin. */
@@ -289,6 +291,7 @@ export function makeSupervisors(
     endLeft: (sandboxId) => free(sandboxId, endLeft),
     drop,
     use,
+    usesOf: (sandboxId) => idleness.usesOf(sandboxId),
     holding: async (roomUid, work) => {
       held.add(roomUid);
       try {

@@ -21,7 +21,7 @@ export const GUARANTEES = [
   "A sandbox has no network device. The host decides on every outgoing connection by name, address and port, whatever root does in the guest. Private networks, this host and metadata services are reachable only where the configuration and the list name them.",
   "On a connection allowed by name, TLS must ask for that name, and every HTTP/1 request must be for it. Each refused connection or name is recorded as egress.denied; equal refusals are recorded together with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes run as host users that own nothing but its disk, its sockets and its room's drive.",
-  "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint or a fork that a crash cuts off nothing is left; a restore that a crash cuts off is completed when the service starts again.",
+  "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint that a crash cuts off nothing is left. A fork that it cuts off is there as a whole when the service has started again, or not at all; a restore is completed then, or has not begun.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
 
@@ -39,7 +39,7 @@ export const NON_GUARANTEES = [
   "What is resumed from hibernation, rolled back, restored, or made of a snapshot or checkpoint has what its programs had at the moment of saving: random numbers that they had drawn and the state of their generators, the environment of processes, secrets in memory. Forks of one snapshot or checkpoint have the same. The kernel's random numbers, the clock, the host name and the machine id are set right. Programs that must change more are told by /etc/roomd/after-restore.d.",
   "Connections do not survive hibernation, a snapshot, a checkpoint, a fork, a rollback or a restore, and neither do locks on the drive. The drive itself is in no snapshot: a rollback leaves it as it is. It is in a room's checkpoint, and a restore turns it back.",
   "A checkpoint has the drive's files, directories and symbolic links. Sockets, FIFOs, devices and extended attributes are left out.",
-  "A room made of another exposes no ports and does not end by itself. In its guests, processes from before the fork have the ROOMD_ROOM_ID of the source in their environment; what they call by that name is their own room.",
+  "A room made of another exposes no ports. In its guests, processes from before the fork have the ROOMD_ROOM_ID of the source in their environment; what they call by that name is their own room.",
   "A restore takes back only what is in the room. Clients outside keep their cursors; messages that come after a restore have higher seqs than all before it.",
   "A snapshot or checkpoint has everything that was in its guests' memory, secrets too. Whoever may create sandboxes in its room can start one of it and read them.",
   "Under KVM, what was saved with its memory starts only on the processor on which it was saved; elsewhere it is refused with snapshot_incompatible. A rollback also needs the same template version, memory and processors. A snapshot with mode disk boots on any processor.",

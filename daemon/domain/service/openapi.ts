@@ -266,6 +266,8 @@ function everywhere(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_query", "validation_failed", "internal", "shutting_down"];
   // Of a name with an encoding that is none.
   if (Object.keys(operation.params.properties).length > 0) codes.push("route_not_found");
+  // Of a room that is being turned back.
+  if (Object.hasOwn(operation.params.properties, "room_id")) codes.push("not_ready");
   if (operation.access !== "open")
     codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");
   if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");

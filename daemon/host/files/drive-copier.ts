@@ -1,12 +1,13 @@
 /** Owns a thread that copies one drive, into a store or out of one (drive-store.ts): it is there as long as this is. */
 
-import type { Bounds, Copied } from "./drive-store.ts";
+import type { Bounds, Copied, Restoring } from "./drive-store.ts";
 import { SystemError } from "./libc.ts";
 
 export type Ordered =
   | { does: "copy"; drive: string; store: string; bounds: Bounds }
   | { does: "complete" }
-  | { does: "restore"; store: string; drive: string; root: number };
+  | { does: "sync" }
+  | ({ does: "restore" } & Restoring);
 
 export type Told = { copied: Copied } | { error: string; code: string | null };
 
@@ -24,14 +25,19 @@ export class DriveCopier implements AsyncDisposable {
     return this.#order({ does: "copy", drive, store, bounds });
   }
 
-  /** Copies what has changed since, while nothing writes; the store is on disk then. */
+  /** Copies what has changed since, while nothing writes. */
   complete(): Promise<Copied> {
     return this.#order({ does: "complete" });
   }
 
+  /** The store is on disk then, which others that write to it can make last. */
+  async sync(): Promise<void> {
+    await this.#order({ does: "sync" });
+  }
+
   /** Makes a drive of a store in an empty directory; it is on disk then. */
-  restore(store: string, drive: string, root: number): Promise<Copied> {
-    return this.#order({ does: "restore", store, drive, root });
+  restore(restoring: Restoring): Promise<Copied> {
+    return this.#order({ does: "restore", ...restoring });
   }
 
   /** What is under way fails soon. */

@@ -26,7 +26,8 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { errnoOf } from "../../core/service-error.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { DRIVE_RANGE } from "../isolation/ids.ts";
 import { Beneath } from "./beneath.ts";
@@ -72,7 +73,8 @@ type Line =
   | ["d", string, ...Meta]
   | ["f", string, ...Meta, content: number, isLinked: 0 | 1]
   | ["l", string, ...Meta, target: string]
-  | ["u"];
+  | ["u"]
+  | ["end"];
 
 interface Content {
   number: number;
@@ -123,13 +125,19 @@ export class StoreWriter {
       if (end === "cut") throw new SystemError("EDQUOT", "too many entries");
       if (end === "moved" && isLast) throw new Error("the drive was changed while nothing was to write to it");
       if (!isLast) return copied;
+      list?.add(["end"]);
       list?.finish();
     } finally {
       list?.[Symbol.dispose]();
     }
     this.#forgetOld();
-    syncTree(this.#store);
     return copied;
+  }
+
+  /** What was copied is on disk then. */
+  sync(): Copied {
+    syncTree(this.#store);
+    return { bytes: 0, entries: 0, copied: 0 };
   }
 
   #visit(directory: Beneath, { name, type }: Entry, list: List | null, copied: Copied): void {
@@ -235,13 +243,21 @@ class List implements Disposable {
   }
 }
 
-/**
- * Makes a drive of a store in a directory of the host's that is empty and that no guest reaches yet, for guests whose root is `root` on
- * the host. Resolves once it is on disk.
- */
-export function restoreStore(store: string, drive: string, root: number, between: Between): Copied {
+/** What is made of a store, and where. */
+export interface Restoring {
+  store: string;
+  /** A directory of the host's that is empty and that no guest reaches yet. */
+  drive: string;
+  /** A directory beside it, for further names of files that have several; what was left there goes, and it goes too. */
+  links: string;
+  /** Who root of its guests is on the host. */
+  root: number;
+}
+
+/** Makes a drive of a store. Returns once it is on disk. */
+export function restoreStore({ store, drive, links, root }: Restoring, between: Between): Copied {
   const copied: Copied = { bytes: 0, entries: 0, copied: 0 };
-  const links = join(dirname(drive), `links-${process.pid}`);
+  rmSync(links, { recursive: true, force: true });
   mkdirSync(links, { mode: 0o700 });
   try {
     using target = new Target(store, drive, root, links);
@@ -270,6 +286,7 @@ class Target implements Disposable {
   /** From the drive itself down; of the deepest alone a descriptor is held. */
   readonly #levels: Level[] = [];
   readonly #linked = new Set<number>();
+  #isWhole = false;
   readonly #top: number;
 
   constructor(store: string, drive: string, root: number, links: string) {
@@ -280,8 +297,13 @@ class Target implements Disposable {
   }
 
   add(line: Line, copied: Copied, between: Between): void {
+    if (this.#isWhole) throw new Error("the list of the drive's entries goes on after its end");
     if (line[0] === "u") {
       this.#up();
+      return;
+    }
+    if (line[0] === "end") {
+      this.#isWhole = true;
       return;
     }
     if (line[0] === "drive") {
@@ -300,7 +322,7 @@ class Target implements Disposable {
 
   /** The drive itself is as it was. */
   finish(): void {
-    if (this.#levels.length !== 1) throw new Error("the list of the drive's entries is not whole");
+    if (this.#levels.length !== 1 || !this.#isWhole) throw new Error("the list of the drive's entries is not whole");
     const [level] = this.#levels;
     if (level) this.#settle(this.#top, level.meta);
   }
@@ -357,10 +379,7 @@ class Target implements Disposable {
     between: Between,
   ): void {
     const first = join(this.#links, String(content));
-    if (this.#linked.has(content)) {
-      fs.linkSync(first, this.#at(name));
-      return;
-    }
+    if (this.#linked.has(content) && isLinkedTo(first, this.#at(name))) return;
     const to = openSync(this.#at(name), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600);
     try {
       const from = openSync(contentIn(this.#store, content), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -376,6 +395,7 @@ class Target implements Disposable {
       closeSync(to);
     }
     if (!isLinked) return;
+    rmSync(first, { force: true });
     fs.linkSync(this.#at(name), first);
     this.#linked.add(content);
   }
@@ -396,6 +416,17 @@ class Target implements Disposable {
   #user(guests: number): number {
     const isKnown = guests >= 0 && (this.#root === 0 || guests < DRIVE_RANGE);
     return this.#root + (isKnown ? guests : NOBODY);
+  }
+}
+
+/** False where the file has as many names as it may: what comes next is another with the same in it. */
+function isLinkedTo(first: string, name: Buffer): boolean {
+  try {
+    fs.linkSync(first, name);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EMLINK") return false;
+    throw error;
   }
 }
 

@@ -37,8 +37,11 @@ async function done(order: Ordered, between: () => void): Promise<Copied> {
     case "complete":
       if (!writer) throw new Error("nothing was copied before");
       return await writer.pass(true);
+    case "sync":
+      if (!writer) throw new Error("nothing was copied before");
+      return writer.sync();
     case "restore":
-      return restoreStore(order.store, order.drive, order.root, between);
+      return restoreStore(order, between);
   }
 }
 

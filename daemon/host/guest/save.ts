@@ -53,6 +53,8 @@ export interface SnapshotRequest {
   mode: "full" | "disk";
   /** Where it is to lie; nothing is there. */
   into: SavedPaths;
+  /** Awaited once it can be taken, before the guest stands still; what it throws leaves no snapshot. */
+  whenReady?(signal: AbortSignal): Promise<void>;
   /** Of memory and disk: awaited once all of it is taken, before the guest goes on. What it throws, or the guest's end, leaves no snapshot. */
   whileStill?(signal: AbortSignal): Promise<void>;
 }
@@ -116,6 +118,7 @@ export async function snapshotGuest(
     // Before the guest stands still: this takes no process, and some time all the same.
     await makeLayer(directory, base, next, top, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
     await mkdir(into.directory, { recursive: true, mode: 0o700 });
+    await request.whenReady?.(signal);
     const cut = request.mode === "full" ? cutWithMemory : cutDisk;
     const { layers, paused_ms } = await cut(parts, machine, { ...request, top, next }, signal);
     const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);

@@ -46,14 +46,14 @@ export default function Overview({ room }: TabProps) {
   );
   return (
     <>
-      {typeof from.forked_from === "string" ? (
+      {typeof from.of_room === "string" ? (
         <p>
           Made of room{" "}
-          <a href={roomPath(from.forked_from)}>
-            <Foreign text={from.forked_from} />
+          <a href={roomPath(from.of_room)}>
+            <Foreign text={from.of_room} />
           </a>{" "}
           as of checkpoint{" "}
-          <a href={pathOf(roomPath(from.forked_from, "checkpoints"), { checkpoint: String(from.checkpoint_id) })}>
+          <a href={pathOf(roomPath(from.of_room, "checkpoints"), { checkpoint: String(from.checkpoint_id) })}>
             <Foreign text={String(from.checkpoint_id)} mono />
           </a>
           .

@@ -175,7 +175,7 @@ describe("an item", () => {
     ["room.created", {}, { title: "room created", lane: "room", type: "room", ref: null }],
     [
       "room.created",
-      { forked_from: "one", checkpoint_id: "chk_1" },
+      { of_room: "one", checkpoint_id: "chk_1" },
       { title: "room made of one as of chk_1", ref: { type: "room", id: "one" } },
     ],
     ["room.destroyed", {}, { title: "room destroyed", lane: "room" }],

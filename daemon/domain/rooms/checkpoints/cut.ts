@@ -19,17 +19,16 @@ import { type CheckpointId, newId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
-import { DeadlineError } from "../../../core/published.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
-import { errnoOf, ServiceError } from "../../../core/service-error.ts";
+import { ServiceError } from "../../../core/service-error.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
-import { DriveCopier } from "../../../host/files/drive-copier.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import { toTarget } from "../target.ts";
+import { copying } from "./copying.ts";
 import { takeState, writeState } from "./nouns.ts";
-import { countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
+import { checkpointBytes, countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
 import type { CheckpointRow } from "./table.ts";
 
 /** What guests may have more on their drive than it may have, before they are stopped. */
@@ -53,86 +52,63 @@ export async function takeCheckpoint(
   requireCount(countCheckpoints(database.queries, room_uid));
   const { used_bytes } = await deps.drive.measure(room);
   const used = await branch.sandboxes.requireSpace(room, used_bytes);
+  const others = checkpointBytes(database.queries, room.org_id);
   const created_at = now();
   const place = paths.checkpoint(room_uid, checkpoint_id);
-  await using copier = new DriveCopier();
-  const giveUp = () => copier.giveUp();
-  over.addEventListener("abort", giveUp, { once: true });
+  const { drive_directory, drive_limit_bytes } = room;
   try {
-    await mkdir(place.directory, { recursive: true, mode: 0o700 });
-    await copier.copy(room.drive_directory, place.drive, {
-      bytes: room.drive_limit_bytes + BEYOND.bytes,
-      entries: deps.driveLimitEntries + BEYOND.entries,
-    });
-    await faultPoint("checkpoint.copied");
-    over.throwIfAborted();
-    const cut = await branch.sandboxes.cut(call, room, {
-      checkpoint_id,
-      created_at,
-      name: name ?? null,
-      whileStill: () =>
-        deps.drive.holding(room_uid, async () => {
-          over.throwIfAborted();
-          const cut_at = now();
-          const sandboxIds = branch.sandboxes.guests(room_uid);
-          const parts = { nouns: branch.nouns, calls: branch.calls() };
-          const state = await database.commit((queries) => takeState(queries, parts, room_uid, sandboxIds));
-          const drive = await copier.complete();
-          await faultPoint("checkpoint.cut");
-          return { cut_at, state, drive };
-        }),
-    });
-    try {
-      const { cut_at, state, drive } = cut.still;
-      const state_bytes = await writeState(place.state, state);
-      for (const made of [place.directory, paths.checkpoints(room_uid), paths.room(room_uid)])
-        await syncDirectory(made);
-      await faultPoint("checkpoint.whole");
-      const row: CheckpointRow = {
-        ...{ checkpoint_id, room_uid, org_id: room.org_id, name: name ?? null },
-        sandboxes: cut.sandboxes,
-        drive_bytes: drive.bytes,
-        state_bytes,
-        paused_ms: cut.paused_ms,
-        ...{ cut_at, created_at, expires_at: after(created_at, expires_in_seconds) },
-        ...{ created_by_type: "key", created_by_id: call.caller.key_id },
-      };
-      await database.commit((queries) => {
-        const present = getRoom(queries, room_uid);
-        requireActive(present ? toTarget(present, paths) : { ...room, state: "destroyed" });
-        branch.sandboxes.keep(queries, room, used, cut.snapshots, drive.bytes + state_bytes);
-        insertCheckpoint(queries, row);
-        requireCount(countCheckpoints(queries, room_uid) - 1);
-      });
-      return row;
-    } catch (error) {
-      await branch.sandboxes.discard(cut.snapshots);
-      throw error;
-    }
-  } catch (error) {
-    await copier[Symbol.asyncDispose]();
+    // The same call may have been cut off before.
     await eraseDirectory(place.directory, deps.giveUpSpace);
-    throw over.aborted ? over.reason : meant(error);
-  } finally {
-    over.removeEventListener("abort", giveUp);
-  }
-}
-
-function meant(error: unknown): unknown {
-  if (error instanceof DeadlineError) {
-    return new ServiceError("invalid_state", {
-      detail: `The room could not be saved at one instant: ${error.message}.`,
-      hint: "Try again when less is written to its drive.",
-      cause: error,
+    await mkdir(place.directory, { recursive: true, mode: 0o700 });
+    return await copying(over, async (copier) => {
+      await copier.copy(drive_directory, place.drive, {
+        bytes: drive_limit_bytes + BEYOND.bytes,
+        entries: deps.driveLimitEntries + BEYOND.entries,
+      });
+      await faultPoint("checkpoint.copied");
+      over.throwIfAborted();
+      return await branch.sandboxes.cut(call, room, {
+        ...{ checkpoint_id, created_at, name: name ?? null },
+        whileStill: () =>
+          deps.drive.holding(room_uid, async () => {
+            over.throwIfAborted();
+            const cut_at = now();
+            const parts = { nouns: branch.nouns, calls: branch.calls() };
+            const sandboxIds = branch.sandboxes.guests(room_uid);
+            const state = await database.commit((queries) => takeState(queries, parts, room_uid, sandboxIds));
+            const { bytes: drive_bytes } = await copier.complete();
+            await faultPoint("checkpoint.cut");
+            return { cut_at, state, drive_bytes };
+          }),
+        keep: async ({ sandboxes, snapshots, paused_ms, still: { cut_at, state, drive_bytes } }) => {
+          await copier.sync();
+          const state_bytes = await writeState(place.state, state);
+          for (const made of [place.directory, paths.checkpoints(room_uid), paths.room(room_uid)])
+            await syncDirectory(made);
+          await faultPoint("checkpoint.whole");
+          const row: CheckpointRow = {
+            ...{ checkpoint_id, room_uid, org_id: room.org_id, name: name ?? null },
+            ...{ sandboxes, drive_bytes, state_bytes, paused_ms },
+            ...{ cut_at, created_at, expires_at: after(created_at, expires_in_seconds) },
+            ...{ created_by_type: "key", created_by_id: call.caller.key_id },
+          };
+          await database.commit((queries) => {
+            const present = getRoom(queries, room_uid);
+            requireActive(present ? toTarget(present, paths) : { ...room, state: "destroyed" });
+            requireCount(countCheckpoints(queries, room_uid));
+            // Others may have been taken since.
+            const more = Math.max(0, checkpointBytes(queries, room.org_id) - others);
+            branch.sandboxes.keep(queries, room, used, snapshots, drive_bytes + state_bytes + more);
+            insertCheckpoint(queries, row);
+          });
+          return row;
+        },
+      });
     });
+  } catch (error) {
+    await eraseDirectory(place.directory, deps.giveUpSpace);
+    throw error;
   }
-  const code = errnoOf(error);
-  if (code === "ENOSPC") return new ServiceError("disk_full", { cause: error });
-  if (code !== "EDQUOT") return error;
-  return new ServiceError("drive_full", {
-    detail: "The drive has more than its quota: delete files until the room has no warnings.",
-    cause: error,
-  });
 }
 
 function requireCount(held: number): void {

@@ -2,71 +2,74 @@
  * Makes another room of a checkpoint:
  *
  *   its directory, marked as unborn → its drive ⇒ one commit: its row, with what the database had of the other
- *   → a sandbox of each snapshot → who waits looks again ⇒ the row says that it is whole
+ *   → its sandboxes run (start.ts)
  *
- * What a daemon finds unborn at its start goes; and so does a room that has a row and is not whole.
+ * What a daemon finds unborn at its start goes; a room that has a row is gone on with.
  */
 import { rm, writeFile } from "node:fs/promises";
-import type { RoomRecord } from "../../../../shared/api/rooms.ts";
-import { newId, type RoomUid, type SandboxId } from "../../../../shared/ids.ts";
-import { now } from "../../../core/clock.ts";
+import { newId, type SandboxId } from "../../../../shared/ids.ts";
+import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { actorOf, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { Queries } from "../../../db/client.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
-import { DriveCopier } from "../../../host/files/drive-copier.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { appendAudit } from "../../audit/index.ts";
-import type { ForkedItem } from "../../sandboxes/index.ts";
 import { inUse, makeDirectories, newRoom } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
-import { getRoom, insertRoom, updateRoom } from "../store.ts";
+import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
-import { toTarget } from "../target.ts";
-import { giveState, readState, wakeNouns } from "./nouns.ts";
+import { copying } from "./copying.ts";
+import type { Locks } from "./locks.ts";
+import { giveState, readState } from "./nouns.ts";
+import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
-
-export interface Forked {
-  room: RoomRecord;
-  items: ForkedItem[];
-}
 
 interface Parts {
   deps: RoomDeps;
   records: RoomRecords;
+  locks: Locks;
   schedule(row: RoomRow): void;
 }
 
 /** Throws room_id_in_use, quota_exceeded, disk_full, room_destroying. */
 export async function forkRoom(
-  { deps, records, schedule }: Parts,
+  parts: Parts,
   call: KeyCall,
   source: RoomRow,
   checkpoint: CheckpointRow,
   room_id: string,
   over: AbortSignal,
-): Promise<Forked> {
+): Promise<Started> {
+  const { deps } = parts;
   const { database, paths, branch } = deps;
   const { checkpoint_id, sandboxes } = checkpoint;
   const place = paths.checkpoint(source.room_uid, checkpoint_id);
+  const as = new Map<string, SandboxId>(sandboxes.map(({ sandbox_id }) => [sandbox_id, newId("sbx")]));
+  const made = newRoom(deps, call, room_id, source.labels);
   const row: RoomRow = {
-    ...newRoom(deps, call, room_id, source.labels),
+    ...made,
     drive_limit_bytes: source.drive_limit_bytes,
+    expires_at: sameLife(source, made.created_at),
     former_ids: [...new Set([source.room_id, ...source.former_ids])].filter((former) => former !== room_id),
-    branching: { kind: "fork", checkpoint_id, key_id: call.caller.key_id },
+    branching: starting(checkpoint, call, as),
   };
   const { room_uid, org_id } = row;
   const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(checkpoint.cut_at)) };
-  const sandboxIds = new Map(sandboxes.map(({ sandbox_id }) => [sandbox_id as string, newId("sbx")]));
+  await branch.sandboxes.requireBytes(row, { added: checkpoint.drive_bytes });
   let warnings: string[];
   try {
     await makeDirectories(deps, row);
     await writeFile(paths.unborn(room_uid), "", { mode: 0o600 });
     await syncDirectory(paths.room(room_uid));
-    await copyDrive(deps, place.drive, room_uid, over);
+    await copying(over, (copier) =>
+      copier.restore({
+        ...{ store: place.drive, drive: paths.drive(room_uid), links: paths.drive_links(room_uid) },
+        root: deps.driveRoot(room_uid),
+      }),
+    );
     await faultPoint("fork.drive");
     const state = await readState(place.state);
     const pathOf = (path: string) => renamed(path, [source.room_id, ...source.former_ids], room_id);
@@ -74,10 +77,22 @@ export async function forkRoom(
       over.throwIfAborted();
       insertRoom(queries, row);
       giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {
-        ...{ how: "put", sandboxIds, pathOf },
+        ...{ how: "put", sandboxIds: as, pathOf },
       });
       call.work.note({ room_uid, checkpoint_id });
-      recordMade(queries, call, row, source, checkpoint);
+      const { caller, source: door, request_id, ip } = call;
+      appendAudit(queries, {
+        ...{
+          event: "room.created",
+          outcome: "success",
+          at: now(),
+          actor: actorOf(caller),
+          source: door,
+          request_id,
+          ip,
+        },
+        ...{ org_id, room_id, room_uid, details: { of_room: source.room_id, checkpoint_id } },
+      });
       return deps.quota.admit(queries, call, { rooms: 1 });
     });
   } catch (error) {
@@ -87,60 +102,17 @@ export async function forkRoom(
   }
   await faultPoint("fork.made");
   await rm(paths.unborn(room_uid), { force: true });
-  schedule(row);
-  const items = await beginAll(deps, call, row, checkpoint, sandboxIds);
-  await wakeNouns(branch.nouns, room);
-  await faultPoint("fork.begun");
-  const whole = await database.commit((queries) => {
-    updateRoom(queries, room_uid, { branching: null, updated_at: now() });
-    return getRoom(queries, room_uid) ?? row;
-  });
-  const record = await records.of(whole);
+  parts.schedule(row);
+  const { room: record, items } = await parts.locks.take(room_uid, "made", () =>
+    startRoom(parts, call, row, checkpoint, as),
+  );
   return { room: { ...record, warnings: [...warnings, ...record.warnings] }, items };
 }
 
-/** The first record of the room: of which one it is made. That one has the record of the call. */
-function recordMade(
-  queries: Queries,
-  { caller, source, request_id, ip }: KeyCall,
-  { org_id, room_id, room_uid, created_at }: RoomRow,
-  from: RoomRow,
-  { checkpoint_id }: CheckpointRow,
-): void {
-  appendAudit(queries, {
-    ...{ event: "room.created", outcome: "success", at: created_at, actor: actorOf(caller), source, request_id, ip },
-    ...{ org_id, room_id, room_uid },
-    details: { forked_from: from.room_id, forked_from_uid: from.room_uid, checkpoint_id },
-  });
-}
-
-async function beginAll(
-  { branch, paths }: RoomDeps,
-  call: KeyCall,
-  row: RoomRow,
-  { sandboxes }: CheckpointRow,
-  sandboxIds: ReadonlyMap<string, SandboxId>,
-): Promise<ForkedItem[]> {
-  const target = toTarget(row, paths);
-  return await Promise.all(
-    sandboxes.map((sandbox) =>
-      branch.sandboxes.fork(call, target, sandbox, sandboxIds.get(sandbox.sandbox_id) ?? newId("sbx")),
-    ),
-  );
-}
-
-async function copyDrive(deps: RoomDeps, store: string, roomUid: RoomUid, over: AbortSignal): Promise<void> {
-  await using copier = new DriveCopier();
-  const giveUp = () => copier.giveUp();
-  over.addEventListener("abort", giveUp, { once: true });
-  try {
-    over.throwIfAborted();
-    await copier.restore(store, deps.paths.drive(roomUid), deps.driveRoot(roomUid));
-  } catch (error) {
-    throw over.aborted ? over.reason : error;
-  } finally {
-    over.removeEventListener("abort", giveUp);
-  }
+/** One that ends by itself after a while makes others that do. */
+function sameLife({ created_at, expires_at }: RoomRow, from: string): string | null {
+  if (expires_at === null) return null;
+  return after(from, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
 }
 
 /** A path of the former room's API in another. */

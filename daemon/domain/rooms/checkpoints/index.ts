@@ -3,28 +3,29 @@ import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
-import { type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
-import { requireActive } from "../../../core/room-target.ts";
-import { describeError } from "../../../core/service-error.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { requireActive, requireLive } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { inUse, requireEnter } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
-import { getRoom, liveRooms } from "../store.ts";
-import type { Branching, RoomRow } from "../table.ts";
+import { branchingRooms, getRoom, liveRooms } from "../store.ts";
+import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { takeCheckpoint } from "./cut.ts";
 import { forkRoom, requireSandboxes } from "./fork.ts";
+import { putAside } from "./former-drives.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
 import { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
-import { removeTurned, restoreRoom } from "./restore.ts";
+import { restoreRoom } from "./restore.ts";
 import { deleteCheckpoint, deleteCheckpointsOf, expiringCheckpoints } from "./store.ts";
 import { sweepCheckpoints } from "./sweep.ts";
 import type { CheckpointRow } from "./table.ts";
+import { Unfinished } from "./unfinished.ts";
 
-const UNBOUND = { room_ids: null, agent_id: null, expires_at: null };
 /** One that is in use when it ends by itself. */
 const AGAIN_MS = 60_000;
 
@@ -67,8 +68,16 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     expiring.delete(checkpointId);
     expiries.set(checkpointId, null);
   };
+  /** Nobody deletes it meanwhile, or what it has. */
+  const using = <T>({ sandboxes }: CheckpointRow, work: () => Promise<T>) =>
+    branch.sandboxes.use(
+      sandboxes.map(({ snapshot_id }) => snapshot_id),
+      work,
+    );
+  const unfinished = new Unfinished({ ...parts, locks, using });
   const remove = async ({ checkpoint_id, room_uid, sandboxes }: CheckpointRow) => {
     await database.commit((queries) => {
+      requireDone(branchingRooms(queries), checkpoint_id);
       branch.sandboxes.forget(queries, checkpoint_id);
       deleteCheckpoint(queries, checkpoint_id);
     });
@@ -116,14 +125,33 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     },
   });
 
+  const asItIs = async (row: RoomRow) => ({
+    room: await parts.records.of(row),
+    items: branch.sandboxes.items(toTarget(row, paths)),
+  });
+
   /** What the same call has made before, though it was not answered. */
   const madeBefore = async ({ work: { begun } }: KeyCall): Promise<OutputOf<typeof roomFork> | null> => {
     if (!begun) return null;
     const row = getRoom(database.queries, String(begun.room_uid) as RoomUid);
-    if (row?.state !== "active" || row.branching !== null) return null;
-    const room = await parts.records.of(row);
-    const items = branch.sandboxes.items(toTarget(row, paths));
-    return { room_id: row.room_id, room, checkpoint_id: String(begun.checkpoint_id), items };
+    if (row?.state !== "active") return null;
+    return { room_id: row.room_id, checkpoint_id: String(begun.checkpoint_id), ...(await asItIs(row)) };
+  };
+
+  const forkNow = async (
+    call: KeyCall,
+    row: RoomRow,
+    known: CheckpointRow | null,
+    room_id: string,
+    over: AbortSignal,
+  ) => {
+    const checkpoint = known ?? (await takeCheckpoint(deps, call, toTarget(row, paths), over, {}));
+    schedule(checkpoint);
+    const { checkpoint_id, paused_ms } = checkpoint;
+    const made = await using(checkpoint, () => forkRoom({ ...parts, locks }, call, row, checkpoint, room_id, over));
+    const failed = made.items.filter(({ problem }) => problem !== null).length;
+    call.audit.details = { checkpoint_id, into: room_id, into_uid: made.room.room_uid, paused_ms, failed };
+    return { outcome: "created" as const, body: { room_id, checkpoint_id, ...made } };
   };
 
   const fork = bind(roomFork, {
@@ -131,34 +159,33 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     run: async (call, { room_id, checkpoint_id }, row) => {
       requireSandboxes(call);
       requireEnter(call, room_id);
-      const room = toTarget(row, paths);
-      requireActive(room);
+      requireLive(toTarget(row, paths));
       const before = await madeBefore(call);
       if (before) return { outcome: "created", body: before };
       const known = checkpoint_id === undefined ? null : requireCheckpoint(deps, row, checkpoint_id);
       if (parts.lookup(row.org_id, room_id)) throw inUse(room_id);
-      return await locks.take(row.room_uid, known ? "made into another" : "saved", async (over) => {
-        const checkpoint = known ?? (await takeCheckpoint(deps, call, room, over, {}));
-        schedule(checkpoint);
-        const ids = checkpoint.sandboxes.map(({ snapshot_id }) => snapshot_id);
-        const { room: made, items } = await branch.sandboxes.use(ids, () =>
-          forkRoom(parts, call, row, checkpoint, room_id, over),
-        );
-        const failed = items.filter(({ sandbox }) => sandbox === null).length;
-        const { checkpoint_id, paused_ms } = checkpoint;
-        call.audit.details = { checkpoint_id, into: room_id, into_uid: made.room_uid, paused_ms, failed };
-        return { outcome: "created", body: { room_id, room: made, checkpoint_id, items } };
-      });
+      const work = (over: AbortSignal) => forkNow(call, row, known, room_id, over);
+      try {
+        return await (known
+          ? locks.share(row.room_uid, "made into another", work)
+          : locks.take(row.room_uid, "saved", work));
+      } catch (error) {
+        unfinished.look();
+        throw error;
+      }
     },
   });
 
-  const restoreNow = (call: KeyCall, row: RoomRow, checkpoint: CheckpointRow) =>
-    locks.take(row.room_uid, "turned back", (over) =>
-      branch.sandboxes.use(
-        checkpoint.sandboxes.map(({ snapshot_id }) => snapshot_id),
-        () => restoreRoom(parts, call, row, checkpoint, over),
-      ),
-    );
+  const restoreNow = async (call: KeyCall, row: RoomRow, checkpoint: CheckpointRow) => {
+    try {
+      return await locks.take(row.room_uid, "turned back", (over) =>
+        using(checkpoint, () => restoreRoom(parts, call, row, checkpoint, over)),
+      );
+    } catch (error) {
+      unfinished.look();
+      throw error;
+    }
+  };
 
   const restore = bind(roomRestore, {
     find: (call, params) => {
@@ -167,37 +194,28 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     },
     run: async (call, _input, { row, checkpoint }) => {
       requireSandboxes(call);
-      requireActive(toTarget(row, paths));
-      const restored = await restoreNow(call, row, checkpoint);
-      const failed = restored.items.filter(({ sandbox }) => sandbox === null).length;
-      call.audit.details = { checkpoint_id: checkpoint.checkpoint_id, sandboxes: restored.items.length, failed };
+      requireLive(toTarget(row, paths));
+      const { checkpoint_id } = checkpoint;
+      // The same call has begun it, and somebody has brought it to its end.
+      const isDone = call.work.begun?.restored === checkpoint_id && row.branching?.kind !== "restore";
+      const restored = isDone ? await asItIs(row) : await restoreNow(call, row, checkpoint);
+      const failed = restored.items.filter(({ problem }) => problem !== null).length;
+      call.audit.details = { checkpoint_id, sandboxes: restored.items.length, failed };
       return { outcome: "ok", body: restored };
     },
   });
 
-  /** A daemon before this one has not come to the end of it. */
-  const goOn = async (row: RoomRow, { checkpoint_id, key_id }: Branching) => {
-    await branch.sandboxes.untilAtRest(row.room_uid);
-    const caller = { ...{ org_id: row.org_id, key_id, name: "", plan: "", scopes: [] }, ...UNBOUND };
-    const checkpoint = requireCheckpoint(deps, row, checkpoint_id);
-    await restoreNow(trialCall(caller), row, checkpoint);
-    deps.onEvent("room.restored", row, { checkpoint_id, taken_up: true });
-  };
-
   return {
     operations: [create, fork, restore, ...makeCheckpointGet(deps, find, removeUnused)],
     recover: (answering) => {
-      for (const row of liveRooms(database.queries)) {
-        if (row.branching?.kind !== "restore" || row.state !== "active") {
-          removeTurned(deps, row.room_uid).catch(() => {});
+      for (const { room_uid, branching } of liveRooms(database.queries)) {
+        if (branching !== null) {
+          void answering.then(() => unfinished.finish(room_uid));
           continue;
         }
-        const { branching } = row;
-        answering
-          .then(() => goOn(row, branching))
-          .catch((error: unknown) =>
-            deps.log.error("room not turned back", { room_uid: row.room_uid, error: describeError(error) }),
-          );
+        putAside(deps, room_uid).catch((error: unknown) =>
+          deps.log.error("a room's former drive was not put aside", { room_uid, error: describeError(error) }),
+        );
       }
       for (const row of expiringCheckpoints(database.queries)) schedule(row);
       sweepCheckpoints(deps, locks).catch((error: unknown) =>
@@ -210,6 +228,21 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       for (const { room_uid, checkpoint_id } of [...expiring.values()]) if (room_uid === roomUid) drop(checkpoint_id);
     },
     isBusy: (roomUid) => locks.isHeld(roomUid),
-    stop: () => expiries.clear(),
+    stop: () => {
+      expiries.clear();
+      unfinished.stop();
+    },
   };
+}
+
+/** Throws snapshot_in_use where a room is just being made of the checkpoint, or turned back to it. */
+function requireDone(branching: readonly RoomRow[], checkpointId: string): void {
+  const [room] = branching.filter((row) => row.branching?.checkpoint_id === checkpointId);
+  if (!room) return;
+  throw new ServiceError("snapshot_in_use", {
+    detail: `Room ${room.room_id} is just being made of the checkpoint.`,
+    details: { used_by: [room.room_id] },
+    hint: "Try again once that is done.",
+    retryAfterSeconds: 5,
+  });
 }

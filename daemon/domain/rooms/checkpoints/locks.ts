@@ -1,4 +1,7 @@
-/** Owns that one thing at a time is done with a room as a whole: it is saved, turned back, or another is made of it. */
+/**
+ * Owns what is done with a room as a whole: it is saved or turned back, one thing at a time, or others are made of what it has saved,
+ * several of them side by side.
+ */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { within } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -6,12 +9,29 @@ import { ServiceError } from "../../../core/service-error.ts";
 /** What goes on longer needs nothing more of the room. */
 const PATIENCE_MS = 10_000;
 
+interface Held {
+  what: string;
+  isShared: boolean;
+  end: AbortController;
+  over: Promise<unknown>;
+}
+
 export class Locks {
-  readonly #held = new Map<RoomUid, { what: string; end: AbortController; over: Promise<unknown> }>();
+  readonly #held = new Map<RoomUid, Set<Held>>();
 
   /** `over` is aborted when the room is being destroyed. Throws invalid_state. */
-  async take<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
-    const other = this.#held.get(roomUid);
+  take<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#hold(roomUid, what, false, work);
+  }
+
+  /** The same for what only reads what was saved, and goes on beside others that do. */
+  share<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#hold(roomUid, what, true, work);
+  }
+
+  async #hold<T>(roomUid: RoomUid, what: string, isShared: boolean, work: (over: AbortSignal) => Promise<T>) {
+    const held = this.#held.get(roomUid) ?? new Set();
+    const other = [...held].find((each) => !isShared || !each.isShared);
     if (other) {
       throw new ServiceError("invalid_state", {
         detail: `The room is just being ${other.what}.`,
@@ -19,23 +39,26 @@ export class Locks {
         retryAfterSeconds: 5,
       });
     }
-    const end = new AbortController();
     const over = Promise.withResolvers<void>();
-    this.#held.set(roomUid, { what, end, over: over.promise });
+    const own: Held = { what, isShared, end: new AbortController(), over: over.promise };
+    this.#held.set(roomUid, held.add(own));
     try {
-      return await work(end.signal);
+      return await work(own.end.signal);
     } finally {
-      this.#held.delete(roomUid);
+      held.delete(own);
+      if (held.size === 0) this.#held.delete(roomUid);
       over.resolve();
     }
   }
 
   /** The room is being destroyed: what is under way is given up. Resolves once it has ended, or does not end soon. */
   async end({ room_uid, room_id }: { room_uid: RoomUid; room_id: string }): Promise<void> {
-    const held = this.#held.get(room_uid);
-    if (!held) return;
-    held.end.abort(new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` }));
-    await within(held.over, PATIENCE_MS, "what was done with the room").catch(() => {});
+    const held = [...(this.#held.get(room_uid) ?? [])];
+    for (const { end } of held) {
+      end.abort(new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` }));
+    }
+    const ended = Promise.all(held.map(({ over }) => over));
+    await within(ended, PATIENCE_MS, "what was done with the room").catch(() => {});
   }
 
   isHeld(roomUid: RoomUid): boolean {

@@ -14,10 +14,9 @@ export function findCheckpoint(queries: Queries, roomUid: RoomUid, checkpointId:
 }
 
 /** An organization's. */
-export function locateCheckpoint(queries: Queries, orgId: OrgId, checkpointId: string) {
-  const { checkpoint_id, org_id, room_uid } = checkpoints;
-  const isIt = and(eq(checkpoint_id, checkpointId as CheckpointId), eq(org_id, orgId));
-  return queries.select({ room_uid }).from(checkpoints).where(isIt).get();
+export function getCheckpoint(queries: Queries, orgId: OrgId, checkpointId: string): CheckpointRow | undefined {
+  const isIt = and(eq(checkpoints.checkpoint_id, checkpointId as CheckpointId), eq(checkpoints.org_id, orgId));
+  return queries.select().from(checkpoints).where(isIt).get();
 }
 
 export function listCheckpoints(

@@ -114,17 +114,15 @@ async function forkOne(
   }
 }
 
-/** Each sandbox has its own record, as if it had been asked for alone. */
+/** Each has its own record, as if it had been asked for alone. */
 export async function recordMade(
-  { database }: Pick<SandboxDeps, "database">,
+  { database }: SandboxDeps,
   call: KeyCall,
   room: RoomTarget,
   row: SandboxRow,
 ): Promise<void> {
   const { sandbox_id, agent_id, guest_cid, memory_mib, template_id, snapshot_id } = row;
-  const { caller, source, ip } = call;
-  // A daemon that goes on with what another has begun has no request.
-  const request_id = call.request_id || undefined;
+  const { caller, source, request_id, ip } = call;
   await database.commit((queries) =>
     appendAudit(queries, {
       ...{ event: "sandbox.created", outcome: "success", at: now(), actor: actorOf(caller), source, request_id, ip },

@@ -6,7 +6,7 @@ import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
-import { ServiceError } from "../../../core/service-error.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { SnapshotRequest } from "../../../host/guest/save.ts";
 import { digestSaved, diskUse } from "../../../host/guest/saved.ts";
@@ -51,6 +51,7 @@ export async function takeSnapshot(
         requireActive(deps.currentRoom(room.room_uid));
         keepSnapshots(deps, within, room, used, [snapshot]);
       });
+      await noteParent(deps, supervisor, snapshot_id);
       return snapshot;
     } catch (error) {
       await rm(files.directory, { recursive: true, force: true });
@@ -59,19 +60,30 @@ export async function takeSnapshot(
   });
 }
 
+/** The sandbox's next snapshot comes after this one. */
+export async function noteParent({ log }: SandboxDeps, supervisor: Supervisor, snapshot_id: SnapshotId): Promise<void> {
+  await supervisor.change({ snapshot_id }).catch((error: unknown) =>
+    log.warn("snapshot not noted as its sandbox's last", {
+      ...{ snapshot_id, sandbox_id: supervisor.row.sandbox_id, error: describeError(error) },
+    }),
+  );
+}
+
 type About = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
-  Pick<SnapshotRequest, "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
+  Pick<SnapshotRequest, "whenReady" | "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
 
 /** What a snapshot has on disk; it is there by the row that is returned. Throws as supervisor.snapshot does. */
 export async function takeFiles(
   { supervisors, places }: { supervisors: Supervisors; places: SnapshotPlaces },
   call: KeyCall,
   supervisor: Supervisor,
-  { whileStill, checkpoint_id = null, ...about }: About,
+  { whenReady, whileStill, checkpoint_id = null, ...about }: About,
 ): Promise<SnapshotRow> {
   const { row } = supervisor;
   const { files } = places.of({ ...about, room_uid: row.room_uid });
-  const request = { snapshot_id: about.snapshot_id, mode: about.mode, into: files, ...(whileStill && { whileStill }) };
+  const { snapshot_id, mode } = about;
+  const meetings = { ...(whenReady && { whenReady }), ...(whileStill && { whileStill }) };
+  const request = { snapshot_id, mode, into: files, ...meetings };
   const { paused_ms, size_bytes, parent } = await supervisors.use(row.sandbox_id, () => supervisor.snapshot(request));
   const { env, egress_mode, egress_allowlist, guest_net, fabric_attached } = supervisor.row;
   return {
@@ -123,6 +135,16 @@ export async function requireSpace(
   if (wanted > 0) requireFreeDisk(deps, wanted / MIB);
   requireCap(deps, org_id, all, wanted + total(written));
   return { all, snapshots };
+}
+
+/** The same for what is written beside what goes once it is there. */
+export async function requireBytes(
+  deps: SandboxDeps,
+  orgId: OrgId,
+  { added, freed = 0 }: { added: number; freed?: number },
+): Promise<void> {
+  requireFreeDisk(deps, added / MIB);
+  requireCap(deps, orgId, Math.max(0, (await deps.driveUsed(orgId)) - freed), added);
 }
 
 const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);

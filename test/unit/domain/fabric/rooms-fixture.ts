@@ -147,7 +147,8 @@ export const uidOf = (room: string) => `rom_${room}` as RoomUid;
 
 function findRoom(_caller: Caller, roomId: string): RoomTarget {
   const [drive_directory, drive_limit_bytes] = ["", 0];
-  return { room_id: roomId, room_uid: uidOf(roomId), org_id: ORG, state: "active", drive_directory, drive_limit_bytes };
+  const drive = { drive_directory, drive_limit_bytes };
+  return { room_id: roomId, room_uid: uidOf(roomId), org_id: ORG, state: "active", is_turning: false, ...drive };
 }
 
 function callerOf(agent_id: string): Caller {

@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DriveCopier } from "../../../../daemon/host/files/drive-copier.ts";
 import { makeNest } from "../../../harness/nest.ts";
@@ -56,7 +56,7 @@ async function throughStore(between: () => void = () => {}): Promise<string> {
   await copier.complete();
   const made = roomWithDrive("second", TO);
   await using other = new DriveCopier();
-  await other.restore(store, made, TO);
+  await other.restore({ store, drive: made, links: join(dirname(made), "links"), root: TO });
   return made;
 }
 
@@ -147,6 +147,33 @@ test("names that are no text, and a tree of any depth", async () => {
   const shape = (tree: string) => count(tree).replaceAll(tree, "").split("\n").length;
   expect(shape(made)).toBe(shape(drive));
 }, 120_000);
+
+test("a file with as many names as the file system allows has all of them", async () => {
+  const most = 65_000;
+  writeFileSync(join(drive, "n0"), "content");
+  let names = 1;
+  try {
+    for (; names < most; names++) linkSync(join(drive, "n0"), join(drive, `n${names}`));
+  } catch (error) {
+    // Others allow less.
+    expect(error).toMatchObject({ code: "EMLINK" });
+  }
+  const made = await throughStore();
+  expect(readdirSync(made)).toHaveLength(names);
+  expect(readFileSync(join(made, `n${names - 1}`), "utf8")).toBe("content");
+}, 60_000);
+
+test("a list that is cut off at the end of a line makes no drive", async () => {
+  writeFileSync(join(drive, "one"), "1");
+  await throughStore();
+  const entries = join(store, "entries.ndjson");
+  const lines = readFileSync(entries, "utf8").trim().split("\n");
+  writeFileSync(entries, `${lines.slice(0, -1).join("\n")}\n`);
+  const made = roomWithDrive("third", TO);
+  await using copier = new DriveCopier();
+  const restoring = { store, drive: made, links: join(dirname(made), "links"), root: TO };
+  await expect(copier.restore(restoring)).rejects.toThrow("not whole");
+});
 
 test("there is a bound to bytes and entries, and it can be given up", async () => {
   for (let n = 0; n < 30; n++) writeFileSync(join(drive, `f${n}`), "x".repeat(100_000));

@@ -1,0 +1,52 @@
+/** Owns the last part of making a room of a checkpoint, or turning it back: its sandboxes run, whoever waits in it looks again, and it is done. */
+import type { RoomRecord } from "../../../../shared/api/rooms.ts";
+import type { SandboxId } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import { faultPoint } from "../../../core/fault-points.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { describeError } from "../../../core/service-error.ts";
+import type { ForkedItem } from "../../sandboxes/index.ts";
+import type { RoomDeps } from "../deps.ts";
+import type { RoomRecords } from "../record.ts";
+import { getRoom, updateRoom } from "../store.ts";
+import type { Branching, RoomRow } from "../table.ts";
+import { toTarget } from "../target.ts";
+import { wakeNouns } from "./nouns.ts";
+import type { CheckpointRow } from "./table.ts";
+
+export interface Started {
+  room: RoomRecord;
+  items: ForkedItem[];
+}
+
+/** What the room's row says until it is done. */
+export function starting(
+  { checkpoint_id }: Pick<CheckpointRow, "checkpoint_id">,
+  { caller }: KeyCall,
+  as: ReadonlyMap<string, SandboxId>,
+): Branching {
+  return { kind: "start", checkpoint_id, key_id: caller.key_id, as: Object.fromEntries(as) };
+}
+
+/** The checkpoint's snapshots are in use meanwhile. */
+export async function startRoom(
+  { deps, records }: { deps: RoomDeps; records: RoomRecords },
+  call: KeyCall,
+  row: RoomRow,
+  { sandboxes, cut_at }: CheckpointRow,
+  as: ReadonlyMap<string, SandboxId>,
+): Promise<Started> {
+  const { database, branch, paths, log } = deps;
+  const { room_uid, org_id } = row;
+  const items = await branch.sandboxes.start(call, toTarget(row, paths), sandboxes, as);
+  await faultPoint("start.begun");
+  const whole = await database.commit((queries) => {
+    updateRoom(queries, room_uid, { branching: null, updated_at: now() });
+    return getRoom(queries, room_uid) ?? row;
+  });
+  const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(cut_at)) };
+  await wakeNouns(branch.nouns, room).catch((error: unknown) =>
+    log.error("whoever waits in a room was not woken", { room_uid, error: describeError(error) }),
+  );
+  return { room: await records.of(whole), items };
+}

@@ -1,0 +1,89 @@
+/**
+ * Owns rooms of which something is being made by a checkpoint and that is not done: what a call has left there, or a daemon before this
+ * one, is gone on with, again and again until it is done or the room is no more.
+ */
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { Deadlines } from "../../../core/deadlines.ts";
+import { trialCall } from "../../../core/operation.ts";
+import { describeError } from "../../../core/service-error.ts";
+import type { RoomDeps } from "../deps.ts";
+import type { RoomRecords } from "../record.ts";
+import { branchingRooms, getRoom, updateRoom } from "../store.ts";
+import type { RoomRow } from "../table.ts";
+import type { Locks } from "./locks.ts";
+import { restoreRoom } from "./restore.ts";
+import { startRoom } from "./start.ts";
+import { getCheckpoint } from "./store.ts";
+import type { CheckpointRow } from "./table.ts";
+
+const FIRST_MS = 5_000;
+const AGAIN_MS = 60_000;
+const UNBOUND = { room_ids: null, agent_id: null, expires_at: null };
+
+interface Parts {
+  deps: RoomDeps;
+  records: RoomRecords;
+  locks: Locks;
+  /** Nobody deletes the checkpoint meanwhile. */
+  using<T>(checkpoint: CheckpointRow, work: () => Promise<T>): Promise<T>;
+}
+
+export class Unfinished {
+  readonly #parts: Parts;
+  readonly #due = new Deadlines((roomUid) => void this.finish(roomUid as RoomUid));
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** A call has failed: what it has begun is gone on with soon. */
+  look(): void {
+    for (const { room_uid } of branchingRooms(this.#parts.deps.database.queries)) this.#later(room_uid, FIRST_MS);
+  }
+
+  /** Goes on with a room now, or later where that fails. Never rejects. */
+  async finish(roomUid: RoomUid): Promise<void> {
+    const { deps, locks } = this.#parts;
+    if (locks.isHeld(roomUid)) return this.#later(roomUid, FIRST_MS);
+    try {
+      await deps.branch.sandboxes.untilAtRest(roomUid);
+      await locks.take(roomUid, "brought to its end", (over) => this.#finishNow(roomUid, over));
+    } catch (error) {
+      deps.log.error("room not yet what it is to be", { room_uid: roomUid, error: describeError(error) });
+      this.#later(roomUid, AGAIN_MS);
+    }
+  }
+
+  stop(): void {
+    this.#due.clear();
+  }
+
+  #later(roomUid: RoomUid, ms: number): void {
+    this.#due.set(roomUid, new Date(Date.now() + ms).toISOString());
+  }
+
+  async #finishNow(roomUid: RoomUid, over: AbortSignal): Promise<void> {
+    const { deps, using } = this.#parts;
+    const { queries } = deps.database;
+    const row = getRoom(queries, roomUid);
+    if (row?.state !== "active" || row.branching === null) return;
+    const { kind, checkpoint_id, key_id, as = {} } = row.branching;
+    const checkpoint = getCheckpoint(queries, row.org_id, checkpoint_id);
+    if (!checkpoint) return await this.#giveUp(row);
+    const call = trialCall({ org_id: row.org_id, key_id, name: "", plan: "", scopes: [], ...UNBOUND });
+    await using(checkpoint, () =>
+      kind === "restore"
+        ? restoreRoom(this.#parts, call, row, checkpoint, over)
+        : startRoom(this.#parts, call, row, checkpoint, new Map(Object.entries(as))),
+    );
+    // That a room was made is on record since its row is there.
+    if (checkpoint.room_uid === roomUid) deps.onEvent("room.restored", row, { checkpoint_id, taken_up: true });
+  }
+
+  /** The room that it is made of has ended: what is there of it is all that there will be. */
+  async #giveUp({ room_uid, branching }: RoomRow): Promise<void> {
+    const { log, database } = this.#parts.deps;
+    log.error("checkpoint of a room that is made of it is gone", { room_uid, checkpoint_id: branching?.checkpoint_id });
+    await database.commit((queries) => updateRoom(queries, room_uid, { branching: null }));
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Takes all sandboxes of a room at one instant:
+ *
+ *   those in standby go on for it
+ *   → each waits at the first meeting, running, until what it does before is done
+ *   → all stand still ⇒ their memory is saved ⇒ they wait at the second, while what else belongs to the instant is taken
+ *   → all go on ⇒ what was taken is kept, as a whole or not at all → those from standby are put back
+ *
+ * One on its way from one state to another is not waited for: the cut is refused. One that has failed has no part in it.
+ */
+import { rm } from "node:fs/promises";
+import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
+import { type CheckpointId, newId, type SnapshotId } from "../../../../shared/ids.ts";
+import { Meeting } from "../../../core/meeting.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { within } from "../../../core/published.ts";
+import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import type { SnapshotRow } from "../snapshots/table.ts";
+import { noteParent, takeFiles } from "../snapshots/take.ts";
+import { isCalled } from "../store.ts";
+import type { Supervisor } from "../supervisor.ts";
+import type { SandboxRow } from "../table.ts";
+import { type CutSandbox, type Parts, placeOf, supervised, usingAll } from "./parts.ts";
+
+const MOST_MS = {
+  /** What a sandbox does before: another snapshot, a merge of its layers. */
+  ready: 60_000,
+  /** Whoever stands still longer is missed by others. */
+  saved: 120_000,
+  taken: 60_000,
+};
+
+export interface Cut<T> {
+  sandboxes: CutSandbox[];
+  snapshots: SnapshotRow[];
+  /** What was taken while all stood still. */
+  still: T;
+  /** The longest that one of them stood still. */
+  paused_ms: number;
+}
+
+export interface RoomCut<T, R> {
+  checkpoint_id: CheckpointId;
+  created_at: string;
+  name: string | null;
+  /** Called once all stand still; what it throws ends the cut. */
+  whileStill(): Promise<T>;
+  /** Called once all go on; what it throws leaves nothing of the cut. */
+  keep(cut: Cut<T>): Promise<R>;
+}
+
+export function cutRoom<T, R>(parts: Parts, call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R> {
+  const { deps, supervisors } = parts;
+  return supervisors.holding(room.room_uid, async () => {
+    requireActive(deps.currentRoom(room.room_uid));
+    const all = await supervised(parts, room);
+    const asleep = all.filter(({ row }) => row.state === "paused");
+    // None of them is idle, and rests or ends, in the middle of it.
+    return await inUse(parts, all, async () => {
+      const woken: Supervisor[] = [];
+      try {
+        for (const supervisor of asleep) {
+          await supervisor.resume();
+          woken.push(supervisor);
+        }
+        return await cutNow(parts, call, room, request, { all: await supervised(parts, room), woken });
+      } finally {
+        await Promise.all(woken.map((supervisor) => putBack(parts, supervisor)));
+      }
+    });
+  });
+}
+
+function inUse<T>({ supervisors }: Parts, all: readonly Supervisor[], work: () => Promise<T>): Promise<T> {
+  return all.reduce<() => Promise<T>>(
+    (inner, { row }) =>
+      () =>
+        supervisors.use(row.sandbox_id, inner),
+    work,
+  )();
+}
+
+/** Into standby again, where nobody else has come to use it; and a message that came meanwhile wakes it. */
+async function putBack({ deps, supervisors, waking }: Parts, supervisor: Supervisor): Promise<void> {
+  const { sandbox_id } = supervisor.row;
+  await supervisor
+    .standby(undefined, undefined, () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1)
+    .catch((error: unknown) =>
+      deps.log.warn("sandbox not put back into standby", { sandbox_id, error: describeError(error) }),
+    );
+  if (isCalled(deps.database.queries, supervisor.row)) waking.message(sandbox_id);
+}
+
+async function cutNow<T, R>(
+  parts: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { checkpoint_id, created_at, name, whileStill, keep }: RoomCut<T, R>,
+  { all, woken }: { all: readonly Supervisor[]; woken: readonly Supervisor[] },
+): Promise<R> {
+  const { places, deps } = parts;
+  const [ready, saved] = [new Meeting(all.length), new Meeting(all.length)];
+  const callOff = (reason: unknown) => {
+    ready.callOff(reason);
+    saved.callOff(reason);
+  };
+  const take = async ({ supervisor, snapshot_id }: Taking): Promise<SnapshotRow> => {
+    const about = { snapshot_id, mode: "full", name, created_at, expires_at: null, checkpoint_id } as const;
+    const arriveAt = (meeting: Meeting) => (signal: AbortSignal) =>
+      meeting.arrive(signal, () => endedMeanwhile(supervisor));
+    try {
+      const meetings = { whenReady: arriveAt(ready), whileStill: arriveAt(saved) };
+      return await takeFiles(parts, call, supervisor, { ...about, ...meetings });
+    } catch (error) {
+      callOff(error);
+      throw error;
+    }
+  };
+  const takings = all.map(
+    (supervisor): Taking => ({
+      ...{ supervisor, snapshot_id: newId("snap") },
+      was: woken.includes(supervisor) ? "paused" : supervisor.row.state,
+    }),
+  );
+  const ids = takings.map(({ snapshot_id }) => snapshot_id);
+  return await usingAll(places, ids, async () => {
+    try {
+      const taking = takings.map(take);
+      const still = await together(ready, saved, whileStill).catch((error: unknown) => {
+        callOff(error);
+        return Promise.reject(error);
+      });
+      const snapshots = await allOf(taking);
+      const kept = await keep({
+        ...{ snapshots, still, sandboxes: takings.map(cutOf) },
+        paused_ms: Math.max(0, ...snapshots.map(({ paused_ms }) => paused_ms)),
+      });
+      for (const { supervisor, snapshot_id } of takings) await noteParent(deps, supervisor, snapshot_id);
+      return kept;
+    } catch (error) {
+      for (const id of ids) await rm(placeOf(parts, room, id).files.directory, { recursive: true, force: true });
+      throw error;
+    }
+  });
+}
+
+async function together<T>(ready: Meeting, saved: Meeting, whileStill: () => Promise<T>): Promise<T> {
+  await within(ready.all, MOST_MS.ready, "what its sandboxes were doing before");
+  ready.release();
+  await within(saved.all, MOST_MS.saved, "the saving of its sandboxes");
+  const still = await within(whileStill(), MOST_MS.taken, "what is taken while the sandboxes stand still");
+  saved.release();
+  return still;
+}
+
+/** Once all have come to an end; the first that came to nothing is thrown. */
+async function allOf<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works);
+  return await Promise.all(works);
+}
+
+interface Taking {
+  supervisor: Supervisor;
+  snapshot_id: SnapshotId;
+  /** Before the cut. */
+  was: SandboxState;
+}
+
+function endedMeanwhile({ row: { agent_id } }: Supervisor): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${agent_id} was ended while the room was being saved.`,
+    details: { agents: [agent_id] },
+    hint: "Try again.",
+  });
+}
+
+function cutOf({ supervisor: { row }, snapshot_id, was }: Taking): CutSandbox {
+  const { sandbox_id, agent_id, labels, idle_timeout_seconds, on_idle, wake_on, max_duration_seconds }: SandboxRow =
+    row;
+  return {
+    ...{ sandbox_id, agent_id, labels, idle_timeout_seconds, on_idle, wake_on, max_duration_seconds, snapshot_id },
+    was: was === "paused" || was === "hibernated" ? was : "running",
+  };
+}

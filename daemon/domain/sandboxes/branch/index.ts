@@ -1,0 +1,105 @@
+/** Owns how the sandboxes of a room branch with it: they are taken at one instant, turned back to it, and made again of it. */
+import { rm } from "node:fs/promises";
+import type { CheckpointId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import type { RoomTarget } from "../../../core/room-target.ts";
+import type { Queries } from "../../../db/client.ts";
+import { deleteSnapshot, snapshotsOf } from "../snapshots/store.ts";
+import type { SnapshotRow } from "../snapshots/table.ts";
+import { keepSnapshots, requireBytes, requireSpace, type Used } from "../snapshots/take.ts";
+import { roomSandboxes } from "../store.ts";
+import { cutRoom, type RoomCut } from "./cut.ts";
+import {
+  type CutSandbox,
+  type ForkedItem,
+  isAtRest,
+  itemOf,
+  type Parts,
+  placeOf,
+  supervised,
+  usingAll,
+} from "./parts.ts";
+import { startAll } from "./start.ts";
+import { type TurnBack, turnBack } from "./turn-back.ts";
+
+export type { CutSandbox, ForkedItem } from "./parts.ts";
+
+const WAIT_MS = 150_000;
+
+export interface SandboxesBranch {
+  /** Throws quota_exceeded, disk_full, invalid_state where a cut now could not be. `bytes` are what else is to be kept. */
+  requireSpace(room: RoomTarget, bytes: number): Promise<Used>;
+  /** Throws quota_exceeded, disk_full where there is no room for a drive, in whose place another goes. */
+  requireBytes(room: Pick<RoomTarget, "org_id">, bytes: { added: number; freed?: number }): Promise<void>;
+  /** Nothing is left of it where it throws, and all go on: invalid_state, guest_unreachable, disk_full, and what its parts throw. */
+  cut<T, R>(call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R>;
+  /** Those that have a part in a cut. */
+  guests(roomUid: RoomUid): SandboxId[];
+  /** Within the transaction that makes the checkpoint, of which `bytes` are what else is kept. Throws quota_exceeded. */
+  keep(queries: Queries, room: RoomTarget, used: Used, snapshots: readonly SnapshotRow[], bytes: number): void;
+  /** They hibernate as what they were; nothing else is there. */
+  turnBack(call: KeyCall, room: RoomTarget, turning: TurnBack): Promise<void>;
+  /** Has them run as they did, by the ids of `as`; resolves once each does, or there is a problem. */
+  start(
+    call: KeyCall,
+    room: RoomTarget,
+    sandboxes: readonly CutSandbox[],
+    as: ReadonlyMap<string, SandboxId>,
+  ): Promise<ForkedItem[]>;
+  /** Resolves once no sandbox of the room is on its way. */
+  untilAtRest(roomUid: RoomUid): Promise<void>;
+  /** Those that a room has now. */
+  items(room: RoomTarget): ForkedItem[];
+  /** Nobody deletes these snapshots meanwhile. */
+  use<T>(snapshotIds: readonly SnapshotId[], work: () => Promise<T>): Promise<T>;
+  /** Within the transaction that removes the checkpoint. Throws snapshot_in_use. */
+  forget(queries: Queries, checkpointId: CheckpointId): void;
+  /** What they take on disk. */
+  bytesOf(queries: Queries, checkpointId: CheckpointId): number;
+  remove(roomUid: RoomUid, snapshotIds: readonly SnapshotId[]): Promise<void>;
+}
+
+export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
+  const { deps, supervisors, places } = parts;
+  return {
+    requireSpace: async (room, bytes) =>
+      requireSpace(deps, room, await supervised(parts, room), { mode: "full", bytes }),
+    requireBytes: ({ org_id }, bytes) => requireBytes(deps, org_id, bytes),
+    cut: (call, room, request) => cutRoom(parts, call, room, request),
+    guests: (roomUid) =>
+      roomSandboxes(deps.database.queries, roomUid)
+        .filter(({ state }) => state !== "failed")
+        .map(({ sandbox_id }) => sandbox_id),
+    keep: (queries, room, used, snapshots, bytes) => keepSnapshots(deps, queries, room, used, snapshots, bytes),
+    turnBack: (call, room, turning) => turnBack(parts, call, room, turning),
+    start: (call, room, sandboxes, as) => startAll(parts, call, room, sandboxes, as),
+    untilAtRest: async (roomUid) => {
+      for (const { sandbox_id } of roomSandboxes(deps.database.queries, roomUid)) {
+        const supervisor = supervisors.get(sandbox_id);
+        await supervisor?.adopted();
+        await supervisor?.published
+          .until(({ state }) => isAtRest(state) || state === "failed" || state === "destroyed", WAIT_MS)
+          .catch(() => {});
+      }
+    },
+    items: (room) =>
+      roomSandboxes(deps.database.queries, room.room_uid).flatMap(({ sandbox_id }) => {
+        const supervisor = supervisors.get(sandbox_id);
+        return supervisor ? [itemOf(parts, room, supervisor)] : [];
+      }),
+    use: (snapshotIds, work) => usingAll(places, snapshotIds, work),
+    forget: (queries, checkpointId) => {
+      for (const { snapshot_id } of snapshotsOf(queries, checkpointId)) {
+        places.requireUnused(snapshot_id);
+        deleteSnapshot(queries, snapshot_id);
+      }
+    },
+    bytesOf: (queries, checkpointId) =>
+      snapshotsOf(queries, checkpointId).reduce((sum, { size_bytes }) => sum + size_bytes, 0),
+    remove: async (room_uid, snapshotIds) => {
+      for (const id of snapshotIds) {
+        await rm(placeOf(parts, { room_uid }, id).files.directory, { recursive: true, force: true });
+      }
+    },
+  };
+}

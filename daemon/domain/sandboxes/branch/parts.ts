@@ -1,0 +1,95 @@
+/** Owns what all that is done with a room's sandboxes together needs: which have a part in it, where what they were lies, how they are told of. */
+import type { SandboxRecord, SandboxState } from "../../../../shared/api/sandboxes.ts";
+import type { SandboxId, SnapshotId } from "../../../../shared/ids.ts";
+import type { RoomTarget } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import type { SandboxDeps } from "../deps.ts";
+import type { Ends } from "../executions/ends.ts";
+import { toSandboxRecord } from "../record.ts";
+import { type Problem, problemOf } from "../snapshots/fork.ts";
+import type { SnapshotPlace, SnapshotPlaces } from "../snapshots/place.ts";
+import { roomSandboxes } from "../store.ts";
+import type { Supervisor } from "../supervisor.ts";
+import type { Supervisors } from "../supervisors.ts";
+import type { SandboxRow } from "../table.ts";
+import type { Waking } from "../waking.ts";
+
+export interface Parts {
+  deps: SandboxDeps;
+  supervisors: Supervisors;
+  places: SnapshotPlaces;
+  ends: Pick<Ends, "rolledBack">;
+  waking: Pick<Waking, "message">;
+}
+
+export const AT_REST = ["running", "paused", "hibernated"] as const satisfies SandboxState[];
+
+export const isAtRest = (state: SandboxState) => (AT_REST as readonly SandboxState[]).includes(state);
+
+/** A sandbox as a checkpoint has it. */
+export interface CutSandbox
+  extends Pick<
+    SandboxRow,
+    "agent_id" | "labels" | "idle_timeout_seconds" | "on_idle" | "wake_on" | "max_duration_seconds"
+  > {
+  sandbox_id: SandboxId;
+  snapshot_id: SnapshotId;
+  was: (typeof AT_REST)[number];
+}
+
+/** What became of one: the sandbox as it is now, what was in its way, or both. */
+export interface ForkedItem {
+  agent_id: string;
+  sandbox: SandboxRecord | null;
+  problem: Problem | null;
+}
+
+/** Those that have a part in it. Throws invalid_state with those that are in its way, guest_unreachable. */
+export async function supervised(
+  { deps, supervisors }: Parts,
+  { room_uid }: Pick<RoomTarget, "room_uid">,
+): Promise<Supervisor[]> {
+  for (const { sandbox_id } of roomSandboxes(deps.database.queries, room_uid)) {
+    await supervisors.get(sandbox_id)?.adopted();
+  }
+  const rows = roomSandboxes(deps.database.queries, room_uid).filter(({ state }) => state !== "failed");
+  const moving = rows.filter(({ state }) => !isAtRest(state));
+  if (moving.length > 0) {
+    throw new ServiceError("invalid_state", {
+      detail: `Sandboxes of the room are on their way: ${moving.map(({ agent_id, state }) => `${agent_id} is ${state}`).join(", ")}.`,
+      details: { agents: moving.map(({ agent_id }) => agent_id), allowed_states: AT_REST },
+      hint: "Try again once they are there.",
+      retryAfterSeconds: 5,
+    });
+  }
+  return rows.map(({ sandbox_id, agent_id }) => {
+    const supervisor = supervisors.get(sandbox_id);
+    if (supervisor?.guest || supervisor?.row.state === "hibernated") return supervisor;
+    throw new ServiceError("guest_unreachable", { detail: `Sandbox ${agent_id} has just ended, or is not back yet.` });
+  });
+}
+
+export function placeOf(
+  { places }: Pick<Parts, "places">,
+  { room_uid }: Pick<RoomTarget, "room_uid">,
+  snapshot_id: SnapshotId,
+): SnapshotPlace {
+  return places.of({ room_uid, snapshot_id, mode: "full" });
+}
+
+/** Nobody deletes these snapshots before `work` is done. */
+export function usingAll<T>(places: SnapshotPlaces, ids: readonly SnapshotId[], work: () => Promise<T>): Promise<T> {
+  return ids.reduce<() => Promise<T>>((inner, id) => () => places.use(id, inner), work)();
+}
+
+export function itemOf({ deps }: Pick<Parts, "deps">, { room_id }: RoomTarget, { row }: Supervisor): ForkedItem {
+  const sandbox = toSandboxRecord(row, room_id, deps.portsOf(row.sandbox_id));
+  return { agent_id: row.agent_id, sandbox, problem: null };
+}
+
+export function failedItem({ deps }: Pick<Parts, "deps">, agent_id: string, error: unknown): ForkedItem {
+  if (!(error instanceof ServiceError)) {
+    deps.log.error("sandbox of a room not as it was", { agent_id, error: describeError(error) });
+  }
+  return { agent_id, sandbox: null, problem: problemOf(error) };
+}

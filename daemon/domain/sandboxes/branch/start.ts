@@ -1,0 +1,133 @@
+/**
+ * Has the sandboxes of a checkpoint run as they did at its cut, once all else of their room is in its place: one that hibernates as what
+ * it was is resumed, one that is not there is made of its snapshot, one that did not run at the cut rests again. Each for itself,
+ * whatever becomes of the others; begun again it goes on where it was.
+ */
+import { newId, type SandboxId } from "../../../../shared/ids.ts";
+import { type KeyCall, trialCall } from "../../../core/operation.ts";
+import type { RoomTarget } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { Gate } from "../admission.ts";
+import { begin, requireComing } from "../create.ts";
+import { resumeSupervised } from "../resume.ts";
+import { recordMade, withFreeCid } from "../snapshots/fork.ts";
+import { getSnapshot } from "../snapshots/store.ts";
+import { locateSandbox } from "../store.ts";
+import type { Supervisor } from "../supervisor.ts";
+import { type CutSandbox, type ForkedItem, failedItem, isAtRest, itemOf, type Parts } from "./parts.ts";
+
+const WAIT_MS = 150_000;
+
+/** `as` are the ids by which the room knows them. */
+export async function startAll(
+  parts: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  sandboxes: readonly CutSandbox[],
+  as: ReadonlyMap<string, SandboxId>,
+): Promise<ForkedItem[]> {
+  const gate = new Gate(parts.deps.limits.concurrent_creates);
+  const start = async (sandbox: CutSandbox) => {
+    const sandbox_id = as.get(sandbox.sandbox_id) ?? newId("sbx");
+    const found = parts.supervisors.get(sandbox_id);
+    try {
+      const supervisor = await present(parts, call, room, { sandbox, sandbox_id, found }, gate);
+      await restAgain(parts, supervisor, sandbox);
+      return itemOf(parts, room, supervisor);
+    } catch (error) {
+      const item = failedItem(parts, sandbox.agent_id, error);
+      const isThere = found !== undefined && isAtRest(found.row.state);
+      return isThere ? { ...itemOf(parts, room, found), problem: item.problem } : item;
+    }
+  };
+  return await Promise.all(sandboxes.map(start));
+}
+
+interface Starting {
+  sandbox: CutSandbox;
+  sandbox_id: SandboxId;
+  found: Supervisor | undefined;
+}
+
+async function present(
+  parts: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { sandbox, sandbox_id, found }: Starting,
+  gate: Gate,
+): Promise<Supervisor> {
+  const { deps } = parts;
+  if (found && found.row.state !== "failed") {
+    const never = new AbortController().signal;
+    if (sandbox.was !== "hibernated") {
+      await gate.through(room.org_id, () => resume(parts, room, found), never);
+    }
+    return found;
+  }
+  await found?.destroy("user_requested");
+  const wasMade = found === undefined && locateSandbox(deps.database.queries, room.org_id, sandbox_id) !== undefined;
+  if (wasMade) throw new ServiceError("sandbox_not_found", { detail: "It was made, and has been destroyed since." });
+  return await make(parts, call, room, sandbox, found ? newId("sbx") : sandbox_id);
+}
+
+/** Nothing where something else, as a message, was faster. */
+async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supervisor: Supervisor): Promise<void> {
+  const { sandbox_id, memory_mib } = supervisor.row;
+  const settled = () => supervisor.published.until(({ state }) => isAtRest(state) || state === "failed", WAIT_MS);
+  await supervisors.use(sandbox_id, async () => {
+    await settled().catch(() => {});
+    if (supervisor.row.state !== "hibernated") return;
+    try {
+      await resumeSupervised(deps, supervisors, supervisor, {
+        reason: "resume",
+        requireQuota: (queries) => deps.quota.require(queries, org_id, { memory_mib }),
+      });
+    } catch (error) {
+      const isRefused = error instanceof ServiceError && error.code === "invalid_state";
+      if (!isRefused || supervisor.row.state === "hibernated") throw error;
+      await settled();
+    }
+  });
+}
+
+async function make(
+  { deps, supervisors }: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  sandbox: CutSandbox,
+  sandbox_id: SandboxId,
+): Promise<Supervisor> {
+  const { agent_id, snapshot_id, labels, on_idle, wake_on, idle_timeout_seconds, max_duration_seconds } = sandbox;
+  const snapshot = getSnapshot(deps.database.queries, snapshot_id);
+  if (!snapshot) throw new ServiceError("snapshot_not_found");
+  const own = { ...trialCall(call.caller), request_id: call.request_id };
+  const wanted = {
+    ...{ agent_id, snapshot_id, sandbox_id, labels, memory_mib: snapshot.memory_mib },
+    lifecycle: { idle_after_seconds: idle_timeout_seconds, on_idle, wake_on },
+    ...(max_duration_seconds === null ? {} : { max_duration_seconds }),
+  };
+  const source = { template: null, snapshot };
+  const { supervisor } = await withFreeCid(deps, (guest_cid) =>
+    begin(deps, supervisors, own, { ...wanted, guest_cid }, room, source),
+  );
+  await recordMade(deps, call, room, supervisor.row);
+  await supervisor.published
+    .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS)
+    .catch(() => {});
+  requireComing(deps, supervisor.row);
+  return supervisor;
+}
+
+/** One that did not run at the cut does not run now. What keeps it from that is no problem of the room's. */
+async function restAgain({ deps, supervisors }: Parts, supervisor: Supervisor, { was }: CutSandbox): Promise<void> {
+  const { sandbox_id } = supervisor.row;
+  if (was === "running" || supervisor.row.state !== "running") return;
+  const isWanted = () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1;
+  const rest = () =>
+    was === "paused"
+      ? supervisor.standby(undefined, undefined, isWanted)
+      : supervisor.hibernate(undefined, undefined, isWanted);
+  await supervisors
+    .use(sandbox_id, rest)
+    .catch((error: unknown) => deps.log.warn("sandbox goes on", { sandbox_id, error: describeError(error) }));
+}

@@ -1,0 +1,102 @@
+/**
+ * Turns all sandboxes of a room back to what they were:
+ *
+ *   nothing may be in its way, or it is refused and all is as before ⇒ it is written down that it begins
+ *   → those made since are destroyed; each of the others ends, and hibernates as what it was
+ *   → none runs: what else belongs to the room is put in its place
+ *
+ * From where it is written down it can only be done to its end, by as many tries as that takes; begun again it comes to the same.
+ */
+import { newId, type SandboxId } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import { actorOf, type KeyCall } from "../../../core/operation.ts";
+import type { RoomTarget } from "../../../core/room-target.ts";
+import { describeError } from "../../../core/service-error.ts";
+import { requireRestorable } from "../../../host/guest/restore.ts";
+import { appendAudit } from "../../audit/index.ts";
+import { roomSandboxes } from "../store.ts";
+import type { Supervisor } from "../supervisor.ts";
+import type { SandboxRow } from "../table.ts";
+import { type CutSandbox, type Parts, placeOf, supervised } from "./parts.ts";
+
+export interface TurnBack {
+  sandboxes: readonly CutSandbox[];
+  /** Writes down that it begins. */
+  begin(): Promise<void>;
+  /** Called when none runs; `as` are the ids by which the checkpoint's are known from here on: of those that are gone new ones. */
+  whileEnded(as: ReadonlyMap<string, SandboxId>): Promise<void>;
+}
+
+/** Throws invalid_state, guest_unreachable, snapshot_incompatible and what `begin` throws before anything is done; else what failed. */
+export async function turnBack(
+  parts: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { sandboxes, begin, whileEnded }: TurnBack,
+): Promise<void> {
+  const { deps, supervisors } = parts;
+  await supervisors.holding(room.room_uid, async () => {
+    const all = await supervised(parts, room);
+    const present = new Map(all.map((supervisor) => [supervisor.row.sandbox_id, supervisor]));
+    for (const { snapshot_id } of sandboxes) await requireRestorable(placeOf(parts, room, snapshot_id).files);
+    deps.credits.admit(deps.database.queries, room.org_id);
+    await begin();
+    const kept = new Set<SandboxId>(sandboxes.map(({ sandbox_id }) => sandbox_id).filter((id) => present.has(id)));
+    const gone: SandboxRow[] = [];
+    for (const row of roomSandboxes(deps.database.queries, room.room_uid)) {
+      if (kept.has(row.sandbox_id)) continue;
+      await (supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null)).destroy("user_requested");
+      gone.push(row);
+    }
+    const turned = await Promise.allSettled(
+      sandboxes.map((sandbox) => turnOne(parts, room, sandbox, present.get(sandbox.sandbox_id))),
+    );
+    for (const outcome of turned) if (outcome.status === "rejected") throw outcome.reason;
+    const as = new Map(
+      sandboxes.map(({ sandbox_id }) => [sandbox_id as string, kept.has(sandbox_id) ? sandbox_id : newId("sbx")]),
+    );
+    await whileEnded(as);
+    const back = sandboxes.filter(({ sandbox_id }) => kept.has(sandbox_id));
+    await record(parts, call, room, { gone, back });
+  });
+}
+
+async function turnOne(
+  parts: Parts,
+  room: RoomTarget,
+  { snapshot_id, sandbox_id }: CutSandbox,
+  supervisor: Supervisor | undefined,
+): Promise<void> {
+  if (!supervisor) return;
+  const { deps, supervisors, ends } = parts;
+  const onEnded = () =>
+    ends
+      .rolledBack(sandbox_id)
+      .catch((error: unknown) =>
+        deps.log.warn("ends of commands not recorded", { sandbox_id, error: describeError(error) }),
+      );
+  const from = placeOf(parts, room, snapshot_id);
+  await supervisors.use(sandbox_id, () => supervisor.rollback(from, { snapshot_id }, { onEnded }));
+}
+
+/** Each has its own record, as if it had been asked for alone. */
+async function record(
+  { deps }: Parts,
+  call: KeyCall,
+  room: RoomTarget,
+  { gone, back }: { gone: readonly SandboxRow[]; back: readonly CutSandbox[] },
+): Promise<void> {
+  const { caller, source, request_id, ip } = call;
+  const about = { outcome: "success", at: now(), actor: actorOf(caller), source, request_id, ip } as const;
+  const where = { org_id: room.org_id, room_id: room.room_id, room_uid: room.room_uid };
+  await deps.database.commit((queries) => {
+    for (const { agent_id, sandbox_id } of gone) {
+      const details = { reason: "room_restored" };
+      appendAudit(queries, { ...about, ...where, event: "sandbox.destroyed", agent_id, sandbox_id, details });
+    }
+    for (const { agent_id, sandbox_id, snapshot_id } of back) {
+      const details = { snapshot_id };
+      appendAudit(queries, { ...about, ...where, event: "sandbox.rolled_back", agent_id, sandbox_id, details });
+    }
+  });
+}
