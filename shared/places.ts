@@ -60,7 +60,7 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   terminal: (placed) => ofAgent(placed, `/terminal?terminal=${part(placed.id)}`),
   recording: (placed) => ofAgent(placed, `/screen?recording=${part(placed.id)}`),
   snapshot: (placed) => ofAgent(placed, "/record"),
-  checkpoint: (placed) => ofRoom(placed),
+  checkpoint: (placed) => ofRoom(placed, `/checkpoints?checkpoint=${part(placed.id)}`),
   port: (placed) => ofRoom(placed, `/ports?label=${part(placed.id)}`),
   audit: ({ id }) => `/audit?audit_id=${part(id)}`,
   request: ({ id }) => `/audit?request_id=${part(id)}`,

@@ -27,7 +27,7 @@ export const checkpointRecord = fields({
 });
 export type CheckpointRecord = Static<typeof checkpointRecord>;
 
-const checkpointId = Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" });
+const checkpointId = Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Which checkpoint of the room." });
 const checkpointPath = fields({ room_id: roomId, checkpoint_id: checkpointId });
 
 const items = Type.Array(
@@ -146,11 +146,14 @@ export const roomFork = operation({
   description:
     "Makes a room of a checkpoint, or of one that it takes first: every agent goes on in it where it stood, in a sandbox with a guest_cid, host name, machine id, clock and kernel randomness of its own, with the drive, messages, inboxes and barriers as they were. From there on the two rooms know nothing of each other. Its guests may go on calling their room by the name that it had. Needs sandboxes:write too.",
   access: "rooms:write",
-  params: fields({ source_room_id: roomId }),
+  params: fields({ source_room_id: { ...roomId, description: "The room of which another is made." } }),
   query: NONE,
   body: fields({
-    room_id: roomId,
-    checkpoint_id: Type.Optional(checkpointId),
+    room_id: { ...roomId, description: "Name of the new room, unique among the organization's active rooms." },
+    checkpoint_id: Type.Optional({
+      ...checkpointId,
+      description: "Which checkpoint of the source; one is taken now if absent.",
+    }),
     cids: Type.Optional(
       oneOf(["suggest"], { description: "Where guest_cids come from: free ones are taken, also if absent." }),
     ),

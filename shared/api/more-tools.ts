@@ -137,6 +137,42 @@ const list: readonly Tool[] = [
     example: { room_id: "build-42", sandbox: "worker-1" },
     hints: REPEATS,
   }),
+  tool({
+    operation: operations.room_checkpoint,
+    title: "Take a checkpoint of a room",
+    about:
+      "Keeps what a room is now: memory, processes and disks of all its sandboxes, its drive, messages, inboxes and barriers, all of one instant. Take one before a step of several agents that may go wrong. All sandboxes pause together for a moment, and their connections are cut. Secrets in their memory are in the checkpoint.",
+    next: "the risky step. If it goes wrong, room_restore with this checkpoint_id; room_fork with checkpoint_id makes another room of it.",
+    example: { room_id: "build-42", name: "before the merge", expires_in_seconds: 3600 },
+    hints: ADDS,
+  }),
+  tool({
+    operation: operations.room_fork,
+    title: "Copy a room",
+    about:
+      "Makes another room of a checkpoint, or of the room as it is now: all its sandboxes, a drive of its own, the same messages and barriers. Use it to try several ways with the same agents and keep the best. The two rooms share nothing from there on, and each sandbox costs what any does.",
+    next: "sandbox_exec and agent_send with the new room_id. When an item has a problem, that sandbox is missing: room_destroy, and try again. room_destroy for rooms that you do not keep.",
+    example: { source_room_id: "build-42", room_id: "build-42-try-1", checkpoint_id: "chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
+    without: ["cids"],
+    hints: ADDS,
+  }),
+  tool({
+    operation: operations.room_restore,
+    title: "Turn a room back",
+    about:
+      "Makes a room what it was when a checkpoint was taken: its sandboxes, drive, messages and barriers. Everything since is lost, in all its agents. Sandboxes made since are destroyed, those gone since are made again.",
+    next: "sandbox_exec or fs_read, to look at it and to try another way.",
+    example: { room_id: "build-42", checkpoint_id: "chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
+    hints: REMOVES,
+  }),
+  tool({
+    operation: operations.checkpoint_list,
+    title: "List checkpoints",
+    about: "Lists a room's checkpoints, the oldest first, with their size, how long they paused it, and when they end.",
+    next: "room_restore or room_fork with a checkpoint_id; the same call with cursor = next_cursor for the next page.",
+    example: { room_id: "build-42" },
+    hints: LOOKS,
+  }),
 ];
 
 const usual = TOOLS;

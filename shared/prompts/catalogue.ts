@@ -220,7 +220,7 @@ export const PROMPTS: readonly Prompt[] = [
     takes: ["room", "agent", "goal"],
     text: `Do this in the sandbox of agent {agent} in room {room}, in a way that can be undone: {goal}.
 1. You need the tool \`sandbox_snapshot\`, which roomd has at /mcp/all. If you do not have it, say so and stop.
-2. The room's drive is in no snapshot. If the step would change files below /mnt/drive, ask me first.
+2. The room's drive is in no snapshot. If the step would change files below /mnt/drive, ask me first: a checkpoint of the whole room has the drive too.
 3. Call \`sandbox_snapshot\` with a name that says what comes next, and expires_in_seconds 86400.
 4. Call \`sandbox_exec\` with the step, then to check that it did what it should and that what worked before still works.
 5. If it went wrong, call \`sandbox_rollback\` with that snapshot_id, and check with \`sandbox_exec\` that all is as before. Try another way once, from the same snapshot.

@@ -54,6 +54,30 @@ const ofDrive = (verb: string): Told => ({
   ref: named("file", "path"),
 });
 const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
+// What became of it comes first: lines are cut where there is little space.
+const ofCheckpoint = (verb: string): Told => ({
+  type: "room",
+  lane: "room",
+  say: ({ checkpoint_id, sandboxes }) => {
+    const count = typeof sandboxes === "number" ? `, with ${counted(sandboxes)}` : "";
+    return `checkpoint ${verb}: ${text(checkpoint_id)}${count}`;
+  },
+  ref: named("checkpoint", "checkpoint_id"),
+});
+const ofSnapshot = (verb: string): Told => ({
+  type: "sandbox",
+  say: ({ snapshot_id, parent }) => {
+    const before = text(parent);
+    return `snapshot ${verb}: ${text(snapshot_id)}${before && `, after ${before}`}`;
+  },
+  ref: named("snapshot", "snapshot_id"),
+});
+const counted = (count: number): string => `${count} sandbox${count === 1 ? "" : "es"}`;
+/** Of what came of a fork or a restore: those that are missing. */
+const missing = ({ failed }: Facts): string =>
+  typeof failed === "number" && failed > 0 ? `, ${counted(failed)} failed` : "";
+/** What something is made of, or was turned back to. */
+const asOf = (id: unknown): string => (text(id) === "" ? "" : ` as of ${text(id)}`);
 const ofDriveSpace = (sentence: string): Told => ({ type: "drive", lane: "room", say: () => sentence });
 const because = (sentence: string): Told => ({
   type: "sandbox",
@@ -133,7 +157,11 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     say: ({ after }) => `may now connect to ${words(after).slice(0, 8).join(", ") || "what its rules say"}`,
   },
 
-  "sandbox.created": ofSandbox("sandbox created"),
+  "sandbox.created": {
+    type: "sandbox",
+    say: ({ snapshot_id }) => `sandbox created${asOf(snapshot_id)}`,
+    ref: named("snapshot", "snapshot_id"),
+  },
   "sandbox.updated": ofSandbox("sandbox changed"),
   "sandbox.destroyed": because(DESTROYED.sandbox),
   "sandbox.failed": because(DESTROYED.failed),
@@ -146,11 +174,26 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   },
   "sandbox.resume": { type: "standby", say: () => STANDBY.over },
 
-  "sandbox.forked": { type: "sandbox", say: ({ forks }) => `forked into ${Number(forks)} sandboxes` },
-  "sandbox.rolled_back": { type: "sandbox", say: ({ snapshot_id }) => `turned back to ${text(snapshot_id)}` },
-  "snapshot.created": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} taken` },
-  "snapshot.deleted": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} deleted` },
-  "snapshot.expired": { type: "sandbox", say: ({ snapshot_id }) => `snapshot ${text(snapshot_id)} expired` },
+  "sandbox.forked": {
+    type: "sandbox",
+    say: (facts) => {
+      const agents = words(facts.agents);
+      const into = agents.length > 0 ? agents.join(", ") : counted(Number(facts.forks ?? 0));
+      return `forked${asOf(facts.snapshot_id)} into ${into}${missing(facts)}`;
+    },
+    ref: named("snapshot", "snapshot_id"),
+  },
+  "sandbox.rolled_back": {
+    type: "sandbox",
+    say: ({ snapshot_id, before }) => {
+      const from = text(before);
+      return `turned back ${from && from !== snapshot_id ? `from ${from} ` : ""}to ${text(snapshot_id)}`;
+    },
+    ref: named("snapshot", "snapshot_id"),
+  },
+  "snapshot.created": ofSnapshot("taken"),
+  "snapshot.deleted": ofSnapshot("deleted"),
+  "snapshot.expired": ofSnapshot("expired"),
 
   "drive.written": ofDrive("wrote"),
   "drive.deleted": ofDrive("deleted"),
@@ -170,24 +213,30 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "port.expired": port("expired:"),
   "port.refused": { ...port("no valid token for"), type: "refusal" },
 
-  "checkpoint.created": {
+  "checkpoint.created": ofCheckpoint("taken"),
+  "checkpoint.deleted": ofCheckpoint("deleted"),
+  "checkpoint.expired": ofCheckpoint("expired"),
+  "room.forked": {
     type: "room",
     lane: "room",
-    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} taken`,
+    say: (facts) => `room ${text(facts.into)} made of it${asOf(facts.checkpoint_id)}${missing(facts)}`,
+    ref: named("room", "into"),
   },
-  "checkpoint.deleted": {
+  "room.restored": {
     type: "room",
     lane: "room",
-    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} deleted`,
+    say: (facts) => `turned back to ${text(facts.checkpoint_id)}${missing(facts)}`,
+    ref: named("checkpoint", "checkpoint_id"),
   },
-  "checkpoint.expired": {
+  "room.created": {
     type: "room",
     lane: "room",
-    say: ({ checkpoint_id }) => `checkpoint ${text(checkpoint_id)} expired`,
+    say: ({ of_room, checkpoint_id }) => {
+      const from = text(of_room);
+      return from ? `room made of ${from}${asOf(checkpoint_id)}` : "room created";
+    },
+    ref: named("room", "of_room"),
   },
-  "room.forked": { type: "room", lane: "room", say: ({ into }) => `room ${text(into)} made of it` },
-  "room.restored": { type: "room", lane: "room", say: ({ checkpoint_id }) => `turned back to ${text(checkpoint_id)}` },
-  "room.created": { type: "room", lane: "room", say: () => "room created" },
   "room.destroyed": { type: "room", lane: "room", say: () => DESTROYED.room },
   "quota.soft_exceeded": {
     type: "room",

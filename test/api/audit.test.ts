@@ -67,7 +67,15 @@ describe("a record", () => {
     for (const operation of inOrder)
       answers.set(operation.name, await call(operation, `all-${operation.name}`, daemon.apiKey));
     await daemon.room("r");
-    const records = await recordsOf(audited.map(({ name }) => `all-${name}`));
+    const ids = audited.map(({ name }) => `all-${name}`);
+    const all = await recordsOf(ids, ids.length + 1);
+    // A room that is made of another has a record of its own, which says of which.
+    const isOfFork = ({ event, request_id }: AuditRecord) => event === "room.created" && request_id === "all-room_fork";
+    const { room_id: forked, checkpoint_id } = answers.get("room_fork").body;
+    expect(all.filter(isOfFork)).toMatchObject([
+      { room_id: forked, details: { of_room: "r", checkpoint_id }, status: null },
+    ]);
+    const records = all.filter((record) => !isOfFork(record));
     expect(records).toHaveLength(audited.length);
     for (const operation of audited) {
       const { status, body } = answers.get(operation.name);

@@ -70,7 +70,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
 
 describe.each(["http", "stdio"] as const)("a client that asks for all tools over %s", (way) => {
   const MORE =
-    "browser computer template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume".split(
+    "browser computer template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume room_checkpoint room_fork room_restore checkpoint_list".split(
       " ",
     );
   let client: McpClient;
@@ -120,6 +120,34 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
     expect(await client.call("sandbox_fork", { ...none, agents: [] })).toMatchObject({ code: "validation_failed" });
     const made = { room_id, agent_id: "worker-1", guest_cid: 9100, snapshot_id };
     expect(await client.call("sandbox_create", made)).toMatchObject({ code: "snapshot_not_found" });
+  });
+
+  test("saves a room, makes another of it and turns it back", async () => {
+    const room_id = `saved-${way}`;
+    await daemon.room(room_id);
+    const write = (text: string) => client.call("fs_write", { room_id, path: "/plan.md", content: text });
+    const read = async (room: string) =>
+      (await client.call("fs_read", { room_id: room, path: "/plan.md" })).result.content;
+    await write("before");
+    const taken = await client.call("room_checkpoint", { room_id, name: "before", idempotency_key: `cut-${way}` });
+    expect(taken).toMatchObject({ ok: true, result: { room_id, name: "before", snapshots: [] } });
+    const { checkpoint_id } = taken.result;
+    await write("after");
+    const into = `${room_id}-try-1`;
+    expect(await client.call("room_fork", { source_room_id: room_id, room_id: into, checkpoint_id })).toMatchObject({
+      ok: true,
+      result: { room_id: into, checkpoint_id, room: { state: "active" }, items: [] },
+    });
+    expect([await read(into), await read(room_id)]).toEqual(["before", "after"]);
+    expect(await client.call("room_restore", { room_id, checkpoint_id })).toMatchObject({ ok: true });
+    expect(await read(room_id)).toBe("before");
+    const { items } = (await client.call("checkpoint_list", { room_id })).result;
+    expect(items.map((each: Json) => each.checkpoint_id)).toEqual([checkpoint_id]);
+    const none = { checkpoint_id: "chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" };
+    expect(await client.call("room_restore", { room_id, ...none })).toMatchObject({ code: "checkpoint_not_found" });
+    const again = { source_room_id: room_id, room_id: into };
+    expect(await client.call("room_fork", again)).toMatchObject({ code: "room_id_in_use" });
+    expect(await client.call("room_fork", { ...again, cids: "suggest" })).toMatchObject({ code: "unknown_field" });
   });
 });
 

@@ -97,6 +97,13 @@ for (const [name, path] of Object.entries(paths)) {
   seen.unpressed.push(...unpressed);
 }
 
+// A room that is made of another says of which, and as of when; the way there is a link.
+await page.goto(url + paths.forked);
+await page.getByText("Made of room").getByRole("link").last().click();
+await page.locator("tr.marked").waitFor({ timeout: 10_000 });
+seen.lineage = await page.locator("tr.marked a").allTextContents();
+seen.lines = await page.locator("main .ask code").allTextContents();
+
 // By keyboard alone.
 await page.goto(`${url}/`);
 await isLive();

@@ -46,6 +46,15 @@ function insertSnapshots(daemon: TestDaemon): void {
   }
 }
 
+/** Checkpoints of the hostile room, as it is without sandboxes, and a room that is made of it. */
+const FORK = `${HOSTILE.room}-try-1`;
+const CHECKPOINTS = [
+  ...HOSTILE.texts.map(
+    (text) => ["POST", `/v1/rooms/${HOSTILE.room}/checkpoints`, { name: text.slice(0, 128) }] as const,
+  ),
+  ["POST", `/v1/rooms/${HOSTILE.room}/fork`, { room_id: FORK }] as const,
+];
+
 /** Each page, by what its pictures are called. */
 const PATHS = {
   home: "/",
@@ -60,6 +69,11 @@ const PATHS = {
   drive: `/rooms/${HOSTILE.room}/drive`,
   file: `/rooms/${HOSTILE.room}/drive?file=${encodeURIComponent("/javascript:alert(4)")}`,
   ports: `/rooms/${HOSTILE.room}/ports`,
+  checkpoints: `/rooms/${HOSTILE.room}/checkpoints`,
+  "checkpoint-gone": `/rooms/${HOSTILE.room}/checkpoints?checkpoint=chk_gone`,
+  "checkpoints-none": `/rooms/${FORK}/checkpoints`,
+  forked: `/rooms/${FORK}`,
+  "forked-timeline": `/rooms/${FORK}/timeline?as=list`,
   agent: `/rooms/${HOSTILE.room}/agents/worker`,
   commands: `/rooms/${HOSTILE.room}/agents/worker/commands`,
   record: `/rooms/${HOSTILE.room}/agents/worker/record`,
@@ -76,7 +90,12 @@ beforeAll(async () => {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const told = { cookies: [...owner.cookies], key: daemon.apiKey, paths: PATHS, calls: hostileCalls() };
+  const told = {
+    cookies: [...owner.cookies],
+    key: daemon.apiKey,
+    paths: PATHS,
+    calls: [...hostileCalls(), ...CHECKPOINTS],
+  };
   const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, JSON.stringify(told)];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const does: Record<string, () => Promise<unknown>> = {
@@ -114,6 +133,15 @@ inBrowser("every control of every page, pressed, asks nothing that is not readin
   expect(seen.pressed).toBeGreaterThan(10);
   expect(seen.unpressed).toEqual([]);
   expect(seen.asked).toEqual([]);
+});
+
+inBrowser("a room that is made of another leads to the checkpoint, and this to what uses it", () => {
+  const [checkpoint, fork] = seen.lineage;
+  expect([checkpoint, fork]).toEqual([expect.stringMatching(/^chk_/), FORK]);
+  expect(seen.lines).toEqual([
+    `roomd room fork ${HOSTILE.room} ${HOSTILE.room}-try-2 --checkpoint ${checkpoint}`,
+    `roomd room restore ${HOSTILE.room} ${checkpoint}`,
+  ]);
 });
 
 inBrowser("it is gone through by keyboard alone", () => {

@@ -5,8 +5,8 @@ import type { agentList } from "../../../shared/api/fabric.ts";
 import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
-import { get, part } from "../data/api.ts";
-import { agentPath } from "../data/paths.ts";
+import { get, part, pathOf } from "../data/api.ts";
+import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
@@ -35,6 +35,10 @@ export default function Overview({ room }: TabProps) {
     },
     ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
   );
+  const made = useLoaded(`made ${room.room_uid}`, (signal) =>
+    get<typeof auditList>(`${path}/audit`, { event: "room.created", limit: 1 }, signal),
+  );
+  const from = made.data?.items[0]?.details ?? {};
   const last = useLoaded(
     `last ${room.room_uid}`,
     (signal) => get<typeof auditList>(`${path}/audit`, { limit: FEW, reads: false }, signal),
@@ -42,6 +46,19 @@ export default function Overview({ room }: TabProps) {
   );
   return (
     <>
+      {typeof from.of_room === "string" ? (
+        <p>
+          Made of room{" "}
+          <a href={roomPath(from.of_room)}>
+            <Foreign text={from.of_room} />
+          </a>{" "}
+          as of checkpoint{" "}
+          <a href={pathOf(roomPath(from.of_room, "checkpoints"), { checkpoint: String(from.checkpoint_id) })}>
+            <Foreign text={String(from.checkpoint_id)} mono />
+          </a>
+          .
+        </p>
+      ) : null}
       <Shown of={agents}>
         {({ agents: present, sandboxes, top }) => (
           <>

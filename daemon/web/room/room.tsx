@@ -21,6 +21,7 @@ const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "messages", name: "Messages", load: () => import("./messages/messages.tsx") },
   { path: "drive", name: "Drive", load: () => import("./drive/drive.tsx") },
   { path: "ports", name: "Ports", load: () => import("./ports/ports.tsx") },
+  { path: "checkpoints", name: "Checkpoints", load: () => import("./checkpoints/checkpoints.tsx") },
 ];
 
 export default function Room({ params: { room_id: roomId = "", tab = "" } }: PageProps) {

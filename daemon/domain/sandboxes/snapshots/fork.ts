@@ -69,8 +69,9 @@ export function makeFork(
       // Nobody deletes it under them; as many at once as may start.
       const items = await places.use(snapshot.snapshot_id, () => Promise.all(input.agents.map(fork)));
       const { snapshot_id, paused_ms } = snapshot;
-      const made = items.flatMap(({ sandbox }) => sandbox?.sandbox_id ?? []);
-      call.audit.details = { snapshot_id, paused_ms, forks: made.length, failed: items.length - made.length };
+      const agents = items.flatMap(({ sandbox, agent_id }) => (sandbox ? [agent_id] : []));
+      const failed = items.length - agents.length;
+      call.audit.details = { snapshot_id, paused_ms, forks: agents.length, failed, agents };
       return { outcome: "ok", body: { snapshot_id, items } };
     },
   });

@@ -29,6 +29,9 @@ const OWN_WAYS: Record<string, CarryOut> = {
   sandbox_rollback: once,
   sandbox_hibernate: once,
   sandbox_resume: once,
+  room_checkpoint: once,
+  room_fork: once,
+  room_restore: once,
 };
 
 /** Whoever names no organization means its own. */

@@ -1,5 +1,5 @@
 /**
- * Owns what saves and copies sandboxes, which may take longer than a tool may: such a call has an idempotency key, the client's or one
+ * Owns what saves and copies sandboxes and rooms, which may take longer than a tool may: such a call has an idempotency key, the client's or one
  * of ours, by which the next one gets what the first has come to, and does nothing twice.
  */
 import { randomUUID } from "node:crypto";

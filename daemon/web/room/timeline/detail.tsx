@@ -3,7 +3,7 @@
 import { type PlaceType, pathOf as pathOfPlace } from "../../../../shared/places.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { pathOf as pathWith } from "../../data/api.ts";
-import { roomPath } from "../../data/paths.ts";
+import { agentPath, roomPath } from "../../data/paths.ts";
 import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, Foreign, spanText } from "../../parts/text.tsx";
 import { isBad } from "./items.ts";
@@ -18,6 +18,9 @@ export function pathOf({ ref, agent_id, at, until }: TimelineItem, room: string)
   if (type && ref) return pathOfPlace({ type, id: ref.id, room_id: room, agent_id });
   if (ref?.type === "file") return pathWith(roomPath(room, "drive"), { file: ref.id });
   if (ref?.type === "port") return roomPath(room, "ports");
+  if (ref?.type === "room") return roomPath(ref.id);
+  if (ref?.type === "checkpoint") return pathWith(roomPath(room, "checkpoints"), { checkpoint: ref.id });
+  if (ref?.type === "snapshot" && agent_id !== null) return agentPath(room, agent_id, "record");
   const since = new Date(Date.parse(at) - MOMENT_MS).toISOString();
   const to = new Date(Date.parse(until ?? at) + MOMENT_MS).toISOString();
   return pathWith("/audit", { room, since, until: to });

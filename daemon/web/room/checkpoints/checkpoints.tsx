@@ -1,0 +1,177 @@
+/** Owns the page of a room's checkpoints: what each has and takes, which rooms were made of it, and the lines that use it. */
+import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
+import type { CheckpointRecord, checkpointList } from "../../../../shared/api/checkpoints.ts";
+import { pathOf } from "../../../../shared/places.ts";
+import { get, part } from "../../data/api.ts";
+import { agentPath, roomPath } from "../../data/paths.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Empty, Line, Shown } from "../../parts/parts.tsx";
+import { Clock, countText, Foreign, sizeText, spanText } from "../../parts/text.tsx";
+import { place } from "../../shell/router.ts";
+import type { TabProps } from "../tab.ts";
+
+/** A room has fewer checkpoints; of forks the newest are told. */
+const ALL = 1000;
+const CHANGES = /^(?:checkpoint\.(?:created|deleted|expired)|room\.forked)$/;
+/** Agents that are named; the others are counted. */
+const NAMED = 6;
+/** A name has 128 characters. */
+const NAME_START = 120;
+
+export default function Checkpoints({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const isActive = room.state === "active";
+  const found = useLoaded(
+    `checkpoints ${room.room_uid} ${isActive}`,
+    async (signal) => {
+      if (!isActive) return { items: [], forks: new Map<string, string[]>() };
+      const path = `/v1/rooms/${part(roomId)}`;
+      const forked = { event: "room.forked", outcome: "success", limit: ALL };
+      const [{ items }, told] = await Promise.all([
+        get<typeof checkpointList>(`${path}/checkpoints`, { limit: ALL }, signal),
+        get<typeof auditList>(`${path}/audit`, forked, signal),
+      ]);
+      return { items: items.toReversed(), forks: forksOf(told.items) };
+    },
+    ({ event }) => CHANGES.test(event),
+  );
+  const wanted = place.value.query.get("checkpoint");
+  if (!isActive) return <Empty title="This room has ended, and its checkpoints with it." />;
+  return (
+    <Shown of={found}>
+      {({ items, forks }) => {
+        if (items.length === 0) {
+          return (
+            <Empty title="This room has no checkpoint.">
+              <p>A checkpoint keeps what all sandboxes, the drive, and the messages are at one instant:</p>
+              <Line words={["room", "checkpoint", roomId]} />
+            </Empty>
+          );
+        }
+        const chosen = items.find(({ checkpoint_id }) => checkpoint_id === wanted) ?? null;
+        const tries = 1 + [...forks.values()].flat().length;
+        const used = (chosen ?? items[0])?.checkpoint_id ?? "";
+        return (
+          <>
+            {wanted === null || chosen !== null ? null : (
+              <p class="warning">
+                The checkpoint <Foreign text={wanted} most={60} mono /> is not there any more.
+              </p>
+            )}
+            <Table items={items} forks={forks} chosen={chosen?.checkpoint_id ?? null} />
+            <h2>In a shell</h2>
+            <p class="muted">
+              Another room as of <Foreign text={used} mono />, in which every agent goes on where it stood:
+            </p>
+            <Line
+              words={["room", "fork", roomId, `${roomId.slice(0, NAME_START)}-try-${tries}`, "--checkpoint", used]}
+            />
+            <p class="muted">This room turned back to it. What it has become since is lost:</p>
+            <Line words={["room", "restore", roomId, used]} />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+interface TableProps {
+  items: readonly CheckpointRecord[];
+  /** By checkpoint: the rooms that were made of it. */
+  forks: ReadonlyMap<string, readonly string[]>;
+  chosen: string | null;
+}
+
+function Table({ items, forks, chosen }: TableProps) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Checkpoint</th>
+            <th>Sandboxes</th>
+            <th>Forks</th>
+            <th class="num">Drive</th>
+            <th class="num">Size</th>
+            <th class="num">Paused</th>
+            <th>Taken</th>
+            <th>Ends</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ checkpoint_id, room_id, name, snapshots, drive_bytes, size_bytes, paused_ms, ...times }) => (
+            <tr
+              key={checkpoint_id}
+              class={checkpoint_id === chosen ? "marked" : undefined}
+              aria-current={checkpoint_id === chosen ? "true" : undefined}
+            >
+              <td data-label="Checkpoint">
+                <a data-row href={pathOf({ type: "checkpoint", id: checkpoint_id, room_id, agent_id: null })}>
+                  <Foreign text={checkpoint_id} mono />
+                </a>
+                {name === null ? null : (
+                  <div>
+                    <Foreign text={name} most={40} />
+                  </div>
+                )}
+              </td>
+              <td data-label="Sandboxes">
+                <Links
+                  to={snapshots
+                    .slice(0, NAMED)
+                    .map(({ agent_id }) => [agentPath(room_id, agent_id, "record"), agent_id] as const)}
+                />
+                {snapshots.length > NAMED ? ` and ${countText(snapshots.length - NAMED)} more` : null}
+              </td>
+              <td data-label="Forks">
+                <Links to={(forks.get(checkpoint_id) ?? []).map((into) => [roomPath(into), into] as const)} />
+              </td>
+              <td data-label="Drive" class="num tight">
+                {sizeText(drive_bytes)}
+              </td>
+              <td data-label="Size" class="num tight">
+                {sizeText(size_bytes)}
+              </td>
+              <td data-label="Paused" class="num tight">
+                {spanText(paused_ms)}
+              </td>
+              <td data-label="Taken" class="tight">
+                <Clock at={times.created_at} />
+              </td>
+              <td data-label="Ends" class="tight">
+                {times.expires_at === null ? "with the room" : <Clock at={times.expires_at} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Links({ to }: { to: readonly (readonly [path: string, name: string])[] }) {
+  if (to.length === 0) return <span class="muted">–</span>;
+  return (
+    <>
+      {to.map(([path, name], n) => (
+        <span key={`${n} ${path}`}>
+          {n > 0 ? ", " : null}
+          <a href={path}>
+            <Foreign text={name} most={40} />
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** What the records of forks say, the oldest first. */
+function forksOf(records: readonly Pick<AuditRecord, "seq" | "details">[]): Map<string, string[]> {
+  const forks = new Map<string, string[]>();
+  for (const { details } of records.toSorted((one, other) => one.seq - other.seq)) {
+    const { checkpoint_id, into } = details;
+    if (typeof checkpoint_id !== "string" || typeof into !== "string") continue;
+    forks.set(checkpoint_id, [...(forks.get(checkpoint_id) ?? []), into]);
+  }
+  return forks;
+}
