@@ -1,0 +1,119 @@
+/**
+ * Processes of a sandbox that are killed while it is saved, kept as a snapshot, resumed or turned back, with real guests: the daemon waits
+ * at a step, the process is killed there, and it goes on. What comes of it is whole or never was: each snapshot that is there makes a
+ * sandbox, and the source runs, hibernates or says why it does not; nothing is left of it in the end. This takes minutes, so it runs where
+ * ROOMD_TEST_LONG is 1.
+ */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import type { Json } from "../harness/daemon.ts";
+import { LONG, type Part, processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
+
+const ROOM = "parts";
+/** Of a guest whose process is gone the daemon hears what that waited for at these times only. */
+const PATIENCE_MS = 120_000;
+
+if (!LONG)
+  console.log("parts of a sandbox that is being saved: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
+
+describe.skipIf(!LONG)("where there is time", () => {
+  withGuests("parts of a sandbox that is being saved", {}, (guests) => {
+    beforeAll(() => guests.daemon.room(ROOM));
+
+    const path = (name: string, verb = "") => `/v1/rooms/${ROOM}/sandboxes/${name}${verb}`;
+    const sh = (name: string, line: string) => guests.daemon.sh(ROOM, name, line);
+    const record = (name: string): Promise<Json> => guests.daemon.ok("GET", path(name));
+    const snapshots = async (): Promise<Json[]> => (await guests.daemon.ok("GET", `/v1/rooms/${ROOM}/snapshots`)).items;
+
+    async function atRest(name: string): Promise<Json> {
+      return await until(
+        `${name} is at rest`,
+        async () => {
+          const found = await record(name);
+          return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
+        },
+        PATIENCE_MS,
+      );
+    }
+
+    /** It has what it had in memory and on its disk, and writes to the drive. */
+    async function isWhole(name: string): Promise<void> {
+      const said = await sh(name, "cat /dev/shm/memory /root/disk; echo again >/mnt/drive/again; cat /mnt/drive/again");
+      expect(said.split("\n")).toEqual(["in memory", "on disk", "again"]);
+    }
+
+    test.each(
+      [
+        ["hibernate", "hibernate.saved"],
+        ["hibernate", "hibernate.kept"],
+        ["snapshots", "hibernate.saved"],
+        ["snapshots", "snapshot.cut"],
+        ["snapshots", "snapshot.whole"],
+        ["resume", "run.machine.after"],
+        ["resume", "run.load.after"],
+        ["resume", "run.spend.before"],
+        ["resume", "run.spend.after"],
+        ["resume", "run.resume.after"],
+        ["rollback", "hibernate.kept"],
+        ["rollback", "run.load.after"],
+      ].flatMap(([verb = "", point = ""]) =>
+        (["qemu", "virtiofsd"] as const).map((part): [string, string, Part] => [verb, point, part]),
+      ),
+    )(
+      "%s that waits at %s goes on without its %s, and leaves nothing half done",
+      async (verb, point, part) => {
+        const { daemon } = guests;
+        const name = `${verb}-${point.replaceAll(".", "-")}-${part}`;
+        const { sandbox_id } = await daemon.sandbox(ROOM, name, guests.cid(), { memory_mib: 256 });
+        await sh(name, "echo in memory >/dev/shm/memory; echo on disk >/root/disk; sync");
+        const body: Json = {};
+        if (verb === "rollback") body.snapshot_id = (await daemon.ok("POST", path(name, "/snapshots"), {})).snapshot_id;
+        if (verb === "resume") await daemon.ok("POST", path(name, "/hibernate"));
+        await daemon.end("SIGTERM");
+        const said = daemon.log.length;
+        daemon.env[FAULT_VARIABLE] = `${point}=stall`;
+        await daemon.serve();
+        const call = daemon.api("POST", path(name, `/${verb}`), body);
+        await until("it waits there", () => daemon.log.slice(said).includes(`"fault_point":"${point}"`), PATIENCE_MS);
+        const killed = processesOf(daemon, part, sandbox_id);
+        for (const pid of killed) process.kill(pid, "SIGKILL");
+        process.kill(daemon.pid, "SIGUSR2");
+        const { status, body: answer } = await call;
+        const settled = await atRest(name);
+        console.log(
+          `${name}: ${killed.length} killed, answered ${status} ${answer.code ?? ""}, then ${settled.state} (${settled.status.reason})`,
+        );
+        delete daemon.env[FAULT_VARIABLE];
+        await daemon.restart();
+        const found = await atRest(name);
+        if (found.state === "failed") expect(found.status.message).toMatch(/\w/);
+        else {
+          if (found.state === "hibernated") await daemon.ok("POST", path(name, "/resume"));
+          await isWhole(name);
+        }
+        // Kept is what is whole, and nothing else.
+        const kept = await snapshots();
+        const places = join(daemon.dataDir, "rooms", readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "", "snapshots");
+        const named = kept.map(({ snapshot_id }) => snapshot_id).sort();
+        await until("what was half done is gone", () => {
+          const there = verb === "hibernate" || verb === "resume" ? named : readdirSync(places).sort();
+          return JSON.stringify(there) === JSON.stringify(named);
+        });
+        if (verb === "snapshots") expect(kept).toHaveLength(status === 201 ? 1 : 0);
+        await daemon.ok("DELETE", path(name));
+        for (const { snapshot_id } of kept) {
+          await daemon.sandbox(ROOM, "copy", guests.cid(), { snapshot_id });
+          await isWhole("copy");
+          const copy = await record("copy");
+          await daemon.ok("DELETE", path("copy"));
+          await daemon.ok("DELETE", `/v1/rooms/${ROOM}/snapshots/${snapshot_id}`);
+          expect(remainsOf(daemon, copy.sandbox_id)).toEqual([]);
+        }
+        expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+      },
+      3 * PATIENCE_MS,
+    );
+  });
+});
