@@ -13,6 +13,8 @@ export interface Session {
   argv: string[];
 }
 
+/** Of /proc, on every Linux. */
+const TICKS_PER_SECOND = 100;
 const SANDBOX_ID = /sbx_[0-9A-Z]{26}/;
 
 /** Everything that runs for this daemon, besides itself: whatever mentions its directories, and its children. */
@@ -90,18 +92,32 @@ export function privateMemoryMib(pid: number): number {
   return kib.reduce((sum, each) => sum + each, 0) / 1024;
 }
 
+/** Processor time that the process has used so far, with all its threads. */
+export function processorSeconds(pid: number): number {
+  return (statOf(pid)?.ticks ?? Number.NaN) / TICKS_PER_SECOND;
+}
+
+/** Processes that this one has started and that have it as parent still. */
+export function childrenOf(pid: number): number[] {
+  return pids().filter((each) => statOf(each)?.parent === pid);
+}
+
 function pids(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 }
 
-function statOf(pid: number): { state: string; parent: number; session: number } | null {
+/** `ticks` are of its own processor time. */
+function statOf(pid: number): { state: string; parent: number; session: number; ticks: number } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name in brackets may hold anything.
-    const [state = "", parent, , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { state, parent: Number(parent), session: Number(session) };
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state = "", parent, , session] = fields;
+    // In user and in system mode.
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return { state, parent: Number(parent), session: Number(session), ticks };
   } catch {
     return null;
   }
