@@ -3,12 +3,12 @@
  * there, so that nobody erases what another makes under the same name.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { describeError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
-import { isGone } from "../../../host/files/gone.ts";
+import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 
 /** Puts the drive aside that lies beside the room's; resolves once its place is free, and erases it after that. */
@@ -33,13 +33,4 @@ export function eraseFormer({ paths, giveUpSpace, log }: RoomDeps, roomUid: Room
   erase().catch((error: unknown) =>
     log.warn("a room's former drive was not erased", { room_uid: roomUid, error: describeError(error) }),
   );
-}
-
-export async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
 }

@@ -1,9 +1,10 @@
 /** Owns removing what a daemon that was killed has left of checkpoints: directories that no row tells of. */
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 import { liveRooms } from "../store.ts";
-import { eraseFormer, namesIn } from "./former.ts";
+import { eraseFormer } from "./former.ts";
 import type { Locks } from "./locks.ts";
 import { findCheckpoint } from "./store.ts";
 

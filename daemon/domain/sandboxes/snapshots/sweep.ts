@@ -1,10 +1,10 @@
 /** Owns removing what a daemon that was killed has left of snapshots: files that no row tells of. */
-import { readdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import type { Paths } from "../../../core/paths.ts";
 import type { Queries } from "../../../db/client.ts";
-import { isGone } from "../../../host/files/gone.ts";
+import { namesIn } from "../../../host/files/gone.ts";
 import type { SnapshotPlaces } from "./place.ts";
 import { findSnapshot } from "./store.ts";
 
@@ -19,14 +19,5 @@ export async function sweepSnapshots(
       if (places.isUsed(name) || findSnapshot(queries, roomUid, name)) continue;
       await rm(join(directory, name), { recursive: true, force: true });
     }
-  }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
   }
 }
