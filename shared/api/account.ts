@@ -1,12 +1,12 @@
 /** Owns the interface of a person's own account: who they are, and where they are signed in. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { email, personName, ROLES } from "./members.ts";
 
 export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 };
 export const PROOF_SECONDS = 600;
 
-const account = fields({
+const account = record("Account", {
   user_id: Type.String(),
   email: Type.String(),
   name: Type.String(),
@@ -16,7 +16,7 @@ const account = fields({
   org_id: Type.String({ description: "The organization that this session looks at." }),
   role: oneOf(ROLES),
   organizations: Type.Array(
-    fields({
+    record("Membership", {
       org_id: Type.String(),
       name: Type.String(),
       role: oneOf(ROLES),
@@ -33,7 +33,7 @@ const account = fields({
 });
 export type AccountRecord = Static<typeof account>;
 
-const session = fields({
+const session = record("Session", {
   session_id: Type.String(),
   created_at: timestamp,
   seen_at: timestamp,

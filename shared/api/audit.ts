@@ -1,6 +1,6 @@
 /** Owns the interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { moment } from "./moment.ts";
 import { actor, roomPath } from "./rooms.ts";
 
@@ -9,7 +9,7 @@ export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler
 export type Source = (typeof SOURCES)[number];
 export const DEFAULT_AUDIT_PAGE = 200;
 
-export const auditRecord = fields({
+export const auditRecord = record("AuditRecord", {
   audit_id: Type.String(),
   seq: Type.Integer({ description: "Position in the organization's chain." }),
   event: Type.String(),
@@ -84,16 +84,16 @@ const afterCursor = fields({
   ),
   follow,
 });
-const orgEvent = fields({
+const orgEvent = record("OrgEvent", {
   ...auditRecord.properties,
   cursor: Type.String({
     description: "Where to continue after this event; also its id. Opaque.",
   }),
 });
-const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
+const records = page(auditRecord);
 const LINES =
   "With `Accept: application/x-ndjson` all matching records, or `limit` of them, are streamed as lines of JSON.";
-const summary = fields({
+const summary = record("AuditSummary", {
   total: Type.Integer(),
   from_at: nullable(timestamp),
   to_at: nullable(timestamp),
@@ -105,7 +105,7 @@ const summary = fields({
   errors: Type.Array(fields({ code: Type.String(), count: Type.Integer() })),
   text: Type.String({ description: "The same as one paragraph of text." }),
 });
-const verdict = fields({
+const verdict = record("AuditVerdict", {
   ok: Type.Boolean(),
   from_seq: Type.Integer({ description: "The first record that is still kept; 0 if there is none." }),
   to_seq: Type.Integer(),

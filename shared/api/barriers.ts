@@ -1,7 +1,7 @@
 /** Owns the interface of barriers: points that the agents of a room pass together. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { agentName } from "./fabric.ts";
 import { roomPath } from "./rooms.ts";
 
@@ -25,7 +25,7 @@ const standing = {
   arrived: Type.Array(Type.String()),
   missing: Type.Array(Type.String({ description: "Participants that have not arrived, if participants are named." })),
 };
-const barrier = fields({
+const barrier = record("Barrier", {
   ...standing,
   participants: nullable(Type.Array(Type.String())),
   opened_at: timestamp,

@@ -1,13 +1,13 @@
 /** Owns the interface of buying a plan: what there is, the way to pay, and the key that comes of it. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
 import { PLANS } from "./plans.ts";
 
 const checkoutPath = fields({ ...orgPath.properties, checkout_id: Type.String({ maxLength: 255 }) });
 const leadsTo = Type.String({ description: "Where the browser goes on, at the payment service." });
 
-const billing = fields({
+const billing = record("Billing", {
   provider: oneOf(["none", "stripe"], { description: "none: plans and credits come from the operator." }),
   plan: oneOf(PLANS),
   status: oneOf(["none", "active", "past_due", "ended", "pending"]),

@@ -1,16 +1,16 @@
 /** Owns the interface of checkpoints: what a room was at one instant, of which other rooms are made, and to which it goes back. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { room, roomId, roomPath } from "./rooms.ts";
-import { agentId, sandbox } from "./sandboxes.ts";
-import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOT_SECONDS } from "./snapshots.ts";
+import { agentId } from "./sandboxes.ts";
+import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOT_SECONDS, madeOfSnapshot } from "./snapshots.ts";
 
 /** Of a room. */
 export const MAX_CHECKPOINTS = 64;
 /** Until one ends where nobody says when. */
 export const DEFAULT_CHECKPOINT_SECONDS = DEFAULT_SNAPSHOT_SECONDS;
 
-export const checkpointRecord = fields({
+export const checkpointRecord = record("Checkpoint", {
   checkpoint_id: Type.String({ examples: ["chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
   room_id: roomId,
   name: nullable(Type.String()),
@@ -30,21 +30,9 @@ export type CheckpointRecord = Static<typeof checkpointRecord>;
 const checkpointId = Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Which checkpoint of the room." });
 const checkpointPath = fields({ room_id: roomId, checkpoint_id: checkpointId });
 
-const items = Type.Array(
-  fields({
-    agent_id: agentId,
-    sandbox: nullable(sandbox),
-    problem: nullable(
-      fields({
-        code: Type.String(),
-        title: Type.String(),
-        detail: Type.String(),
-        details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-      }),
-    ),
-  }),
-  { description: "One for each sandbox of the checkpoint: what it is now, or what was in its way." },
-);
+const items = Type.Array(madeOfSnapshot, {
+  description: "One for each sandbox of the checkpoint: what it is now, or what was in its way.",
+});
 
 const TAKING = [
   "room_not_found",

@@ -104,6 +104,24 @@ export function fields<T extends Record<string, TSchema>>(properties: T) {
 
 export const NONE = fields({});
 
+/** Where a schema keeps its name. */
+export const NAME = Symbol("name");
+
+interface Named {
+  name: string;
+  /** Of the schema when it was named. */
+  description: string | undefined;
+}
+
+/** A schema that documents and SDKs know by this name, wherever it stands; it may get another description there. */
+export function named<T extends object>(name: string, schema: T): T {
+  return { ...schema, [NAME]: { name, description: (schema as { description?: string }).description } };
+}
+
+export function nameOf(schema: object): Named | null {
+  return (schema as { [NAME]?: Named })[NAME] ?? null;
+}
+
 /** A value or null. */
 export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()], schema.description ? { description: schema.description } : {});
@@ -124,10 +142,25 @@ FormatRegistry.Set(
 );
 export const timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T12:00:00.000Z"] });
 
-/** A page of a list. */
-export function page<T extends TSchema>(item: T) {
-  return fields({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
+/** An object that has a name. */
+export function record<T extends Record<string, TSchema>>(name: string, properties: T) {
+  return named(name, fields(properties));
 }
+
+/** A page of a list, named after what it lists. */
+export function page<T extends TSchema>(item: T) {
+  const list = fields({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
+  const of = nameOf(item);
+  return of === null ? list : named(`${of.name}Page`, list);
+}
+
+/** The last event of a stream that cannot go on. */
+export const errorEvent = record("ErrorEvent", {
+  type: oneOf(["error"]),
+  code: Type.String(),
+  detail: Type.String(),
+  retryable: Type.Boolean(),
+});
 
 export const MAX_PAGE = 1000;
 

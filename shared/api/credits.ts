@@ -1,12 +1,14 @@
 /** Owns the interface of credits: what was granted to an organization, and what it has spent. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation, pageQuery, timestamp } from "./contract.ts";
+import { fields, nullable, oneOf, operation, pageQuery, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
 
-const entry = fields({
+const entry = record("LedgerEntry", {
   entry_id: Type.String(),
   at: timestamp,
-  kind: oneOf(["grant", "withdrawal", "spend"], { description: "spend: by the price table, one entry a day in UTC." }),
+  kind: oneOf(["grant", "withdrawal", "spend"], {
+    description: "spend: by the price table, one entry a day in UTC.",
+  }),
   amount: Type.Number({ description: "Credits; below 0 what is spent or taken back." }),
   reason: Type.String(),
 });

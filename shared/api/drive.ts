@@ -1,6 +1,6 @@
 /** Owns the interface of the room's shared drive. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, pageQuery, record, timestamp } from "./contract.ts";
 import { anyWarnings, roomId, roomPath } from "./rooms.ts";
 
 export const MAX_WRITE_BYTES = 16 * 1024 * 1024;
@@ -17,7 +17,7 @@ export const drivePath = Type.String({
 
 const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
 
-const entry = fields({
+const entry = record("DriveEntry", {
   path: Type.String(),
   name: Type.String(),
   type: oneOf(ENTRY_TYPES),
@@ -28,9 +28,9 @@ const entry = fields({
 });
 export type DriveEntry = Static<typeof entry>;
 
-const stat = fields({ guest_path: Type.String(), ...entry.properties });
+const stat = record("DriveStat", { guest_path: Type.String(), ...entry.properties });
 
-const written = fields({
+const written = record("WrittenFile", {
   path: Type.String(),
   guest_path: Type.String(),
   size_bytes: Type.Integer(),

@@ -1,9 +1,9 @@
 /** Owns the interface of egress: where a sandbox may connect to, read and changed while it runs. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { egressEntryList, sandboxPath } from "./sandboxes.ts";
 
-const egress = fields({
+const egress = record("Egress", {
   mode: oneOf(["none", "allowlist", "public"]),
   allowlist: Type.Array(Type.String()),
   revision: Type.Integer({ description: "Number of the list's current version; each change adds one." }),
@@ -74,12 +74,12 @@ export const DENIAL_REASONS = [
   "other",
 ] as const;
 
-const network = fields({
+const network = record("SandboxNetwork", {
   sandbox_id: Type.String(),
   agent_id: Type.String(),
   since: timestamp,
   items: Type.Array(
-    fields({
+    record("NetworkPlace", {
       host: nullable(Type.String({ description: "The name that was asked for; null for an address." })),
       ip: nullable(Type.String({ description: "The last address; null when it was refused before it was resolved." })),
       port: nullable(Type.Integer({ description: "null when only the name's address was asked for." })),

@@ -1,6 +1,18 @@
 /** Owns the interface of commands run in a sandbox. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import {
+  errorEvent,
+  fields,
+  NONE,
+  named,
+  nullable,
+  oneOf,
+  operation,
+  page,
+  pageQuery,
+  record,
+  timestamp,
+} from "./contract.ts";
 import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
@@ -111,7 +123,7 @@ const reached = [
   "disk_full",
   ...WAKING_ERRORS,
 ] as const;
-const named = [...reached, "execution_not_found", "history_gone"] as const;
+const ofExecution = [...reached, "execution_not_found", "history_gone"] as const;
 
 const commandErrors = [
   ...reached,
@@ -130,7 +142,7 @@ const savedFile = fields({ path: Type.String(), size_bytes: Type.Integer(), sha2
 
 /** What became of the streams that `output_to` asked for. */
 const output = nullable(
-  fields({
+  record("SavedOutput", {
     path: Type.String({ description: "The drive directory." }),
     state: oneOf(["saving", "saved", "failed"]),
     stdout: nullable(savedFile),
@@ -150,7 +162,7 @@ export const sandboxExec = operation({
   params: sandboxPath,
   query: NONE,
   body: fields(command),
-  output: fields({
+  output: record("ExecResult", {
     exec_id: Type.String(),
     state: oneOf(["exited"]),
     exit_code: nullable(Type.Integer()),
@@ -181,7 +193,7 @@ const execId = Type.String({ pattern: EXEC_ID_PATTERN, description: "The executi
 
 const executionPath = fields({ ...sandboxPath.properties, exec_id: execId });
 
-const execution = fields({
+const execution = record("Execution", {
   exec_id: Type.String(),
   state: oneOf(["running", "exited"]),
   argv: Type.Array(Type.String(), { description: "What was run, cut after 1024 characters." }),
@@ -194,7 +206,9 @@ const execution = fields({
   timed_out: Type.Boolean(),
   stdout_bytes: Type.Integer(),
   stderr_bytes: Type.Integer(),
-  oldest_seq: Type.Integer({ description: "The oldest piece of output that is still kept; the very first one is 1." }),
+  oldest_seq: Type.Integer({
+    description: "The oldest piece of output that is still kept; the very first one is 1.",
+  }),
   last_seq: Type.Integer({ description: "The last piece of output." }),
   stdin_bytes: Type.Integer({ description: "Bytes of standard input that the command has received." }),
   stdin_open: Type.Boolean(),
@@ -267,29 +281,36 @@ export const executionGet = operation({
   body: null,
   output: execution,
   outcomes: { ok: 200 },
-  errors: [...named],
+  errors: [...ofExecution],
   audit: "exec.read",
 });
 
 const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
 
 /** What a stream of output is made of, besides pings. */
-export const executionEvent = Type.Union([
-  fields({ seq, type: oneOf(["stdout", "stderr"]), data_b64: Type.String({ contentEncoding: "base64" }) }),
-  fields({ seq, type: oneOf(["started"]), exec_id: Type.String(), started_at: timestamp }),
-  fields({
-    seq,
-    type: oneOf(["exit"]),
-    exit_code: nullable(Type.Integer()),
-    signal: nullable(Type.String()),
-    timed_out: Type.Boolean(),
-    stdout_bytes: Type.Integer(),
-    stderr_bytes: Type.Integer(),
-    finished_at: timestamp,
-    duration_ms: Type.Integer(),
-  }),
-  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
-]);
+export const executionEvent = named(
+  "ExecutionEvent",
+  Type.Union([
+    record("OutputEvent", {
+      seq,
+      type: oneOf(["stdout", "stderr"]),
+      data_b64: Type.String({ contentEncoding: "base64" }),
+    }),
+    record("StartedEvent", { seq, type: oneOf(["started"]), exec_id: Type.String(), started_at: timestamp }),
+    record("ExitEvent", {
+      seq,
+      type: oneOf(["exit"]),
+      exit_code: nullable(Type.Integer()),
+      signal: nullable(Type.String()),
+      timed_out: Type.Boolean(),
+      stdout_bytes: Type.Integer(),
+      stderr_bytes: Type.Integer(),
+      finished_at: timestamp,
+      duration_ms: Type.Integer(),
+    }),
+    errorEvent,
+  ]),
+);
 
 export const executionStream = operation({
   name: "execution_stream",
@@ -317,7 +338,7 @@ export const executionStream = operation({
   output: executionEvent,
   outcomes: { ok: 200 },
   bytesOutput: ["application/x-ndjson", "text/event-stream"],
-  errors: [...named, "too_many_executions"],
+  errors: [...ofExecution, "too_many_executions"],
   audit: "exec.read",
 });
 
@@ -346,7 +367,7 @@ export const executionStdin = operation({
   }),
   output: execution,
   outcomes: { ok: 200 },
-  errors: [...named, "too_many_executions"],
+  errors: [...ofExecution, "too_many_executions"],
   onFullDisk: true,
   audit: "exec.stdin",
   maxBodyBytes: 14 * 1024 * 1024,
@@ -368,7 +389,7 @@ export const executionSignal = operation({
   }),
   output: execution,
   outcomes: { ok: 200 },
-  errors: [...named],
+  errors: [...ofExecution],
   onFullDisk: true,
   audit: "exec.signal",
   example: { body: { signal: "SIGINT" } },
@@ -388,6 +409,6 @@ export const executionEnd = operation({
   body: null,
   output: execution,
   outcomes: { ended: 200 },
-  errors: [...named],
+  errors: [...ofExecution],
   audit: "exec.killed",
 });

@@ -1,7 +1,7 @@
 /** Owns the interface of the fabric: messages between the agents of a room, and who they are. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { roomPath } from "./rooms.ts";
 
 export const MAX_PAYLOAD_BYTES = 64 * 1024;
@@ -68,7 +68,7 @@ const source = Type.Optional(agentName("Who sends it; in a guest always the sand
 
 export const delivery = fields({ agent_id: Type.String(), state: oneOf(DELIVERY_STATES) });
 
-const message = fields({
+const message = record("Message", {
   message_id: messageId,
   seq: Type.Integer({ description: "Place in the room's order." }),
   source: Type.String(),
@@ -95,7 +95,7 @@ const receipt = {
   deliveries: Type.Array(delivery),
   recipient_count: Type.Integer(),
 };
-const sent = fields({ ...receipt, reply: Type.Optional(nullable(message)) });
+const sent = record("SentMessage", { ...receipt, reply: Type.Optional(nullable(message)) });
 const messagePath = fields({ ...roomPath.properties, message_id: messageId });
 const agentPath = fields({ ...roomPath.properties, agent_id: agentName("The agent.") });
 
@@ -311,7 +311,7 @@ export const agentSubscribe = operation({
   example: { body: { topics: ["build.*"] } },
 });
 
-const presence = fields({
+const presence = record("Agent", {
   agent_id: Type.String(),
   sandbox_state: nullable(Type.String({ description: "Null for an agent outside the room's sandboxes." })),
   last_seen_at: nullable(timestamp),

@@ -1,7 +1,7 @@
 /** Owns the interface of what a person has granted to applications, and of granting it. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, SCOPES, type Scope, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, SCOPES, type Scope, timestamp } from "./contract.ts";
 
 /** What applications may be granted: nothing that makes keys, or sees to the organization. */
 export const GRANT_SCOPES = SCOPES.filter((scope) => scope !== "keys:write" && scope !== "org:admin");
@@ -35,7 +35,7 @@ const narrowing = {
   ),
 };
 
-const grant = fields({
+const grant = record("Grant", {
   grant_id: Type.String({ description: "The key_id that the application's calls are recorded under." }),
   client_id: Type.String(),
   client_name: Type.String({ description: "As the application calls itself." }),

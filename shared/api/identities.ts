@@ -1,8 +1,8 @@
 /** Owns the interface of a person's accounts elsewhere, by which they sign in here too. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, operation, record, timestamp } from "./contract.ts";
 
-const identity = fields({
+const identity = record("Identity", {
   identity_id: Type.String(),
   issuer: Type.String({ description: "Who vouches for it." }),
   label: Type.String({ description: "How it was called there when it was linked." }),

@@ -1,6 +1,6 @@
 /** Owns the interface of who belongs to an organization. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
 
 /** From all to little: everything; all but billing and the end of the organization; own keys, and reading; reading. */
@@ -21,7 +21,7 @@ export const email = {
 export const personName = { minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" };
 const role = oneOf(ROLES);
 
-const member = fields({
+const member = record("Member", {
   user_id: Type.String(),
   email: Type.String(),
   name: Type.String(),
@@ -31,7 +31,7 @@ const member = fields({
 });
 export type MemberRecord = Static<typeof member>;
 
-const invitation = fields({
+const invitation = record("Invitation", {
   invitation_id: Type.String(),
   email: nullable(Type.String({ description: "Whom it is for; null: whoever has the link." })),
   role,

@@ -1,7 +1,19 @@
 /** Owns the interface of organizations and their API keys. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, SCOPES, timestamp } from "./contract.ts";
+import {
+  fields,
+  NONE,
+  named,
+  nullable,
+  oneOf,
+  operation,
+  page,
+  pageQuery,
+  record,
+  SCOPES,
+  timestamp,
+} from "./contract.ts";
 import { PLANS } from "./plans.ts";
 import { actor, roomId } from "./rooms.ts";
 
@@ -31,10 +43,10 @@ const keyFields = {
   replaced_by: nullable(Type.String({ description: "The key that it was rotated into." })),
   last_used_at: nullable(timestamp),
 };
-const key = fields(keyFields);
+const key = named("ApiKey", fields(keyFields));
 export type KeyRecord = Static<typeof key>;
 const secret = Type.String({ description: "The key itself: shown now and never again." });
-const newKey = fields({ ...keyFields, key: secret });
+const newKey = record("NewApiKey", { ...keyFields, key: secret });
 
 export const orgCreate = operation({
   name: "org_create",

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { LANES, TIMELINE_TYPES } from "../timeline/item.ts";
 import { OUTCOMES } from "./audit.ts";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { moment } from "./moment.ts";
 import { roomPath } from "./rooms.ts";
 
@@ -11,7 +11,7 @@ export const MOST_WAITED_FOR = 100;
 export const DEFAULT_TIMELINE_PAGE = 200;
 export const WAIT_TYPES = ["reply", "barrier", "inbox", "command"] as const;
 
-const wait = fields({
+const wait = record("Wait", {
   agent_id: Type.String({ description: "Who waits." }),
   type: oneOf(WAIT_TYPES),
   id: nullable(Type.String({ description: "The message, the barrier or the execution; null for an inbox." })),
@@ -55,7 +55,7 @@ export const roomWaits = operation({
   audit: "room.waits_read",
 });
 
-const item = fields({
+const item = record("TimelineItem", {
   seq: nullable(Type.Integer({ description: "Of the audit record; null for what goes on." })),
   lane: oneOf(LANES, { description: "Where it is drawn: at its agent, or at what the room shares." }),
   agent_id: nullable(Type.String()),

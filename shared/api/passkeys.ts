@@ -1,12 +1,12 @@
 /** Owns the interface of a person's passkeys. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, operation, record, timestamp } from "./contract.ts";
 import { personName } from "./members.ts";
 
 export const MAX_PASSKEYS = 20;
 const passkeyName = { maxLength: 64, pattern: personName.pattern };
 
-const passkey = fields({
+const passkey = record("Passkey", {
   passkey_id: Type.String(),
   name: Type.String(),
   rp_id: Type.String({ description: "The name of the service that it was made at, and is good at." }),

@@ -1,6 +1,6 @@
 /** Owns the interface of exposed ports: servers in a sandbox that clients elsewhere reach by URL. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, record } from "./contract.ts";
 import { sandboxPath } from "./sandboxes.ts";
 import { portNumber as port, shownPort, VISIBILITIES } from "./shown-port.ts";
 
@@ -20,7 +20,7 @@ export const PORT_IDLE_SECONDS = 15 * 60;
 /** Most bytes of one WebSocket message, either way. */
 export const MAX_SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-const exposedPort = fields({
+const exposedPort = record("ExposedPort", {
   ...shownPort.properties,
   token: nullable(
     Type.String({

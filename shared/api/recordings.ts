@@ -1,6 +1,6 @@
 /** Owns the interface of recordings: what a screen showed over a while, to be seen again or taken away as a film. */
 import { Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { sandboxPath } from "./sandboxes.ts";
 
 export const DEFAULT_RECORDING_SECONDS = 3600;
@@ -37,7 +37,7 @@ const recordingPath = fields({
   recording_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }),
 });
 
-export const recordingRecord = fields({
+export const recordingRecord = record("Recording", {
   recording_id: Type.String({ examples: ["rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
   room_id: Type.String(),
   agent_id: Type.String(),

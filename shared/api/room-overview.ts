@@ -1,6 +1,6 @@
 /** Owns the interface of what shows an organization's rooms at a glance: who works in each, who waits, and what it costs. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { labels, ROOM_STATES, roomId, roomQuery } from "./rooms.ts";
 
 /** Older days of a room are not added up. */
@@ -11,7 +11,7 @@ const cost = fields({
   credits: Type.Number({ description: "By the price table of now; 0 where nothing has a price." }),
 });
 
-const glance = fields({
+const glance = record("RoomGlance", {
   room_id: roomId,
   room_uid: Type.String(),
   state: oneOf(ROOM_STATES),
@@ -21,7 +21,9 @@ const glance = fields({
   blocked: Type.Integer({
     description: "Agents that wait for a reply or at a barrier now, as room_waits tells them one by one.",
   }),
-  in_circle: Type.Boolean({ description: "Whether some of them wait for each other, so that none goes on by itself." }),
+  in_circle: Type.Boolean({
+    description: "Whether some of them wait for each other, so that none goes on by itself.",
+  }),
   truncated: Type.Boolean({ description: "Whether more waits than were looked at: then more can be blocked." }),
   messages_last_minute: Type.Integer({ description: "Messages that were accepted in the last 60 s, on this host." }),
   drive: fields({

@@ -1,7 +1,7 @@
 /** Owns the interface of rooms. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 
 export const roomId = Type.String({
   pattern: NAME_PATTERN,
@@ -40,7 +40,7 @@ export const actor = fields({ type: Type.String(), id: Type.String() });
 export const ROOM_STATES = ["active", "destroying", "destroyed"] as const;
 export type RoomState = (typeof ROOM_STATES)[number];
 
-export const room = fields({
+export const room = record("Room", {
   room_id: roomId,
   room_uid: Type.String(),
   org_id: Type.String(),

@@ -1,7 +1,7 @@
 /** Owns the interface of sandboxes. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import type { ErrorCode } from "./errors.ts";
 import { actor, anyWarnings, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
 import { shownPort } from "./shown-port.ts";
@@ -136,7 +136,7 @@ export type ExitCause = (typeof EXIT_CAUSES)[number];
 export const START_MODES = ["pool", "snapshot", "cold"] as const;
 export type StartMode = (typeof START_MODES)[number];
 
-export const sandbox = fields({
+export const sandbox = record("Sandbox", {
   sandbox_id: Type.String(),
   room_id: roomId,
   agent_id: agentId,

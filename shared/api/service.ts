@@ -1,11 +1,11 @@
 /** Owns the interface of the service itself: health, configuration, who the caller is. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { shownTemplate } from "./templates.ts";
 
 export const CHECK_STATUSES = ["ok", "warn", "fail"] as const;
 
-const check = fields({
+const check = record("HealthCheck", {
   id: Type.String(),
   status: oneOf(CHECK_STATUSES),
   message: Type.Optional(Type.String({ description: "With a key only." })),
@@ -43,7 +43,7 @@ export const health = operation({
 export type HealthCheck = Static<typeof check>;
 
 const caps = { soft_cap: Type.Integer(), hard_cap: Type.Integer() };
-const plan = fields({
+const plan = record("Plan", {
   rooms: fields(caps),
   sandboxes: fields(caps),
   memory_mib: fields(caps),

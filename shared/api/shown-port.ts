@@ -1,6 +1,6 @@
 /** Owns how an exposed port is shown to everybody who sees its sandbox: without its token. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, timestamp } from "./contract.ts";
+import { nullable, oneOf, record, timestamp } from "./contract.ts";
 
 export const VISIBILITIES = ["private", "public"] as const;
 export type PortVisibility = (typeof VISIBILITIES)[number];
@@ -15,7 +15,7 @@ export const portNumber = Type.Integer({
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-const traffic = fields({
+const traffic = record("PortTraffic", {
   connections: count("Connections to the server: a call by HTTP is one."),
   open_connections: count("Of these, those that are open."),
   sent_bytes: count("What the server sent."),
@@ -24,7 +24,7 @@ const traffic = fields({
 });
 export type PortTraffic = Static<typeof traffic>;
 
-export const shownPort = fields({
+export const shownPort = record("ShownPort", {
   port: portNumber,
   visibility: oneOf(VISIBILITIES),
   url: Type.String({ description: "https://{label}.{ports.domain} where the operator has set one, else path_url." }),

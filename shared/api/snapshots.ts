@@ -1,6 +1,6 @@
 /** Owns the interface of snapshots: what a sandbox was at one moment, of which others are made, and to which it goes back. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { roomId, roomPath } from "./rooms.ts";
 import { agentId, environment, guestCid, sandbox, sandboxPath } from "./sandboxes.ts";
 
@@ -15,7 +15,7 @@ export const MAX_SNAPSHOT_SECONDS = 365 * 24 * 3600;
 /** Of one call. */
 export const MAX_FORKS = 64;
 
-export const snapshotRecord = fields({
+export const snapshotRecord = record("Snapshot", {
   snapshot_id: Type.String({ examples: ["snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
   room_id: roomId,
   agent_id: agentId,
@@ -38,6 +38,20 @@ export const snapshotRecord = fields({
   expires_at: nullable(timestamp),
 });
 export type SnapshotRecord = Static<typeof snapshotRecord>;
+
+/** What has become of one of several sandboxes that were to be made of snapshots. */
+export const madeOfSnapshot = record("Fork", {
+  agent_id: agentId,
+  sandbox: nullable(sandbox),
+  problem: nullable(
+    record("ForkProblem", {
+      code: Type.String(),
+      title: Type.String(),
+      detail: Type.String(),
+      details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    }),
+  ),
+});
 
 const snapshotPath = fields({ room_id: roomId, snapshot_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }) });
 
@@ -160,21 +174,9 @@ export const sandboxFork = operation({
   }),
   output: fields({
     snapshot_id: Type.String(),
-    items: Type.Array(
-      fields({
-        agent_id: agentId,
-        sandbox: nullable(sandbox),
-        problem: nullable(
-          fields({
-            code: Type.String(),
-            title: Type.String(),
-            detail: Type.String(),
-            details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-          }),
-        ),
-      }),
-      { description: "One for each agent, in their order: its sandbox, or what was in its way." },
-    ),
+    items: Type.Array(madeOfSnapshot, {
+      description: "One for each agent, in their order: its sandbox, or what was in its way.",
+    }),
   }),
   outcomes: { ok: 200 },
   errors: [...TAKING, "invalid_env_json", "reserved_env_key"],

@@ -3,7 +3,7 @@
  * what a session may open there. The last are operations of the SSH door alone: they walk the road, and have no path in HTTP.
  */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import type { ErrorCode } from "./errors.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
@@ -18,7 +18,7 @@ export const MOST_SCREEN_ROWS_OR_COLS = 1000;
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
 
-const sshKey = fields({
+const sshKey = record("SshKey", {
   ssh_key_id: Type.String(),
   name: Type.String(),
   algorithm: Type.String(),
@@ -139,7 +139,7 @@ export const sshAccessList = operation({
   query: NONE,
   body: null,
   output: fields({
-    items: Type.Array(fields({ ...access, sessions: Type.Integer({ description: "Open sessions." }) })),
+    items: Type.Array(record("SshAccess", { ...access, sessions: Type.Integer({ description: "Open sessions." }) })),
     next_cursor: Type.Null(),
   }),
   outcomes: { ok: 200 },

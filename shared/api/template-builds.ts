@@ -1,6 +1,6 @@
 /** Owns the interface of building templates for an organization: asked for, followed, ended. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { errorEvent, fields, NONE, named, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { anyWarnings } from "./rooms.ts";
 import { egressEntryList } from "./sandboxes.ts";
 import { TEMPLATE_PATTERN } from "./templates.ts";
@@ -21,7 +21,7 @@ const IMAGE_PATTERN = "^docker://[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$";
 
 const script = (description: string) => Type.String({ minLength: 1, maxLength: MAX_SCRIPT_BYTES, description });
 
-const from = fields({
+const from = record("TemplateFrom", {
   image: Type.Optional(Type.String({ pattern: IMAGE_PATTERN, description: "An image of a registry, as docker://…" })),
   recipe: Type.Optional(
     fields({
@@ -48,7 +48,7 @@ export const BUILD_STATES = ["queued", "pulling", "building", "booting", "testin
 export type BuildState = (typeof BUILD_STATES)[number];
 
 /** Why a build has failed: an error of the interface, without its request. */
-const failure = fields({
+const failure = record("BuildFailure", {
   code: Type.String(),
   detail: Type.String(),
   hint: nullable(Type.String()),
@@ -56,7 +56,7 @@ const failure = fields({
 });
 export type BuildFailure = Static<typeof failure>;
 
-const build = fields({
+const build = record("TemplateBuild", {
   template_id: Type.String(),
   build_id: Type.String(),
   state: oneOf(BUILD_STATES),
@@ -203,22 +203,25 @@ export const templateBuildGet = operation({
 const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
 
 /** What the stream of a build is made of, besides pings. */
-export const buildEvent = Type.Union([
-  fields({ seq, type: oneOf(["started"]), build_id: Type.String(), started_at: timestamp }),
-  fields({ seq, type: oneOf(["state"]), state: oneOf(BUILD_STATES), at: timestamp }),
-  fields({ seq, type: oneOf(["stdout"]), data_b64: Type.String({ contentEncoding: "base64" }) }),
-  fields({
-    seq,
-    type: oneOf(["exit"]),
-    exit_code: Type.Integer({ description: "0: the template is ready." }),
-    state: oneOf(["ready", "failed"]),
-    digest: nullable(Type.String()),
-    failure: nullable(failure),
-    finished_at: timestamp,
-    duration_ms: Type.Integer(),
-  }),
-  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
-]);
+export const buildEvent = named(
+  "BuildEvent",
+  Type.Union([
+    record("BuildStartedEvent", { seq, type: oneOf(["started"]), build_id: Type.String(), started_at: timestamp }),
+    record("BuildStateEvent", { seq, type: oneOf(["state"]), state: oneOf(BUILD_STATES), at: timestamp }),
+    record("BuildOutputEvent", { seq, type: oneOf(["stdout"]), data_b64: Type.String({ contentEncoding: "base64" }) }),
+    record("BuildExitEvent", {
+      seq,
+      type: oneOf(["exit"]),
+      exit_code: Type.Integer({ description: "0: the template is ready." }),
+      state: oneOf(["ready", "failed"]),
+      digest: nullable(Type.String()),
+      failure: nullable(failure),
+      finished_at: timestamp,
+      duration_ms: Type.Integer(),
+    }),
+    errorEvent,
+  ]),
+);
 
 export const templateBuildStream = operation({
   name: "template_build_stream",

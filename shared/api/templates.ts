@@ -1,11 +1,11 @@
 /** Owns the interface of templates, from which sandboxes start. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, oneOf, operation, record, timestamp } from "./contract.ts";
 
 export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
 
 /** The image that a template was made of. */
-export const templateSource = fields({
+export const templateSource = record("TemplateSource", {
   ref: Type.String(),
   /** Null where the image was named for one platform alone. */
   index_digest: Type.Union([Type.String(), Type.Null()]),
@@ -31,7 +31,7 @@ export type TemplateRecord = Static<typeof template>;
 export const VISIBILITIES = ["host", "org"] as const;
 
 /** As its users see it. */
-export const shownTemplate = fields({ ...template.properties, visibility: oneOf(VISIBILITIES) });
+export const shownTemplate = record("Template", { ...template.properties, visibility: oneOf(VISIBILITIES) });
 
 export const templateList = operation({
   name: "template_list",

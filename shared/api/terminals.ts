@@ -1,6 +1,6 @@
 /** Owns the interface of terminals: a command on a screen of its own, reached by WebSocket. */
 import { Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { errorEvent, fields, NONE, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 export const MOST_ROWS_OR_COLS = 1000;
@@ -35,7 +35,7 @@ export type TerminalClose = keyof typeof TERMINAL_CLOSE;
 
 const size = { minimum: 1, maximum: MOST_ROWS_OR_COLS };
 
-const terminal = fields({
+const terminal = record("Terminal", {
   terminal_id: Type.String(),
   state: oneOf(["running", "ended"]),
   command: Type.String({ description: "What runs in it, cut after 256 characters." }),
@@ -56,14 +56,14 @@ const terminal = fields({
   ended_at: nullable(timestamp),
 });
 
-const ticket = {
+const ticket = record("TerminalTicket", {
   terminal_id: Type.String(),
   ws_path: Type.String({ description: "URL to attach to; since and takeover can be added to its query." }),
   token: Type.String({
     description: `Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols ${TERMINAL_PROTOCOL} and ${TOKEN_PROTOCOL_PREFIX}TOKEN.`,
   }),
   expires_at: timestamp,
-};
+});
 
 const terminalPath = fields({
   ...sandboxPath.properties,
@@ -112,7 +112,7 @@ export const terminalCreate = operation({
       }),
     ),
   }),
-  output: fields(ticket),
+  output: ticket,
   outcomes: { created: 201 },
   location: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   errors: [
@@ -219,7 +219,7 @@ export const terminalToken = operation({
   params: terminalPath,
   query: NONE,
   body: NONE,
-  output: fields(ticket),
+  output: ticket,
   outcomes: { created: 201 },
   errors: [...KNOWN_ERRORS, ...WAKING_ERRORS],
   onFullDisk: true,
@@ -276,25 +276,28 @@ const screen = { rows: Type.Integer(), cols: Type.Integer() };
 const offset = Type.Integer({ description: "Place of the first byte that follows, in all that was ever shown." });
 
 /** What a terminal's watchers are told, besides pings. */
-const watchEvent = Type.Union([
-  fields({
-    type: oneOf(["watching"]),
-    offset,
-    ...screen,
-    gap: Type.Integer({ description: "Bytes before it that are no longer kept." }),
-    typist,
-  }),
-  fields({
-    type: oneOf(["output"]),
-    offset: Type.Integer({ description: "Place of its first byte; `after` is this and its length." }),
-    data_b64: Type.String({ contentEncoding: "base64" }),
-  }),
-  fields({ type: oneOf(["resized"]), ...screen }),
-  fields({ type: oneOf(["typist"]), typist }),
-  fields({ type: oneOf(["lost"]), offset, gap: Type.Integer({ description: "Bytes that were left out." }) }),
-  fields({ type: oneOf(["exit"]), exit_code: nullable(Type.Integer()), signal: nullable(Type.String()) }),
-  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
-]);
+const watchEvent = named(
+  "TerminalEvent",
+  Type.Union([
+    record("WatchingEvent", {
+      type: oneOf(["watching"]),
+      offset,
+      ...screen,
+      gap: Type.Integer({ description: "Bytes before it that are no longer kept." }),
+      typist,
+    }),
+    fields({
+      type: oneOf(["output"]),
+      offset: Type.Integer({ description: "Place of its first byte; `after` is this and its length." }),
+      data_b64: Type.String({ contentEncoding: "base64" }),
+    }),
+    fields({ type: oneOf(["resized"]), ...screen }),
+    fields({ type: oneOf(["typist"]), typist }),
+    fields({ type: oneOf(["lost"]), offset, gap: Type.Integer({ description: "Bytes that were left out." }) }),
+    fields({ type: oneOf(["exit"]), exit_code: nullable(Type.Integer()), signal: nullable(Type.String()) }),
+    errorEvent,
+  ]),
+);
 
 export const terminalWatch = operation({
   name: "terminal_watch",

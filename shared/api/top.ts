@@ -1,6 +1,6 @@
 /** Owns the interface of what is used just now. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { roomId } from "./rooms.ts";
 import { agentId, SANDBOX_STATES } from "./sandboxes.ts";
 
@@ -9,7 +9,7 @@ export const MAX_TOP = 1000;
 
 const guests = "Null while it has no virtual machine.";
 
-const item = fields({
+const item = record("TopItem", {
   room_id: roomId,
   agent_id: agentId,
   sandbox_id: Type.String(),
@@ -48,13 +48,13 @@ export const topGet = operation({
     items: Type.Array(item, { maxItems: MAX_TOP }),
     not_shown: Type.Integer({ description: `Sandboxes beyond ${MAX_TOP}.` }),
     host: nullable(
-      fields({
+      record("TopHost", {
         uptime_seconds: Type.Integer({ description: "Of the service." }),
         rooms: Type.Integer(),
         sandboxes: Type.Record(Type.String(), Type.Integer(), { description: "Of all organizations, by state." }),
         requests: Type.Integer({ description: "Answered since the service started." }),
         cpu: fields({ cores: Type.Integer(), busy_seconds: Type.Number(), idle_seconds: Type.Number() }),
-        memory: fields({
+        memory: record("HostMemory", {
           size_bytes: Type.Integer(),
           available_bytes: Type.Integer(),
           promised_bytes: Type.Integer({ description: "To sandboxes." }),

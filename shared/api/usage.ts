@@ -1,6 +1,6 @@
 /** Owns the interface of what organizations use. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { fields, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
 import { warnings } from "./rooms.ts";
 
@@ -11,7 +11,7 @@ export const MAX_GROUPS = 1000;
 
 const seconds = (what: string) => Type.Number({ description: `${what}, to the millisecond.` });
 
-const totals = fields({
+const totals = record("UsageTotals", {
   sandbox_seconds: seconds("Time in which sandboxes were running; standby is not counted"),
   vcpu_seconds: seconds("The same for each vCPU"),
   memory_mib_seconds: seconds("The same for each MiB of memory"),

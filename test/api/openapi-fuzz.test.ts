@@ -18,6 +18,7 @@ import {
   operationsOf,
 } from "../harness/generated-requests.ts";
 import { Chance } from "../harness/random.ts";
+import { resolved } from "../harness/resolved.ts";
 import { makeKey, makeOrg } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
 import { OF_KEYS } from "./requests.ts";
@@ -43,7 +44,7 @@ beforeAll(async () => {
     env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_TEMPLATE_REGISTRIES: "127.0.0.1:1" },
     prepare: (made) => void describeTemplate(made),
   });
-  document = await daemon.ok("GET", "/v1/openapi.json");
+  document = resolved(await daemon.ok("GET", "/v1/openapi.json"));
   const reader = await makeKey(daemon, { scopes: ["rooms:read", "drive:read"] });
   const other = await makeOrg(daemon, "other");
   keys = [daemon.apiKey, reader.key, other.api_key, daemon.operatorKey].map((key) => `Bearer ${key}`);

@@ -12,15 +12,19 @@ import { openapiDocument } from "../../daemon/domain/service/openapi.ts";
 import { errorKind } from "../../shared/api/errors.ts";
 import { REQUEST_HEADERS } from "../../shared/api/headers.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { resolved } from "../harness/resolved.ts";
 import { OPERATIONS } from "./requests.ts";
 
 const COPY = join(import.meta.dirname, "../../shared/api/openapi.json");
 
 let daemon: TestDaemon;
+/** As it is served, and with everything where it is used. */
+let served: Json;
 let document: Json;
 beforeAll(async () => {
   daemon = await TestDaemon.start({ env: { ROOMD_LIMITS_FAILED_LOGINS: "1" } });
-  document = await daemon.ok("GET", "/v1/openapi.json");
+  served = await daemon.ok("GET", "/v1/openapi.json");
+  document = resolved(served);
 });
 afterAll(() => daemon.stop());
 
@@ -35,22 +39,29 @@ test("the repository's copy is the interface", () => {
 });
 
 test("the daemon serves that document, with its own version", () => {
-  expect(document).toEqual({ ...openapiDocument(document.info.version), openapi: "3.1.0" });
-  expect(document.info.version).toMatch(/^\d+\.\d+\.\d+/);
+  expect(served).toEqual({ ...openapiDocument(served.info.version), openapi: "3.1.0" });
+  expect(served.info.version).toMatch(/^\d+\.\d+\.\d+/);
 });
 
 test("it is OpenAPI 3.1, as a validator sees it", { timeout: 60_000 }, async () => {
   const validator = new Validator();
-  const { valid, errors } = await validator.validate(structuredClone(document));
+  const { valid, errors } = await validator.validate(structuredClone(served));
   expect(errors).toBeUndefined();
   expect({ valid, version: validator.version }).toEqual({ valid: true, version: "3.1" });
-  const broken = structuredClone(document);
+  const broken = structuredClone(served);
   broken.paths["/health"].get.responses = { fine: {} };
   expect((await new Validator().validate(broken)).valid).toBe(false);
 });
 
 describe("every operation", () => {
   const of = (path: string, method: string) => document.paths[path.replace("*}", "}")]?.[method.toLowerCase()];
+
+  test("belongs to an area that is told of", () => {
+    const areas = Object.values<Json>(document.paths).flatMap((methods) =>
+      Object.values<Json>(methods).flatMap(({ tags }) => tags),
+    );
+    expect(document.tags.map(({ name }: Json) => name)).toEqual([...new Set(areas)]);
+  });
 
   test("is in it, and nothing else is", () => {
     const shown = Object.values<Json>(document.paths).flatMap((methods) =>
@@ -186,27 +197,71 @@ describe("its schemas", () => {
     if (typeof value.schema === "object") schemas.push({ at, schema: value.schema });
     for (const [key, inner] of Object.entries(value)) if (key !== "schema") collect(`${at}/${key}`, inner);
   };
-  beforeAll(() => collect("", document));
+  beforeAll(() => {
+    collect("", served);
+    for (const [name, schema] of Object.entries<Json>(served.components.schemas)) schemas.push({ at: name, schema });
+  });
 
   test("are JSON Schema: known words only, patterns that compile, bounds that leave something", () => {
     expect(schemas.length).toBeGreaterThan(100);
     for (const { at, schema } of schemas) check(at, schema);
   });
 
+  test("have a name if they are objects of more than three fields, and are used where they have one", () => {
+    const nameless: string[] = [];
+    const look = (at: string, schema: Json): void => {
+      if (Object.keys(schema.properties ?? {}).length > 3) nameless.push(at);
+      lookWithin(at, schema);
+    };
+    const lookWithin = (at: string, schema: Json): void => {
+      for (const [name, inner] of innerOf(schema)) look(`${at}${name}`, inner);
+    };
+    const isNamed = (at: string) => served.components.schemas[at] !== undefined;
+    for (const { at, schema } of schemas) (isNamed(at) ? lookWithin : look)(at, schema);
+    expect(nameless).toEqual([]);
+    const text = JSON.stringify(served);
+    const unused = (name: string) => !text.includes(`"#/components/schemas/${name}"`);
+    expect(Object.keys(served.components.schemas).filter(unused)).toEqual([]);
+  });
+
+  test("say of what may be null that it may, as generators of clients understand it", () => {
+    const look = (at: string, schema: Json): void => {
+      const ofNull = (schema.anyOf ?? []).filter(({ type }: Json) => type === "null");
+      // What has a name, or several forms, is beside null; all else has null among its types.
+      if (ofNull.length > 0) {
+        const [first, ...more] = schema.anyOf.filter(({ type }: Json) => type !== "null");
+        expect(first.$ref !== undefined || more.length > 0, at).toBe(true);
+      }
+      if (Array.isArray(schema.type) && schema.enum) expect(schema.enum, at).toContain(null);
+      for (const [name, inner] of innerOf(schema)) look(`${at}${name}`, inner);
+    };
+    for (const { at, schema } of schemas) look(at, schema);
+  });
+
   test("have no references that lead nowhere", () => {
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map((match) => String(match[1]));
+    const references = [...JSON.stringify(served).matchAll(/"\$ref":"#([^"]+)"/g)].map((match) => String(match[1]));
     expect(references.length).toBeGreaterThan(0);
     for (const reference of new Set(references)) {
       expect(
         reference
           .split("/")
           .slice(1)
-          .reduce((value: Json, key) => value?.[key], document),
+          .reduce((value: Json, key) => value?.[key], served),
         reference,
       ).toBeDefined();
     }
   });
 });
+
+/** What is within a schema, each by where it is. */
+function innerOf({ properties, patternProperties, items, anyOf }: Json): [string, Json][] {
+  const fields = Object.entries<Json>({ ...properties, ...patternProperties });
+  return [
+    ...fields.map(([name, inner]): [string, Json] => [`.${name}`, inner]),
+    ...(items ? [["[]", items] as [string, Json]] : []),
+    ...(anyOf ?? []).map((inner: Json, index: number): [string, Json] => [`|${index}`, inner]),
+  ];
+}
 
 const TYPES = ["object", "array", "string", "integer", "number", "boolean", "null"];
 const WORDS = new Set(
@@ -223,7 +278,7 @@ function check(at: string, schema: Json): void {
     Object.keys(schema).filter((word) => !WORDS.has(word)),
     at,
   ).toEqual([]);
-  if (schema.type !== undefined) expect(TYPES, at).toContain(schema.type);
+  if (schema.type !== undefined) expect(TYPES, at).toEqual(expect.arrayContaining([schema.type].flat()));
   for (const pattern of [schema.pattern, ...Object.keys(schema.patternProperties ?? {})]) {
     if (pattern !== undefined) expect(() => new RegExp(pattern, "u"), `${at}: ${pattern}`).not.toThrow();
   }
@@ -240,11 +295,7 @@ function check(at: string, schema: Json): void {
       properties.map(([each]) => each),
       at,
     ).toContain(name);
-  for (const [name, inner] of [...properties, ...Object.entries<Json>(schema.patternProperties ?? {})]) {
-    check(`${at}.${name}`, inner);
-  }
-  if (schema.items) check(`${at}[]`, schema.items);
-  for (const [index, inner] of (schema.anyOf ?? []).entries()) check(`${at}|${index}`, inner);
+  for (const [name, inner] of innerOf(schema)) check(`${at}${name}`, inner);
 }
 
 // That the schemas are schemas is tested above; each is used once.

@@ -1,5 +1,5 @@
 /** Owns what the OpenAPI document says of an answer's headers, for the tests: which it must not have, and which it lacks. */
-import { openapiDocument } from "../../daemon/domain/service/openapi.ts";
+import { inlineDocument } from "../../daemon/domain/service/openapi.ts";
 import type { Json } from "./json.ts";
 
 /** Those of HTTP itself, and the media type, which the document tells as the content. */
@@ -15,7 +15,7 @@ export function headerFaults(said: Json, known: Json, headers: Headers): string[
   return [...unsaid.map((name) => `${name} is not documented`), ...absent.map((name) => `${name} is missing`)];
 }
 
-const { paths, components } = openapiDocument("v1") as Json;
+const { paths, components } = inlineDocument("v1") as Json;
 const routes = Object.entries<Json>(paths)
   .map(([path, methods]) => ({
     // The rest of a path has slashes too.

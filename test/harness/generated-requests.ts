@@ -177,6 +177,7 @@ const noWait = fc.constantFrom<unknown[]>(-1, 1.5, "5", null, 2 ** 53, [], true)
 
 function fitting(schema: Json): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum);
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type: string) => fitting({ ...schema, type })));
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(fitting));
   switch (schema.type) {
     case "string":

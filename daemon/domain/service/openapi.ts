@@ -1,7 +1,7 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
 
 import type { TObject, TSchema } from "@sinclair/typebox";
-import { type Operation, plain, READ_SCOPES } from "../../../shared/api/contract.ts";
+import { named, nameOf, type Operation, plain, READ_SCOPES } from "../../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode, errorKind } from "../../../shared/api/errors.ts";
 import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf, responseHeadersOf } from "../../../shared/api/headers.ts";
 import { operations } from "../../../shared/api/operations.ts";
@@ -10,15 +10,44 @@ import { openapiGet } from "../../../shared/api/service.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { changed, exampleOf, problemExamples } from "./examples.ts";
+import { answerSchema, type Json, requestSchema, withReferences, withSharedAnswers } from "./schemas.ts";
 import { ANSWERS, FIGURES } from "./story.ts";
-
-type Json = Record<string, unknown>;
 
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
 /** Nothing is said of what is in them. */
 const WHOLE: readonly string[] = [BYTES, "image/png", RECORDING_TYPE, FILM_TYPE];
+/** What the areas of the interface are about. */
+const AREAS = {
+  service: "Whether the service is ready, and this document.",
+  metrics: "Figures for Prometheus.",
+  config: "Limits, defaults and what is guaranteed.",
+  key: "API keys, and whose the caller's is.",
+  id: "Where an id leads.",
+  org: "Organizations.",
+  billing: "Buying a plan.",
+  user: "A person's own account.",
+  auth: "Where a person is signed in, and by what.",
+  oauth: "Clients that a person has let in.",
+  member: "The people of an organization.",
+  usage: "What an organization has used, and its credits.",
+  top: "What sandboxes use just now.",
+  room: "Rooms: each holds one run.",
+  sandbox: "Sandboxes: virtual machines, one for each agent.",
+  snapshot: "What a sandbox was at one moment.",
+  checkpoint: "What a room was at one instant.",
+  egress: "Where sandboxes may connect to, and where they did.",
+  exec: "Commands and terminals in a sandbox.",
+  screen: "A sandbox's screen, and recordings of it.",
+  ssh: "Keys and passwords for SSH.",
+  port: "Servers in a sandbox that are reached by URL.",
+  drive: "The room's shared drive, which is /mnt/drive in each sandbox.",
+  message: "Messages between the agents of a room.",
+  barrier: "Points that the agents of a room pass together.",
+  template: "What sandboxes start from.",
+  audit: "What was done, by whom, in a chain that shows changes.",
+};
 const ABOUT =
   "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
 
@@ -32,7 +61,26 @@ export function makeOpenapi(): Bound {
   });
 }
 
+interface Document {
+  paths: Record<string, Record<string, { responses: Json }>>;
+  components: Json;
+}
+
+/** As it is served: what several places have in common stands once, under its name. */
 export function openapiDocument(version: string): Json {
+  const schemas: Json = {};
+  const responses: Json = {};
+  const { components, ...document } = withReferences(inlineDocument(version), schemas) as Document;
+  withSharedAnswers(
+    Object.values(document.paths).flatMap((methods) => Object.values(methods).map((each) => each.responses)),
+    responses,
+  );
+  const inOrder = Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1));
+  return { ...document, components: { ...components, responses, schemas: Object.fromEntries(inOrder) } };
+}
+
+/** The same with every schema where it is used. */
+export function inlineDocument(version: string): Json {
   const paths: Record<string, Json> = {};
   for (const operation of Object.values<Operation>(operations)) {
     const path = operation.path.replace("*}", "}");
@@ -46,11 +94,12 @@ export function openapiDocument(version: string): Json {
       description: ABOUT,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
+    servers: [{ url: "/" }],
     security: [{ apiKey: [] }],
+    tags: Object.entries(AREAS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
-      schemas: { Problem: PROBLEM },
       parameters: PARAMETERS,
       headers: HEADERS,
       examples: problemExamples(),
@@ -92,7 +141,7 @@ function parametersOf(schema: TObject, where: "path" | "query", examples?: Recor
     in: where,
     required: isRequired(name),
     ...(property.description ? { description: property.description } : {}),
-    schema: plain(property),
+    schema: requestSchema(property),
     ...exampleOfParameter(name, property, isRequired(name), examples?.[name]),
   }));
 }
@@ -103,13 +152,21 @@ function exampleOfParameter(name: string, schema: TSchema, isNeeded: boolean, gi
   return isNeeded ? { example: exampleOf(plain(schema), name) } : {};
 }
 
-function requestBodyOf({ body, example }: Operation): Json {
+function requestBodyOf({ name, body, example }: Operation): Json {
   if (body === null) return {};
   if (body === "bytes") {
     return { requestBody: { required: true, content: { "application/octet-stream": { schema: {} } } } };
   }
-  const content = { schema: plain(body), ...(example?.body ? { example: example.body } : {}) };
+  const schema = namedAfter(name, "Request", requestSchema(body));
+  const content = { schema, ...(example?.body ? { example: example.body } : {}) };
   return { requestBody: { required: (body.required ?? []).length > 0, content: { "application/json": content } } };
+}
+
+/** An object with fields that has no name of its own gets its operation's. */
+function namedAfter(operation: string, what: "Request" | "Result", schema: Json): Json {
+  const isNameless = nameOf(schema) === null && Object.keys(schema.properties ?? {}).length > 0;
+  const words = operation.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return isNameless ? named([...words, what].join(""), schema) : schema;
 }
 
 interface Answered {
@@ -162,10 +219,10 @@ function successesOf(operation: Operation): Map<number, Success> {
 
 function contentOf(operation: Operation, status: number): Json {
   const { output, bytesOutput = [] } = operation;
-  const schema = extensible(plain(output));
+  const schema = namedAfter(operation.name, "Result", answerSchema(output));
   const isStream = bytesOutput.includes("text/event-stream");
   const isUntold = Object.keys(schema).length === 0;
-  const example = isUntold ? undefined : answerOf(operation, status, exampleOf(schema, areaOf(operation)));
+  const example = isUntold ? undefined : answerOf(operation, status, exampleOf(plain(output), areaOf(operation)));
   const json: Media = { schema, example };
   const media = bytesOutput.map((type): [string, Media] => {
     if (type === TEXT) return [type, { schema: { type: "string" }, example: FIGURES }];
@@ -182,16 +239,15 @@ interface Media {
 
 /** A stream has a line, or an event, of this shape for each thing that it tells. */
 function withPing(schema: Json): Json {
-  const alternatives = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
-  return { anyOf: [...alternatives, PING] };
+  return { anyOf: [schema, PING] };
 }
 
-const PING = {
+const PING = named("PingEvent", {
   type: "object",
   description: "That the stream is alive.",
   required: ["type"],
   properties: { type: { type: "string", enum: ["ping"] } },
-};
+});
 
 /** A list as lines has one for each item. */
 function lineOf({ schema, example }: Media): Media {
@@ -205,11 +261,6 @@ function answerOf({ name, outcomes }: Operation, status: number, usual: unknown)
     ([to]) => outcomes[to] === status,
   );
   return own ? changed(usual, own[1]) : usual;
-}
-
-/** Answers may get further fields, which clients ignore. */
-function extensible(schema: Json): Json {
-  return JSON.parse(JSON.stringify(schema, (key, value) => (key === "additionalProperties" ? undefined : value)));
 }
 
 function sendsFile({ bytesOutput }: Operation): boolean {
@@ -231,7 +282,7 @@ function codesOf(operation: Operation): Map<number, Set<ErrorCode>> {
 
 function problemOf(codes: readonly ErrorCode[]): Json {
   return {
-    schema: { $ref: "#/components/schemas/Problem" },
+    schema: PROBLEM,
     examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
   };
 }
@@ -293,7 +344,7 @@ function ofSessions({ access, ofAccount, watched, wantsProof }: Operation): Erro
   ];
 }
 
-const PROBLEM: Json = {
+const PROBLEM: Json = named("Problem", {
   type: "object",
   description: "RFC 9457 problem details.",
   required: ["type", "title", "status", "detail", "code", "retryable", "request_id", "details", "errors", "hint"],
@@ -308,7 +359,7 @@ const PROBLEM: Json = {
     details: { type: "object" },
     errors: {
       type: "array",
-      items: {
+      items: named("FieldError", {
         type: "object",
         required: ["field", "code", "message"],
         properties: {
@@ -318,8 +369,8 @@ const PROBLEM: Json = {
           min: { type: "number" },
           max: { type: "number" },
         },
-      },
+      }),
     },
-    hint: { anyOf: [{ type: "string" }, { type: "null" }] },
+    hint: { type: ["string", "null"] },
   },
-};
+});

@@ -4,7 +4,7 @@ export const JSON_TYPE = "application/json";
 export const PROBLEM_TYPE = "application/problem+json";
 
 export interface Schema {
-  type?: string;
+  type?: string | string[];
   enum?: unknown[];
   anyOf?: Schema[];
   items?: Schema;

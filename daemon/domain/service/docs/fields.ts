@@ -31,9 +31,20 @@ export function rowOf(name: string, where: string, required: boolean, schema: Sc
 
 export function typeOf(schema: Schema): string {
   if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(" or ");
+  if (Array.isArray(schema.type)) return orNull(schema);
   if (schema.enum) return schema.enum.join(" · ");
   if (schema.type === "array") return `list of ${typeOf(schema.items ?? {})}`;
   return schema.format ?? schema.type ?? "anything";
+}
+
+function orNull({ type = [], enum: words, ...schema }: Schema): string {
+  const [something] = type;
+  const some = {
+    ...schema,
+    type: something ?? "null",
+    ...(words ? { enum: words.filter((word) => word !== null) } : {}),
+  };
+  return `${typeOf(some)} or null`;
 }
 
 /** What a value must keep to, in words. */

@@ -66,7 +66,7 @@ function successOf(status: string, { description, headers, content = {} }: Answe
   const types = Object.keys(content).filter((type) => type !== PROBLEM_TYPE);
   const isJson = content[JSON_TYPE] !== undefined;
   const { schema, example } = content[JSON_TYPE] ?? content[types[0] ?? ""] ?? {};
-  const shapes = (schema?.anyOf ?? [schema ?? {}]).filter(({ properties }) => properties);
+  const shapes = shapesOf(schema ?? {});
   return html`<details><summary><code>${status}</code> ${outcomes.join(", ")}${types.length > 0 ? `: ${types.join(" or ")}` : ""}</summary>
 <p class="names"><span class="muted">Headers:</span> ${linksTo(Object.keys(headers))}</p>
 ${!isJson && shapes.length > 0 ? html`<p>Each line, or the data of each event:</p>` : ""}
@@ -74,6 +74,12 @@ ${example === undefined ? "" : exampleOf(typeof example === "string" ? example :
 ${shapes.map((each) => fieldsOf(each, status, told))}
 </details>
 `;
+}
+
+/** What a line of a stream is one of, or the answer itself. */
+function shapesOf(schema: Schema): Schema[] {
+  if (schema.anyOf) return schema.anyOf.flatMap(shapesOf);
+  return schema.properties ? [schema] : [];
 }
 
 function fieldsOf(schema: Schema, status: string, told: Map<string, string>): Markup {

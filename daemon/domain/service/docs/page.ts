@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { VERSION } from "../../../../shared/version.ts";
 import { html, Markup } from "../../../core/markup.ts";
-import { openapiDocument } from "../openapi.ts";
+import { inlineDocument } from "../openapi.ts";
 import { errorsOf, headersOf } from "./catalogue.ts";
 import { JSON_TYPE, type OpenapiDocument, type Placed, PROBLEM_TYPE, type Reference, type Shown } from "./document.ts";
 import { sectionOf } from "./operation.ts";
@@ -23,7 +23,7 @@ export interface DocsPage {
 /** The page of this daemon; `url` is where clients find it, without a slash at its end. */
 export function docsPage(url: string): DocsPage {
   return {
-    html: renderDocs(openapiDocument(VERSION) as unknown as OpenapiDocument, url),
+    html: renderDocs(inlineDocument(VERSION) as unknown as OpenapiDocument, url),
     policy: [
       "default-src 'none'",
       `style-src '${digestOf(STYLE)}'`,
