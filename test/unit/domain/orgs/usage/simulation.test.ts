@@ -187,6 +187,7 @@ describe.each([false, true])("usage equals the truth, with a clock that is set: 
       if (step % 50 === 0) await world.check();
     }
     await world.check();
-    expect(world.totalMs).toBeGreaterThan(1_000_000_000);
+    // Sandboxes ran for a day at least, whatever chance has drawn: most worlds have weeks.
+    expect(world.totalMs).toBeGreaterThan(86_400_000);
   });
 });
