@@ -1,0 +1,188 @@
+/** Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox. */
+import { randomUUID } from "node:crypto";
+import type { Client, Result } from "./client.ts";
+import { ProblemError, TimeoutError } from "./errors.ts";
+import type { AgentSendRequest, Message } from "./generated/schemas.ts";
+import type { CallOptions } from "./transport.ts";
+
+/** The longest that one call waits; longer waits are several calls. */
+const WAIT_MS = 50_000;
+const DEFAULT_WAIT_MS = 300_000;
+
+export interface SendOptions extends CallOptions {
+  /** An event if absent. */
+  kind?: "event" | "request" | "response";
+  /** The message's name in the room: the same one is sent once. */
+  messageId?: string;
+  headers?: Record<string, string>;
+  /** Whether it comes again until the receiver has acknowledged it. */
+  ackRequired?: boolean;
+  /** It expires unread after this time. */
+  ttlMs?: number;
+}
+
+/** One agent, several of them, all others with "*", or the subscribers of a topic. */
+export type Destination = string | readonly string[] | { topic: string };
+
+export interface WaitOptions extends Pick<CallOptions, "signal"> {
+  /** 5 minutes if absent. */
+  timeoutMs?: number;
+  topic?: string;
+  kind?: "event" | "request" | "response";
+  source?: string;
+}
+
+export interface BarrierOptions extends Pick<CallOptions, "signal"> {
+  /** How many must arrive; whoever opens the barrier says this, or who. */
+  parties?: number;
+  participants?: readonly string[];
+  /** 5 minutes if absent. */
+  timeoutMs?: number;
+}
+
+export class Agent {
+  readonly id: string;
+  readonly #client: Client;
+  readonly #room: string;
+  /** Up to where the inbox was read. */
+  #after: number | undefined;
+
+  constructor(client: Client, room: string, id: string) {
+    this.id = id;
+    this.#client = client;
+    this.#room = room;
+  }
+
+  /** Sends a message. Once this has resolved it is on disk, and is never dropped. */
+  send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
+    return this.#client.call("agent_send", this.#message(destination, payload, options), withoutHeaders(options));
+  }
+
+  /** Sends a request to one agent and waits for its reply. Throws a TimeoutError without one. */
+  async request(
+    destination: string,
+    payload: unknown,
+    { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
+  ): Promise<Message> {
+    const message = this.#message(destination, payload, options);
+    const calls = Math.ceil(timeoutMs / WAIT_MS);
+    for (let call = 0; call < calls; call++) {
+      try {
+        // The same message again: nothing is sent twice.
+        const wanted = { ...message, wait_reply: true, timeout_ms: Math.ceil(timeoutMs / calls) };
+        const { reply } = await this.#client.call("agent_send", wanted, withoutHeaders(options));
+        if (reply) return reply;
+      } catch (error) {
+        if (!isCode(error, "reply_timeout")) throw error;
+      }
+    }
+    throw new TimeoutError(`${destination} has not replied within ${timeoutMs} ms.`);
+  }
+
+  /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
+  async wait({ timeoutMs = DEFAULT_WAIT_MS, signal, ...filter }: WaitOptions = {}): Promise<Message | null> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
+      const after = this.#after === undefined ? {} : { after: this.#after };
+      const input = { room_id: this.#room, agent_id: this.id, limit: 1, wait_ms, ...after, ...filter };
+      const { items } = await this.#client.call("agent_wait", input, signal ? { signal } : {});
+      const [message] = items;
+      if (message) {
+        this.#after = message.seq;
+        return message;
+      }
+      if (performance.now() >= deadline) return null;
+    }
+  }
+
+  /** Every message, as it comes, until the signal ends it. */
+  async *messages(options: Omit<WaitOptions, "timeoutMs"> = {}): AsyncGenerator<Message> {
+    for (;;) {
+      const message = await this.wait(options);
+      if (message) yield message;
+    }
+  }
+
+  /** Answers a message, which acknowledges it. */
+  async reply(message: Message | string, payload: unknown, options: CallOptions = {}): Promise<void> {
+    const input = { room_id: this.#room, message_id: idOf(message), source: this.id, payload };
+    await this.#client.call("message_reply", input as never, options);
+  }
+
+  async ack(message: Message | string, options: CallOptions = {}): Promise<void> {
+    const input = { room_id: this.#room, message_id: idOf(message), agent_id: this.id };
+    await this.#client.call("message_ack", input, options);
+  }
+
+  /** In a pattern * stands for one word, and > at the end for all that follow. The list replaces the earlier one. */
+  async subscribe(topics: readonly string[], options: CallOptions = {}): Promise<void> {
+    await this.#client.call(
+      "agent_subscribe",
+      { room_id: this.#room, agent_id: this.id, topics: [...topics] },
+      options,
+    );
+  }
+
+  /** Arrives at a barrier, and waits until all have. Throws a TimeoutError when they have not in time. */
+  async barrier(
+    id: string,
+    { parties, participants, timeoutMs = DEFAULT_WAIT_MS, signal }: BarrierOptions = {},
+  ): Promise<Result<"barrier_arrive">> {
+    const deadline = performance.now() + timeoutMs;
+    const arrival = {
+      room_id: this.#room,
+      barrier_id: id,
+      agent_id: this.id,
+      ...(parties === undefined ? {} : { parties }),
+      ...(participants === undefined ? {} : { participants: [...participants] }),
+    };
+    const options = signal ? { signal } : {};
+    // Which generation this is, so that its release is not missed between two calls.
+    const arrived = await this.#client.call("barrier_arrive", { ...arrival, timeout_ms: 0 }, options);
+    if (arrived.state === "released") return arrived;
+    const waiting = { ...arrival, generation: arrived.generation };
+    for (;;) {
+      const timeout_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
+      try {
+        const standing = await this.#client.call("barrier_arrive", { ...waiting, timeout_ms }, options);
+        if (standing.state === "released") return standing;
+      } catch (error) {
+        if (!isCode(error, "barrier_timeout")) throw error;
+      }
+      if (performance.now() >= deadline) throw new TimeoutError(`Not all have come to ${id} within ${timeoutMs} ms.`);
+    }
+  }
+
+  #message(destination: Destination, payload: unknown, options: SendOptions): AgentSendRequest & { room_id: string } {
+    const { kind, headers, ackRequired, ttlMs, messageId = `sdk-${randomUUID()}` } = options;
+    return {
+      room_id: this.#room,
+      source: this.id,
+      ...destinationOf(destination),
+      payload,
+      message_id: messageId,
+      ...(kind === undefined ? {} : { kind }),
+      ...(headers === undefined ? {} : { headers }),
+      ...(ackRequired === undefined ? {} : { ack_required: ackRequired }),
+      ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }),
+    } as AgentSendRequest & { room_id: string };
+  }
+}
+
+function destinationOf(destination: Destination) {
+  if (typeof destination === "string") return { destination };
+  return "topic" in destination ? { topic: destination.topic } : { destinations: [...destination] };
+}
+
+/** A message's headers are not the call's. */
+function withoutHeaders({ signal, idempotencyKey, timeoutMs }: SendOptions): CallOptions {
+  return {
+    ...(signal ? { signal } : {}),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
+const idOf = (message: Message | string) => (typeof message === "string" ? message : message.message_id);
+const isCode = (error: unknown, code: string) => error instanceof ProblemError && error.code === code;

@@ -1,0 +1,194 @@
+/** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
+import { readFileSync } from "node:fs";
+import { RoomdError } from "./errors.ts";
+import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
+import { follow, type StreamEvent } from "./stream.ts";
+import { type Answer, bytesOf, type CallOptions, type FileBody, Transport } from "./transport.ts";
+
+export type OperationName = keyof Operations;
+export type Input<Name extends OperationName> = Operations[Name]["input"];
+export type Result<Name extends OperationName> = Operations[Name]["answer"];
+
+/** Operations whose answer is a stream of events, with what names an event's place in it. */
+const STREAMS = {
+  execution_stream: { place: "seq", last: ["exit"] },
+  template_build_stream: { place: "seq", last: ["exit"] },
+  terminal_watch: { place: "offset", last: ["exit"] },
+  room_events: { place: "seq", last: [] },
+  org_events: { place: "cursor", last: [] },
+} as const satisfies Partial<Record<OperationName, { place: string; last: readonly string[] }>>;
+export type StreamName = keyof typeof STREAMS;
+
+export interface ClientOptions {
+  /** ROOMD_URL, or http://127.0.0.1:8080, if absent. */
+  url?: string;
+  /** ROOMD_API_KEY if absent. */
+  apiKey?: string;
+  /** Certificates to trust, as PEM; the file that ROOMD_CA_CERT names if absent. */
+  ca?: string;
+}
+
+export interface Download {
+  /** Of what follows; null where it is not told. */
+  size: number | null;
+  etag: string | null;
+  stream: AsyncIterable<Uint8Array>;
+  bytes(): Promise<Uint8Array>;
+  text(): Promise<string>;
+}
+
+const LOCAL = "http://127.0.0.1:8080";
+
+export class Client {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions = {}) {
+    const { ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT } = process.env;
+    const given = options.url ?? (ROOMD_URL || LOCAL);
+    if (!/^https?:/.test(given) || !URL.canParse(given))
+      throw new RoomdError(`${given} is not a URL such as ${LOCAL}.`);
+    this.#transport = new Transport({
+      url: new URL(given).href.replace(/\/+$/, ""),
+      key: options.apiKey ?? (ROOMD_API_KEY || null),
+      ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
+    });
+  }
+
+  get url(): string {
+    return this.#transport.connection.url;
+  }
+
+  /** Calls an operation that answers JSON or text. */
+  call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions = {}): Promise<Result<Name>> {
+    const { answer } = OPERATIONS[name];
+    if (answer !== "json" && answer !== "text")
+      throw new RoomdError(`${name} answers ${answer}: use ${OTHER_CALLS[answer]}.`);
+    const read = async (answered: Answer) => {
+      const text = (await bytesOf(answered)).toString();
+      return (answer === "json" ? JSON.parse(text) : text) as Result<Name>;
+    };
+    return this.#transport.send(this.#sent(name, input), read, options);
+  }
+
+  /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */
+  events<Name extends StreamName>(
+    name: Name,
+    input: Input<Name>,
+    { signal }: Pick<CallOptions, "signal"> = {},
+  ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
+    const { place, last } = STREAMS[name];
+    type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;
+    return follow<Told, string | number>({
+      open: (after) => {
+        const from = after === undefined ? input : { ...input, after };
+        const sent = this.#sent(name, from as Input<Name>);
+        const headers = { ...sent.headers, Accept: "application/x-ndjson" };
+        return this.#transport.send({ ...sent, headers }, (answer) => answer, signal ? { signal } : {});
+      },
+      placeOf: (event) => placeOf(event, place),
+      isLast: (event) => (last as readonly string[]).includes(event.type ?? ""),
+      mayEnd: last.length === 0 || (input as { follow?: boolean }).follow === false,
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  /** A file, as it is. */
+  download(name: OperationName, input: object, options: CallOptions = {}): Promise<Download> {
+    const sent = this.#sent(name, input as never);
+    return this.#transport.send({ ...sent, headers: { ...sent.headers, Accept: "*/*" } }, downloadOf, options);
+  }
+
+  /** Sends a file. A stream is sent once; all else is sent again where the connection breaks. */
+  upload(
+    name: "file_put",
+    input: Input<"file_put">,
+    body: FileBody,
+    options: CallOptions = {},
+  ): Promise<Result<"file_put">> {
+    const headers = { "Content-Type": "application/octet-stream" };
+    const read = async (answer: Answer) => JSON.parse((await bytesOf(answer)).toString()) as Result<"file_put">;
+    return this.#transport.send({ ...this.#sent(name, input), headers, body }, read, options);
+  }
+
+  /** Every item of a list, page by page. */
+  async *items<Name extends ListName>(
+    name: Name,
+    input: Input<Name>,
+    options: CallOptions = {},
+  ): AsyncGenerator<Result<Name>["items"][number]> {
+    let cursor: string | null | undefined;
+    do {
+      const page: Result<Name> = await this.call(
+        name,
+        { ...input, ...(cursor ? { cursor } : {}) } as Input<Name>,
+        options,
+      );
+      yield* page.items;
+      cursor = (page as { next_cursor?: string | null }).next_cursor;
+    } while (cursor);
+  }
+
+  /** Ends the connections that nothing uses. */
+  close(): void {
+    this.#transport.close();
+  }
+
+  #sent<Name extends OperationName>(name: Name, input: Input<Name>) {
+    return requestOf(OPERATIONS[name], input as Record<string, unknown>);
+  }
+}
+
+/** Operations that answer a list. */
+export type ListName = {
+  [Name in OperationName]: Operations[Name]["answer"] extends { items: unknown[] } ? Name : never;
+}[OperationName];
+
+const OTHER_CALLS = { events: "events()", bytes: "download()", socket: "a WebSocket" } as const;
+
+/** The parts of an input by where the operation wants them. */
+function requestOf(row: OperationRow, input: Record<string, unknown>) {
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined || row.path.includes(`{${name}}`)) continue;
+    if (row.query?.includes(name)) query.set(name, String(value));
+    else body[name] = value;
+  }
+  const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(input[name]);
+    // The rest of a path has slashes.
+    return name === "path"
+      ? value.replace(/^\/+/, "").split("/").map(encodeURIComponent).join("/")
+      : encodeURIComponent(value);
+  });
+  const isJson = row.body === "json";
+  return {
+    method: row.method,
+    path: query.size > 0 ? `${path}?${query}` : path,
+    headers: isJson ? { "Content-Type": "application/json" } : ({} as Record<string, string>),
+    body: isJson ? JSON.stringify(body) : null,
+  };
+}
+
+function placeOf(event: Record<string, unknown>, name: string): string | number | undefined {
+  const place = event[name];
+  // A terminal's bytes are counted: what comes next is behind them.
+  if (name === "offset" && typeof place === "number") return place + decodedLength(event.data_b64);
+  return typeof place === "number" || typeof place === "string" ? place : undefined;
+}
+
+function decodedLength(base64: unknown): number {
+  return typeof base64 === "string" ? Buffer.byteLength(base64, "base64") : 0;
+}
+
+function downloadOf(answer: Answer): Download {
+  const { headers, body } = answer;
+  const size = headers["content-length"];
+  return {
+    size: size === undefined ? null : Number(size),
+    etag: headers.etag ?? null,
+    stream: body,
+    bytes: () => bytesOf(answer),
+    text: async () => (await bytesOf(answer)).toString(),
+  };
+}

@@ -1,0 +1,119 @@
+/** Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive. */
+import { openAsBlob } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import type { Client, Download } from "./client.ts";
+import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
+import type { CallOptions, FileBody } from "./transport.ts";
+
+export interface WriteOptions extends CallOptions {
+  /** Permissions in octal, such as "0644". */
+  mode?: string;
+  /** false: refuse when the file exists. */
+  overwrite?: boolean;
+  /** Only if the file has this ETag. */
+  ifMatch?: string;
+}
+
+export interface ReadOptions extends CallOptions {
+  /** The first byte. */
+  offset?: number;
+  /** How many bytes. */
+  length?: number;
+}
+
+export class Drive {
+  readonly #client: Client;
+  readonly #room: string;
+
+  constructor(client: Client, room: string) {
+    this.#client = client;
+    this.#room = room;
+  }
+
+  /** Replaces the file as a whole, and makes the directories above it: no reader sees half of it. */
+  write(
+    path: string,
+    data: FileBody,
+    { mode, overwrite, ifMatch, ...options }: WriteOptions = {},
+  ): Promise<WrittenFile> {
+    const input = {
+      ...this.#at(path),
+      ...(mode === undefined ? {} : { mode }),
+      ...(overwrite === undefined ? {} : { overwrite }),
+    };
+    const headers = { ...options.headers, ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }) };
+    return this.#client.upload("file_put", input, data, { ...options, headers });
+  }
+
+  /** Writes a file of this machine. */
+  async upload(local: string, path: string, options: WriteOptions = {}): Promise<WrittenFile> {
+    return this.write(path, await openAsBlob(local), options);
+  }
+
+  async append(path: string, data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
+    const content_b64 = Buffer.from(data).toString("base64");
+    await this.#client.call("fs_write", { ...this.#at(path), content_b64, append: true }, options);
+  }
+
+  /** The file, or a part of it, as it comes. */
+  open(path: string, { offset, length, ...options }: ReadOptions = {}): Promise<Download> {
+    const isPart = offset !== undefined || length !== undefined;
+    const last = length === undefined ? "" : (offset ?? 0) + length - 1;
+    const headers = { ...options.headers, ...(isPart ? { Range: `bytes=${offset ?? 0}-${last}` } : {}) };
+    return this.#client.download("file_get", this.#at(path), { ...options, headers });
+  }
+
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return (await this.open(path, options)).bytes();
+  }
+
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
+    return (await this.open(path, options)).text();
+  }
+
+  /** Writes a file of the drive onto this machine. */
+  async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
+    await writeFile(local, (await this.open(path, options)).stream);
+  }
+
+  stat(path: string, options: CallOptions = {}): Promise<DriveStat> {
+    return this.#client.call("fs_stat", this.#at(path), options);
+  }
+
+  list(
+    path?: string,
+    { recursive, ...options }: CallOptions & { recursive?: boolean } = {},
+  ): AsyncGenerator<DriveEntry> {
+    const input = {
+      room_id: this.#room,
+      ...(path === undefined ? {} : { path }),
+      ...(recursive === undefined ? {} : { recursive }),
+    };
+    return this.#client.items("fs_list", input, options);
+  }
+
+  async mkdir(path: string, options: CallOptions = {}): Promise<void> {
+    await this.#client.call("fs_mkdir", this.#at(path), options);
+  }
+
+  async move(
+    from: string,
+    to: string,
+    { overwrite, ...options }: CallOptions & { overwrite?: boolean } = {},
+  ): Promise<void> {
+    const input = { room_id: this.#room, from, to, ...(overwrite === undefined ? {} : { overwrite }) };
+    await this.#client.call("fs_move", input, options);
+  }
+
+  async delete(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<void> {
+    await this.#client.call(
+      "fs_delete",
+      { ...this.#at(path), ...(recursive === undefined ? {} : { recursive }) },
+      options,
+    );
+  }
+
+  #at(path: string) {
+    return { room_id: this.#room, path };
+  }
+}

@@ -1,0 +1,14 @@
+/** Rooms of sandboxes for groups of AI agents. */
+export { Agent, type BarrierOptions, type Destination, type SendOptions, type WaitOptions } from "./agent.ts";
+export { Client, type ClientOptions, type Download, type Input, type OperationName, type Result } from "./client.ts";
+export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
+export * from "./errors.ts";
+export { type Command, type CommandOptions, type CommandResult, Execution, type OutputPart } from "./execution.ts";
+export type * as schemas from "./generated/schemas.ts";
+export { Room } from "./room.ts";
+export { Roomd, type RoomOptions } from "./roomd.ts";
+export { Sandbox, type SandboxOptions } from "./sandbox.ts";
+export { StreamError } from "./stream.ts";
+export { type AttachedTerminal, Terminal } from "./terminal.ts";
+export type { CallOptions, FileBody } from "./transport.ts";
+export { VERSION } from "./version.ts";

@@ -1,0 +1,95 @@
+/** Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other. */
+import { Agent, type Destination, type SendOptions } from "./agent.ts";
+import type { Client, Result } from "./client.ts";
+import { Drive } from "./drive.ts";
+import type {
+  Agent as AgentRecord,
+  AuditRecord,
+  Checkpoint,
+  Room as RoomRecord,
+  Sandbox as SandboxRecord,
+} from "./generated/schemas.ts";
+import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+import type { CallOptions } from "./transport.ts";
+
+/** Who sends what nobody in the room has sent. */
+const OPERATOR = "operator";
+
+export class Room {
+  readonly id: string;
+  readonly drive: Drive;
+  readonly #client: Client;
+
+  constructor(client: Client, id: string) {
+    this.id = id;
+    this.drive = new Drive(client, id);
+    this.#client = client;
+  }
+
+  get(options: CallOptions = {}): Promise<RoomRecord> {
+    return this.#client.call("room_get", { room_id: this.id }, options);
+  }
+
+  /** Creates a sandbox for an agent, and waits until it runs commands. */
+  createSandbox(agentId: string, options: SandboxOptions = {}): Promise<Sandbox> {
+    return Sandbox.createIn(this.#client, this.id, agentId, options);
+  }
+
+  /** A sandbox that there is, by its agent. */
+  sandbox(agentId: string): Sandbox {
+    return new Sandbox(this.#client, this.id, agentId);
+  }
+
+  sandboxes(options: CallOptions = {}): AsyncGenerator<SandboxRecord> {
+    return this.#client.items("sandbox_list", { room_id: this.id }, options);
+  }
+
+  /** Speaks and listens for an agent, which needs no sandbox. */
+  agent(id: string): Agent {
+    return new Agent(this.#client, this.id, id);
+  }
+
+  agents(options: CallOptions = {}): AsyncGenerator<AgentRecord> {
+    return this.#client.items("agent_list", { room_id: this.id }, options);
+  }
+
+  /** Sends a message as the operator. */
+  send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
+    return this.agent(OPERATOR).send(destination, payload, options);
+  }
+
+  /** What happens in the room, as it happens. */
+  events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
+    const input = { room_id: this.id, ...(after === undefined ? {} : { after }) };
+    return this.#client.events("room_events", input, signal ? { signal } : {}) as AsyncGenerator<AuditRecord>;
+  }
+
+  /** Keeps what the room is at one instant: sandboxes, drive, messages and barriers. */
+  checkpoint({ name, ...options }: CallOptions & { name?: string } = {}): Promise<Checkpoint> {
+    return this.#client.call("room_checkpoint", { room_id: this.id, ...(name === undefined ? {} : { name }) }, options);
+  }
+
+  /** Makes another room of it in which all go on, or of one of its checkpoints. */
+  async fork(
+    roomId: string,
+    { checkpointId, ...options }: CallOptions & { checkpointId?: string } = {},
+  ): Promise<Room> {
+    const checkpoint = checkpointId === undefined ? {} : { checkpoint_id: checkpointId };
+    await this.#client.call("room_fork", { source_room_id: this.id, room_id: roomId, ...checkpoint }, options);
+    return new Room(this.#client, roomId);
+  }
+
+  /** Turns it back to a checkpoint. */
+  restore(checkpointId: string, options: CallOptions = {}): Promise<Result<"room_restore">> {
+    return this.#client.call("room_restore", { room_id: this.id, checkpoint_id: checkpointId }, options);
+  }
+
+  /** Ends its sandboxes. The drive is kept for a day, unless it is not to be. */
+  async destroy({ drive, ...options }: CallOptions & { drive?: "retain" | "delete" } = {}): Promise<void> {
+    await this.#client.call("room_destroy", { room_id: this.id, ...(drive === undefined ? {} : { drive }) }, options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+}

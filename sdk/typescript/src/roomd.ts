@@ -1,0 +1,67 @@
+/** Owns the beginning: a service, its rooms and its templates. */
+import { Client, type ClientOptions } from "./client.ts";
+import type { Room as RoomRecord, Template, TemplateBuild, TemplateCreateRequest } from "./generated/schemas.ts";
+import { Room } from "./room.ts";
+import { createRoom } from "./sandbox.ts";
+import type { CallOptions } from "./transport.ts";
+
+export interface RoomOptions extends CallOptions {
+  /** A name that nobody has if absent. */
+  roomId?: string;
+  labels?: Record<string, string>;
+  /** The room is destroyed after this time. */
+  ttlSeconds?: number;
+}
+
+export class Roomd {
+  /** Every operation of the interface, by its name. */
+  readonly client: Client;
+
+  constructor(options: ClientOptions = {}) {
+    this.client = new Client(options);
+  }
+
+  readonly rooms = {
+    create: async ({ roomId, labels, ttlSeconds, ...options }: RoomOptions = {}): Promise<Room> => {
+      const wanted = {
+        ...(labels === undefined ? {} : { labels }),
+        ...(ttlSeconds === undefined ? {} : { ttl_seconds: ttlSeconds }),
+      };
+      const { room_id } = await createRoom(
+        this.client,
+        { ...wanted, ...(roomId === undefined ? {} : { room_id: roomId }) },
+        options,
+      );
+      return new Room(this.client, room_id);
+    },
+    /** A room that there is. */
+    open: (roomId: string): Room => new Room(this.client, roomId),
+    list: (options: CallOptions = {}): AsyncGenerator<RoomRecord> => this.client.items("room_list", {}, options),
+  };
+
+  readonly templates = {
+    get: (templateId: string, options: CallOptions = {}): Promise<Template> =>
+      this.client.call("template_get", { template_id: templateId }, options),
+    list: (options: CallOptions = {}): AsyncGenerator<Template> => this.client.items("template_list", {}, options),
+    /** Makes one of an image, and waits until it is ready or has failed. Hears of each line that it says. */
+    build: async (
+      wanted: TemplateCreateRequest,
+      { onOutput, ...options }: CallOptions & { onOutput?(line: string): void } = {},
+    ): Promise<TemplateBuild> => {
+      const build = await this.client.call("template_create", wanted, options);
+      const name = { template_id: build.template_id, build_id: build.build_id };
+      for await (const event of this.client.events("template_build_stream", name, options)) {
+        if (event.type === "stdout") onOutput?.(Buffer.from(event.data_b64, "base64").toString());
+      }
+      return this.client.call("template_build_get", name, options);
+    },
+    remove: async (templateId: string, options: CallOptions = {}): Promise<void> => {
+      await this.client.call("template_remove", { template_id: templateId }, options);
+    },
+  };
+
+  /** Ends the connections that nothing uses. */
+  close(): void {
+    this.client.close();
+  }
+}

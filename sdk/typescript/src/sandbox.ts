@@ -1,0 +1,237 @@
+/** Owns a sandbox: a virtual machine that serves one agent of a room. */
+import { randomInt } from "node:crypto";
+import { Agent } from "./agent.ts";
+import { Client, type ClientOptions } from "./client.ts";
+import { ProblemError } from "./errors.ts";
+import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
+import type {
+  ExposedPort,
+  Fork,
+  RoomCreateRequest,
+  SandboxCreateRequest,
+  Sandbox as SandboxRecord,
+  Snapshot,
+  TerminalCreateRequest,
+} from "./generated/schemas.ts";
+import { Terminal } from "./terminal.ts";
+import type { CallOptions } from "./transport.ts";
+
+export interface SandboxOptions extends CallOptions {
+  /** "default" if absent. */
+  template?: string;
+  /** A snapshot of the room, in place of a template. */
+  snapshot?: string;
+  /** What the template says if absent. */
+  memoryMib?: number;
+  vcpus?: number;
+  env?: Record<string, string>;
+  /** Where it may connect to, such as "packages.example.com:443"; "*" is every public address. */
+  egress?: readonly string[];
+  labels?: Record<string, string>;
+  /** It ends after this time without a call that uses it. */
+  idleTimeoutSeconds?: number;
+  maxDurationSeconds?: number;
+  lifecycle?: SandboxCreateRequest["lifecycle"];
+  /** A free one if absent. */
+  guestCid?: number;
+}
+
+const CIDS = { least: 9100, most: 9999 } as const;
+/** Others may take the free one first. */
+const CID_TRIES = 8;
+
+export class Sandbox {
+  /** The agent that it serves, by which it is named in its room. */
+  readonly agentId: string;
+  readonly roomId: string;
+  readonly agent: Agent;
+  readonly #client: Client;
+  readonly #name: SandboxName;
+  /** Of a sandbox that has its room to itself. */
+  #ends: (() => Promise<void>) | null = null;
+
+  constructor(client: Client, roomId: string, agentId: string) {
+    this.roomId = roomId;
+    this.agentId = agentId;
+    this.agent = new Agent(client, roomId, agentId);
+    this.#client = client;
+    this.#name = { room_id: roomId, sandbox: agentId };
+  }
+
+  /** A sandbox for who wants no room: it gets one of its own, which ends with it. */
+  static async create({ url, apiKey, ca, ...options }: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
+    const client = new Client({
+      ...(url === undefined ? {} : { url }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(ca === undefined ? {} : { ca }),
+    });
+    const { room_id } = await createRoom(client);
+    const end = async () => {
+      await client.call("room_destroy", { room_id, drive: "delete" });
+      client.close();
+    };
+    try {
+      const made = await Sandbox.createIn(client, room_id, "main", options);
+      made.#ends = end;
+      return made;
+    } catch (error) {
+      await end().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Creates one in a room, and waits until it runs commands. */
+  static async createIn(
+    client: Client,
+    roomId: string,
+    agentId: string,
+    options: SandboxOptions = {},
+  ): Promise<Sandbox> {
+    const body = await wantedOf(client, agentId, options);
+    let guest_cid = options.guestCid ?? randomInt(CIDS.least, CIDS.most + 1);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, options);
+        return new Sandbox(client, roomId, agentId);
+      } catch (error) {
+        const free = options.guestCid === undefined && attempt < CID_TRIES ? freeCid(error) : null;
+        if (free === null) throw error;
+        guest_cid = free;
+      }
+    }
+  }
+
+  get(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#client.call("sandbox_get", this.#name, options);
+  }
+
+  /** Runs a command and waits for its end, however long it takes. A command that fails is no error: look at `exitCode`. */
+  async exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
+    const execution = await this.start(command, options);
+    return execution.wait(options);
+  }
+
+  /** Begins a command and leaves it running. */
+  start(command: Command, options: CommandOptions = {}): Promise<Execution> {
+    return Execution.start(this.#client, this.#name, command, options);
+  }
+
+  /** A command that was begun before, by its name. */
+  execution(id: string): Execution {
+    return new Execution(this.#client, this.#name, id);
+  }
+
+  /** A login shell of 80 by 24 if nothing else is wanted. */
+  async openTerminal(wanted: Partial<TerminalCreateRequest> = {}, options: CallOptions = {}): Promise<Terminal> {
+    const input = { ...this.#name, rows: 24, cols: 80, ...wanted };
+    const { terminal_id } = await this.#client.call("terminal_create", input, options);
+    return new Terminal(this.#client, this.#name, terminal_id);
+  }
+
+  terminal(id: string): Terminal {
+    return new Terminal(this.#client, this.#name, id);
+  }
+
+  /** Makes a server in the sandbox reachable by URL; again: the same. */
+  exposePort(
+    port: number,
+    { visibility, ...options }: CallOptions & { visibility?: "private" | "public" } = {},
+  ): Promise<ExposedPort> {
+    const input = { ...this.#name, port, ...(visibility === undefined ? {} : { visibility }) };
+    return this.#client.call("sandbox_expose_port", input, options);
+  }
+
+  /** Keeps what it is at this moment, while it goes on. */
+  snapshot({
+    name,
+    mode,
+    ...options
+  }: CallOptions & { name?: string; mode?: "full" | "disk" } = {}): Promise<Snapshot> {
+    const input = {
+      ...this.#name,
+      ...(name === undefined ? {} : { name }),
+      ...(mode === undefined ? {} : { mode }),
+    };
+    return this.#client.call("sandbox_snapshot", input, options);
+  }
+
+  /** Makes copies that go on where it is: one for each agent, or what was in its way. */
+  async fork(agents: readonly string[], options: CallOptions = {}): Promise<Fork[]> {
+    const wanted = agents.map((agent_id) => ({ agent_id }));
+    return (await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options)).items;
+  }
+
+  /** Turns it back to a snapshot. */
+  rollback(snapshotId: string, options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#client.call("sandbox_rollback", { ...this.#name, snapshot_id: snapshotId }, options);
+  }
+
+  /** Pauses it in memory. */
+  standby(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#client.call("sandbox_standby", this.#name, options);
+  }
+
+  /** Puts it to sleep on disk. */
+  hibernate(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#client.call("sandbox_hibernate", this.#name, options);
+  }
+
+  resume(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#client.call("sandbox_resume", this.#name, options);
+  }
+
+  /** Ends it, and the room that it has to itself. */
+  async destroy(options: CallOptions = {}): Promise<void> {
+    if (this.#ends !== null) return this.#ends();
+    await this.#client.call("sandbox_destroy", this.#name, options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+}
+
+/** A room of a name that nobody has. */
+export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
+  return client.call("room_create", { room_id: `sdk-${randomInt(2 ** 47).toString(36)}`, ...wanted }, options);
+}
+
+async function wantedOf(client: Client, agent_id: string, options: SandboxOptions) {
+  const {
+    template,
+    snapshot,
+    memoryMib,
+    vcpus,
+    env,
+    egress,
+    labels,
+    idleTimeoutSeconds,
+    maxDurationSeconds,
+    lifecycle,
+  } = options;
+  const memory_mib =
+    memoryMib ??
+    (snapshot === undefined
+      ? (await client.call("template_get", { template_id: template ?? "default" }, options)).default_memory_mib
+      : undefined);
+  return {
+    agent_id,
+    ...(template === undefined ? {} : { template_id: template }),
+    ...(snapshot === undefined ? {} : { snapshot_id: snapshot }),
+    ...(memory_mib === undefined ? {} : { memory_mib }),
+    ...(vcpus === undefined ? {} : { vcpu_count: vcpus }),
+    ...(env === undefined ? {} : { env }),
+    ...(egress === undefined ? {} : { egress_allowlist: [...egress] }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
+    ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
+    ...(lifecycle === undefined ? {} : { lifecycle }),
+  } as Omit<SandboxCreateRequest, "guest_cid">;
+}
+
+/** The free guest_cid that a refusal names; null for any other error. */
+function freeCid(error: unknown): number | null {
+  if (!(error instanceof ProblemError) || error.code !== "guest_cid_in_use") return null;
+  const free = error.details.suggested_guest_cid;
+  return typeof free === "number" ? free : null;
+}

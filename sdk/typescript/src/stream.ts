@@ -1,0 +1,118 @@
+/**
+ * Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away. A stream
+ * that was cut is never taken for one that has ended.
+ */
+import { ConnectionError, ProblemError, RoomdError } from "./errors.ts";
+import { type Answer, delay } from "./transport.ts";
+
+/** The service sends something every 15 s. */
+const SILENT_MS = 45_000;
+/** How long to try again while nothing comes of it. */
+const AWAY_MS = 120_000;
+const PAUSE_MS = { first: 100, most: 2000 } as const;
+
+export interface StreamEvent {
+  type?: string;
+}
+
+export interface Following<Event, Place> {
+  /** Asks for what comes after this place; undefined: from where the caller has said. */
+  open(after: Place | undefined): Promise<Answer>;
+  /** The place of an event; undefined where it has none. */
+  placeOf(event: Event): Place | undefined;
+  /** Whether nothing follows this event. */
+  isLast(event: Event): boolean;
+  /** Whether the stream may end without such an event. */
+  mayEnd: boolean;
+  signal?: AbortSignal;
+}
+
+/** All events but pings. Throws when the service says that it cannot go on, and after two minutes without it. */
+export async function* follow<Event extends StreamEvent, Place>({
+  open,
+  placeOf,
+  isLast,
+  mayEnd,
+  signal,
+}: Following<Event, Place>): AsyncGenerator<Event> {
+  let last: Place | undefined;
+  let quiet: { since: number; pauseMs: number } | null = null;
+  for (;;) {
+    try {
+      for await (const event of eventsOf<Event>(await open(last), signal)) {
+        quiet = null;
+        if (event.type === "ping") continue;
+        if (isError(event)) throw new StreamError(event);
+        last = placeOf(event) ?? last;
+        yield event;
+        if (isLast(event)) return;
+      }
+      if (mayEnd) return;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!mayComeBack(error)) throw error;
+    }
+    quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
+    if (performance.now() - quiet.since > AWAY_MS) {
+      throw new ConnectionError(`The stream could not be gone on with for ${AWAY_MS / 1000} s.`);
+    }
+    await delay(quiet.pauseMs, signal);
+    quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
+  }
+}
+
+interface ErrorEvent {
+  type: "error";
+  code: string;
+  detail: string;
+  retryable: boolean;
+}
+
+/** What a stream says last when it cannot go on. */
+export class StreamError extends RoomdError {
+  override name = "StreamError";
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor({ code, detail, retryable }: ErrorEvent) {
+    super(detail);
+    this.code = code;
+    this.retryable = retryable;
+  }
+}
+
+function isError(event: StreamEvent): event is ErrorEvent {
+  return event.type === "error";
+}
+
+function mayComeBack(error: unknown): boolean {
+  if (error instanceof ProblemError || error instanceof StreamError) return error.retryable;
+  return error instanceof ConnectionError;
+}
+
+/** The events of one answer. Throws ConnectionError when it is cut, or nothing comes for too long. */
+async function* eventsOf<Event>({ body }: Answer, signal?: AbortSignal): AsyncGenerator<Event> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  const silent = setTimeout(() => body.destroy(new Error(`nothing came for ${SILENT_MS / 1000} s`)), SILENT_MS);
+  const stop = () => void body.destroy();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    signal?.throwIfAborted();
+    for await (const part of body) {
+      silent.refresh();
+      const lines = (rest + decoder.decode(part as Buffer, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      // What was cut is asked for again.
+      for (const line of lines) if (line !== "") yield JSON.parse(line) as Event;
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof RoomdError) throw error;
+    throw new ConnectionError("The connection broke.", { cause: error });
+  } finally {
+    clearTimeout(silent);
+    signal?.removeEventListener("abort", stop);
+    body.destroy();
+  }
+}

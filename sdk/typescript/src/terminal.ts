@@ -1,0 +1,94 @@
+/** Owns a terminal of a sandbox: its output as it comes, and typing into it by a WebSocket. */
+import type { Client, Result } from "./client.ts";
+import { ConnectionError, RoomdError } from "./errors.ts";
+import type { SandboxName } from "./execution.ts";
+import type { Terminal as TerminalRecord, TerminalTicket } from "./generated/schemas.ts";
+import type { CallOptions } from "./transport.ts";
+
+const PROTOCOL = "roomd.terminal";
+const TOKEN_PREFIX = "roomd.token.";
+
+/** A terminal with somebody at it. */
+export interface AttachedTerminal {
+  write(data: string | Uint8Array): void;
+  resize(rows: number, cols: number): void;
+  /** What it shows, until it ends or the connection does. */
+  output: AsyncIterable<Uint8Array>;
+  close(): void;
+}
+
+export class Terminal {
+  readonly id: string;
+  readonly #client: Client;
+  readonly #name: SandboxName & { terminal_id: string };
+
+  constructor(client: Client, sandbox: SandboxName, id: string) {
+    this.id = id;
+    this.#client = client;
+    this.#name = { ...sandbox, terminal_id: id };
+  }
+
+  get(options: CallOptions = {}): Promise<TerminalRecord> {
+    return this.#client.call("terminal_get", this.#name, options);
+  }
+
+  /** What it shows, from its beginning as far as it is kept, without typing: it goes on over lost connections. */
+  watch(options: Pick<CallOptions, "signal"> = {}) {
+    return this.#client.events("terminal_watch", this.#name, options);
+  }
+
+  /** A short-lived token to attach with, for a program that has no key. */
+  token(options: CallOptions = {}): Promise<TerminalTicket> {
+    return this.#client.call("terminal_token", this.#name, options);
+  }
+
+  /** Types into it. Needs a WebSocket: Node from version 22 on has one, and so has Bun. */
+  async attach({ takeover = false, ...options }: CallOptions & { takeover?: boolean } = {}): Promise<AttachedTerminal> {
+    if (typeof WebSocket === "undefined")
+      throw new RoomdError("This runtime has no WebSocket: use Node 22 or later, or Bun.");
+    const { ws_path, token } = await this.token(options);
+    const url = new URL(ws_path, this.#client.url);
+    url.protocol = url.protocol.replace("http", "ws");
+    if (takeover) url.searchParams.set("takeover", "true");
+    const socket = new WebSocket(url, [PROTOCOL, TOKEN_PREFIX + token]);
+    socket.binaryType = "arraybuffer";
+    await new Promise<void>((resolve, reject) => {
+      socket.addEventListener("open", () => resolve(), { once: true });
+      const fail = () => reject(new ConnectionError(`The terminal ${this.id} could not be attached to.`));
+      socket.addEventListener("error", fail, { once: true });
+      socket.addEventListener("close", fail, { once: true });
+    });
+    return {
+      write: (data) => socket.send(typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data)),
+      resize: (rows, cols) => socket.send(JSON.stringify({ type: "resize", rows, cols })),
+      output: outputOf(socket),
+      close: () => socket.close(),
+    };
+  }
+
+  /** Ends it and everything that was started in it. */
+  end(options: CallOptions = {}): Promise<Result<"terminal_close">> {
+    return this.#client.call("terminal_close", this.#name, options);
+  }
+}
+
+async function* outputOf(socket: WebSocket): AsyncGenerator<Uint8Array> {
+  const waiting: Uint8Array[] = [];
+  let wake = () => {};
+  let isOpen = true;
+  socket.addEventListener("message", ({ data }) => {
+    if (data instanceof ArrayBuffer) waiting.push(new Uint8Array(data));
+    wake();
+  });
+  socket.addEventListener("close", () => {
+    isOpen = false;
+    wake();
+  });
+  for (;;) {
+    while (waiting.length > 0) yield waiting.shift() as Uint8Array;
+    if (!isOpen) return;
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
+}

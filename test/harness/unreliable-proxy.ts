@@ -1,0 +1,82 @@
+/**
+ * Owns a proxy that fails as networks do: it loses answers, cuts them where it is told, answers 502 in the service's place, or lets
+ * everything through. What the service was asked is written down.
+ */
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What is done to a request: null lets it through. */
+type Fault =
+  | null
+  /** It never reaches the service. */
+  | "refused"
+  /** The service carries it out, and the answer is lost. */
+  | "answer_lost"
+  | { cutAfterBytes: number };
+
+export interface Asked {
+  method: string;
+  path: string;
+  idempotencyKey: string | undefined;
+}
+
+export class UnreliableProxy {
+  readonly asked: Asked[] = [];
+  /** Decides about each request; lets all through if absent. */
+  fault: (asked: Asked) => Fault = () => null;
+  readonly #server: Server;
+  /** Where the service is now. */
+  readonly #target: () => string;
+
+  constructor(target: () => string) {
+    this.#target = target;
+    this.#server = createServer((from, to) => this.#pass(from, to));
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #pass(from: IncomingMessage, to: ServerResponse): void {
+    const asked = {
+      method: from.method ?? "",
+      path: from.url ?? "",
+      idempotencyKey: from.headers["idempotency-key"] as string | undefined,
+    };
+    this.asked.push(asked);
+    const fault = this.fault(asked);
+    if (fault === "refused") {
+      to.writeHead(502, { "Content-Type": "text/html" }).end("<h1>Bad gateway</h1>");
+      return;
+    }
+    const { host: _, ...headers } = from.headers;
+    const passed = request(
+      `${this.#target()}${asked.path}`,
+      { method: asked.method, headers, agent: false },
+      (answer) => {
+        if (fault === "answer_lost") {
+          answer.resume().on("end", () => to.destroy());
+          return;
+        }
+        to.writeHead(answer.statusCode ?? 0, answer.headers);
+        let left = fault === null ? Number.POSITIVE_INFINITY : fault.cutAfterBytes;
+        answer.on("data", (part: Buffer) => {
+          to.write(part.subarray(0, left));
+          left -= part.byteLength;
+          // What was let through is seen before the end.
+          if (left <= 0) to.socket?.destroySoon();
+        });
+        answer.on("end", () => to.end());
+        to.on("close", () => answer.destroy());
+      },
+    );
+    passed.on("error", () => to.destroy());
+    from.pipe(passed);
+  }
+}
