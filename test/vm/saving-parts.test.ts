@@ -38,6 +38,16 @@ describe.skipIf(!LONG)("where there is time", () => {
       );
     }
 
+    /** At rest, and if it is said to run, a command says so too: that its process has gone is noticed a moment later. */
+    async function noticed(name: string): Promise<Json> {
+      return await until(`what has become of ${name} is known`, async () => {
+        const found = await atRest(name);
+        if (found.state !== "running") return found;
+        const { status } = await guests.daemon.api("POST", path(name, "/exec"), { command: "true" });
+        return status === 200 ? found : null;
+      });
+    }
+
     /** It has what it had in memory and on its disk, and writes to the drive. */
     async function isWhole(name: string): Promise<void> {
       const said = await sh(name, "cat /dev/shm/memory /root/disk; echo again >/mnt/drive/again; cat /mnt/drive/again");
@@ -87,7 +97,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         );
         delete daemon.env[FAULT_VARIABLE];
         await daemon.restart();
-        const found = await atRest(name);
+        const found = await noticed(name);
         if (found.state === "failed") expect(found.status.message).toMatch(/\w/);
         else {
           if (found.state === "hibernated") await daemon.ok("POST", path(name, "/resume"));
