@@ -4,6 +4,7 @@ export { Client, type ClientOptions, type Download, type Input, type OperationNa
 export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
 export { type Command, type CommandOptions, type CommandResult, Execution, type OutputPart } from "./execution.ts";
+export { type FileEntry, type FileKind, Files } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
 export { Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";
