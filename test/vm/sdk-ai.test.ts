@@ -4,7 +4,7 @@ import { MockLanguageModelV4 } from "ai/test";
 import { beforeAll, expect, test } from "vitest";
 import { sandboxSession } from "../../sdk/typescript/src/ai-sdk.ts";
 import { Roomd } from "../../sdk/typescript/src/index.ts";
-import { withGuests } from "../harness/guests.ts";
+import { until, withGuests } from "../harness/guests.ts";
 
 type Session = ReturnType<typeof sandboxSession>;
 
@@ -25,7 +25,7 @@ withGuests("the AI SDK", {}, (guests) => {
     expect([exitCode, stdout, stderr]).toEqual([4, "/tmp\nword\n", "wrong\n"]);
     const ended = new AbortController();
     const running = session.run({ command: "touch begun; sleep 600", abortSignal: ended.signal });
-    while ((await session.stat({ path: "begun" })) === null);
+    await until("it has begun", () => session.stat({ path: "begun" }));
     ended.abort();
     await expect(running).rejects.toMatchObject({ name: "AbortError" });
     expect((await session.run({ command: "pgrep -c sleep" })).stdout).toBe("0\n");

@@ -27,7 +27,7 @@ export function sandboxSession(sandbox: Sandbox): SandboxSession {
     readTextFile: async ({ path, encoding, startLine = 1, endLine, abortSignal }) => {
       const bytes = await files.read(inHome(path), signalOf(abortSignal));
       if (bytes === null) return null;
-      const text = new TextDecoder(encoding).decode(bytes);
+      const text = new TextDecoder(encoding as "utf-8" | undefined).decode(bytes);
       if (startLine === 1 && endLine === undefined) return text;
       return text
         .split("\n")
