@@ -33,6 +33,9 @@ export const PAGES: readonly Page[] = [
     .map((name) => `docs/${name}`),
 ].map(readPage);
 
+/** The SDK's own first page, which goes with its package. */
+export const SDK_PAGE: Page = readPage("sdk/typescript/README.md");
+
 /** One page; throws where there is none. */
 export function pageAt(path: string): Page {
   const page = PAGES.find((each) => each.path === path);

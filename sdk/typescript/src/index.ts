@@ -1,5 +1,12 @@
 /** Rooms of sandboxes for groups of AI agents. */
-export { Agent, type BarrierOptions, type Destination, type SendOptions, type WaitOptions } from "./agent.ts";
+export {
+  Agent,
+  type BarrierOptions,
+  type Destination,
+  type MessageOf,
+  type SendOptions,
+  type WaitOptions,
+} from "./agent.ts";
 export { Client, type ClientOptions, type Download, type Input, type OperationName, type Result } from "./client.ts";
 export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
