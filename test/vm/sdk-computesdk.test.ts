@@ -1,7 +1,7 @@
 /** roomd as a provider of computesdk, with real guests: every method of the provider, as computesdk itself calls it. */
 import { beforeAll, expect, test } from "vitest";
 import { roomd } from "../../sdk/typescript/src/computesdk.ts";
-import { withGuests } from "../harness/guests.ts";
+import { until, withGuests } from "../harness/guests.ts";
 
 withGuests("computesdk", {}, (guests) => {
   let provider: ReturnType<typeof roomd>;
@@ -52,8 +52,11 @@ withGuests("computesdk", {}, (guests) => {
     await sandbox.runCommand("mkdir -p /srv && echo served >/srv/x");
     await sandbox.runCommand("python3 -m http.server 8000 --directory /srv", { background: true });
     const url = await sandbox.getUrl({ port: 8000 });
-    const answered = await fetch(new URL("x", url.endsWith("/") ? url : `${url}/`));
-    expect([answered.status, await answered.text()]).toEqual([200, "served\n"]);
+    const answer = await until("the server listens", async () => {
+      const answered = await fetch(new URL("x", url.endsWith("/") ? url : `${url}/`));
+      return answered.status === 502 ? null : answered;
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, "served\n"]);
     await sandbox.destroy();
   });
 });
