@@ -28,7 +28,11 @@ function faultsOf(text: string): string {
       allowImportingTsExtensions: true,
       typeRoots: [join(ROOT, "node_modules/@types")],
       types: ["node"],
-      paths: { "roomd-sdk": [join(SDK, "src/index.ts")], "roomd-sdk/*": [join(SDK, "src/*.ts")] },
+      paths: {
+        "roomd-sdk": [join(SDK, "src/index.ts")],
+        "roomd-sdk/*": [join(SDK, "src/*.ts")],
+        "*": [join(ROOT, "node_modules/*")],
+      },
     };
     writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["block.ts"] }));
     // One that goes on from another has what that has made.
