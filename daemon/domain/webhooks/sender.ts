@@ -1,0 +1,132 @@
+/** Owns the lanes of all webhooks that are to send: what they share, and which there are. */
+import type { OrgId, WebhookId } from "../../../shared/ids.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import { FairPlaces } from "../../core/fair-places.ts";
+import { DeadlineError } from "../../core/published.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import { type Attempt, attempt, type Message } from "./attempt.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { Lane, type LaneDeps } from "./lane.ts";
+import type { Reach } from "./reach.ts";
+import type { WebhookSecrets } from "./secrets.ts";
+import { getWebhook, listEnabled } from "./store.ts";
+import type { Progress, WebhookRow } from "./table.ts";
+
+/** Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. */
+const PLACES = { all: 64, org: 16, sandbox: 6, waiting: 16 } as const;
+const TEST_WAIT_MS = 10_000;
+
+interface Tools {
+  reach: Reach;
+  secrets: WebhookSecrets;
+}
+
+export class Sender {
+  readonly #deps: WebhookDeps;
+  readonly #tools: Tools;
+  readonly #places = new FairPlaces(PLACES);
+  readonly #deadlines = new Deadlines((webhookId) => this.look(webhookId as WebhookId));
+  readonly #lanes = new Map<WebhookId, Lane>();
+  /** By webhook: changes to it, one after another. */
+  readonly #changing = new Map<WebhookId, Promise<unknown>>();
+  readonly #closing = new Set<Promise<void>>();
+  #isOn = false;
+
+  constructor(deps: WebhookDeps, tools: Tools) {
+    this.#deps = deps;
+    this.#tools = tools;
+  }
+
+  /** From now on events are sent, from where each webhook was. */
+  start(): void {
+    this.#isOn = true;
+    for (const row of listEnabled(this.#deps.database.queries)) this.#open(row);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false;
+    await Promise.allSettled([...this.#changing.values()]);
+    for (const webhookId of [...this.#lanes.keys()]) this.#close(webhookId);
+    await Promise.all(this.#closing);
+    this.#deadlines.clear();
+  }
+
+  /** How far it is, where it sends: the row follows later. */
+  progressOf(webhookId: WebhookId): Readonly<Progress> | null {
+    return this.#lanes.get(webhookId)?.progress ?? null;
+  }
+
+  /** Carries out `work`, which changes the webhook's row, while nothing is sent; then it goes on as the row says. */
+  async change<T>(orgId: OrgId, webhookId: WebhookId, work: () => Promise<T>): Promise<T> {
+    const before = this.#changing.get(webhookId) ?? Promise.resolve();
+    const changing = before
+      .catch(() => undefined)
+      .then(async () => {
+        await this.#close(webhookId);
+        try {
+          return await work();
+        } finally {
+          const row = getWebhook(this.#deps.database.queries, orgId, webhookId);
+          if (row && row.disabled_reason === null) this.#open(row);
+        }
+      });
+    this.#changing.set(webhookId, changing);
+    try {
+      return await changing;
+    } finally {
+      if (this.#changing.get(webhookId) === changing) this.#changing.delete(webhookId);
+    }
+  }
+
+  /** An event is to be sent at once. */
+  look(webhookId: WebhookId): void {
+    this.#lanes.get(webhookId)?.look();
+  }
+
+  /** Sends a message by itself, whatever else is sent. Throws rate_limited where there is no place for it. */
+  async test(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt> {
+    const asker = { org_id: webhook.org_id, sandbox_id: webhook.webhook_id };
+    const leave = await this.#places.take(asker, TEST_WAIT_MS, signal).catch((cause: unknown) => {
+      if (!(cause instanceof DeadlineError)) throw cause;
+      throw new ServiceError("rate_limited", {
+        detail: "Too many events of the organization are being sent.",
+        retryAfterSeconds: 5,
+        cause,
+      });
+    });
+    try {
+      return await attempt(this.#tools, webhook, message, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  #open(row: WebhookRow): void {
+    if (!this.#isOn) return;
+    const { database, log, chains } = this.#deps;
+    const deps: LaneDeps = {
+      ...{ database, log, chains, places: this.#places, deadlines: this.#deadlines },
+      attempt: (webhook, message, signal) => attempt(this.#tools, webhook, message, signal),
+      onDisabled: (lane) => {
+        if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id);
+      },
+    };
+    this.#lanes.set(row.webhook_id, new Lane(deps, row));
+  }
+
+  /** Never rejects. */
+  #close(webhookId: WebhookId): Promise<void> {
+    const lane = this.#lanes.get(webhookId);
+    if (!lane) return Promise.resolve();
+    this.#lanes.delete(webhookId);
+    const closing = lane.close().catch((error: unknown) => {
+      this.#deps.log.error("a webhook's place was not written", {
+        webhook_id: webhookId,
+        error: describeError(error),
+      });
+    });
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
+    return closing;
+  }
+}
