@@ -79,7 +79,7 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   credit: () => "/usage",
   ssh_key: () => "/audit?event=key.ssh_",
   ssh_access: (placed) => ofAgent(placed),
-  webhook: () => "/webhooks",
+  webhook: ({ id }) => `/webhooks?webhook=${part(id)}`,
 };
 
 /** Where the page of a thing is, from the web's root on. */

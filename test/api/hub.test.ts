@@ -22,7 +22,16 @@ const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)">/.exec(
 describe("a page of the hub", () => {
   test("is the same for each of its paths, and its policy lets in nothing from elsewhere", async () => {
     const nonces = new Set<string>();
-    for (const path of ["/", "/rooms", "/rooms/a", "/rooms/a/timeline", "/rooms/a/agents/b", "/audit", "/usage"]) {
+    for (const path of [
+      "/",
+      "/rooms",
+      "/rooms/a",
+      "/rooms/a/timeline",
+      "/rooms/a/agents/b",
+      "/audit",
+      "/usage",
+      "/webhooks",
+    ]) {
       const { status, headers, text } = await owner.see(path);
       const policy = headers.get("content-security-policy") ?? "";
       const nonce = /style-src 'self' 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
