@@ -141,7 +141,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     "Audit, usage and limits:": [
       auditCommand(setStatus),
       timelineCommand(),
-      webhookCommand(),
+      webhookCommand(setStatus),
       usageCommand(),
       creditsCommand(),
       limitsCommand(),

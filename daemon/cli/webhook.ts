@@ -25,7 +25,7 @@ const org_id = "self";
 const WEBHOOK = "whk_01KG9YXD6P9R2T4W7Y0A3C5E8H";
 const EVENT = "evt_01KG9Z2CF0H8K2N5R7T3W6Y9BD";
 
-export function webhookCommand(): Command {
+export function webhookCommand(setStatus: (status: number) => void): Command {
   return commandGroup("webhook", {
     summary: "URLs to which the organization's events are sent",
     examples: [
@@ -42,7 +42,7 @@ export function webhookCommand(): Command {
     .addCommand(rotate())
     .addCommand(deliveries())
     .addCommand(redeliver())
-    .addCommand(test());
+    .addCommand(test(setStatus));
 }
 
 interface Wanted extends JsonOption {
@@ -195,12 +195,14 @@ function redeliver(): Command {
   });
 }
 
-function test(): Command {
+/** Where the receiver does not take it the status is that of a refusal. */
+function test(setStatus: (status: number) => void): Command {
   return command("test <webhook>", {
-    summary: "send a test event, and say what the receiver answered",
+    summary: "send a test event, and say what the receiver answered; exit status 1 where it did not take it",
     examples: [`roomd webhook test ${WEBHOOK}`],
   }).action(async (webhook_id: string, options: JsonOption) => {
     const reply = await call(webhookTestSend, { org_id, webhook_id });
+    if (!reply.value.delivered) setStatus(EXIT.refused);
     await show(reply, options, ({ delivered, status, error, duration_ms }) => [
       delivered
         ? `The receiver took it: ${status}, after ${duration_ms} ms.`

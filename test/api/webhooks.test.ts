@@ -10,6 +10,7 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Received, WebhookReceiver } from "../fixtures/webhook-receiver.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { blocksOf, pageAt, typed } from "../harness/documents.ts";
 import { until } from "../harness/guests.ts";
 import { issue } from "../harness/issued-certificate.ts";
 import { Visitor } from "../harness/visitor.ts";
@@ -507,4 +508,13 @@ describe("its owner", () => {
     );
     for (const each of all) await remove(each);
   });
+});
+
+test("docs/webhooks.md runs as it stands, without guests too", async () => {
+  const page = pageAt("docs/webhooks.md");
+  const blocks = blocksOf(page, "sh test");
+  const { status, printed, errors } = await typed(daemon, page.path, blocks);
+  expect([status, status === 0 ? "" : printed + errors]).toEqual([0, ""]);
+  expect(printed.match(/^--- /gm)?.length).toBe(blocks.length);
+  expect(printed).toContain("nobody is there");
 });

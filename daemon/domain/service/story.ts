@@ -137,6 +137,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   delivery_id: ["evt_01KG9Z2CF0H8K2N5R7T3W6Y9BD"],
   event_id: ["evt_01KG9Z2CF0H8K2N5R7T3W6Y9BD"],
   types: [["sandbox.", "message.sent"]],
+  "data.details": [{ message_id: MESSAGE }],
   "webhook.url": ["https://example.org/hooks/roomd"],
   enabled: [true],
   disabled_reason: [null],

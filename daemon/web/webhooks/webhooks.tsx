@@ -85,7 +85,7 @@ function Table({ items, chosen }: { items: readonly WebhookRecord[]; chosen: str
             const [look, words] = stateOf(each);
             const isChosen = webhook_id === chosen;
             return (
-              <tr key={webhook_id} class={isChosen ? "marked" : undefined} aria-current={isChosen ? "true" : undefined}>
+              <tr key={webhook_id} aria-current={isChosen ? "true" : undefined}>
                 <td data-label="URL">
                   <a data-row href={pathOf({ type: "webhook", id: webhook_id, room_id: null, agent_id: null })}>
                     <Foreign text={url} most={80} />
@@ -123,7 +123,7 @@ function Table({ items, chosen }: { items: readonly WebhookRecord[]; chosen: str
 
 const LOOKS: Record<DeliveryRecord["state"], Look> = { waiting: "wait", delivered: "ok", failed: "bad", lost: "bad" };
 
-function Deliveries({ of: { webhook_id } }: { of: WebhookRecord }) {
+function Deliveries({ of: { webhook_id, url } }: { of: WebhookRecord }) {
   const found = useLoaded(
     `deliveries ${webhook_id}`,
     (signal) => get<typeof webhookDeliveries>(`${HOOKS}/${part(webhook_id)}/deliveries`, { limit: MOST }, signal),
@@ -133,6 +133,9 @@ function Deliveries({ of: { webhook_id } }: { of: WebhookRecord }) {
   return (
     <>
       <h2>What was not taken at once</h2>
+      <p class="muted">
+        By <Foreign text={url} most={80} />
+      </p>
       <Shown of={found}>
         {({ items }) =>
           items.length === 0 ? (
