@@ -44,7 +44,7 @@ describe("a page of the hub", () => {
       expect(JSON.parse(bootOf(text))).toMatchObject({ url: daemon.url, style_nonce: nonce, user: { role: "owner" } });
     }
     // One that is known would let in a style of another's.
-    expect(nonces.size).toBe(7);
+    expect(nonces.size).toBe(8);
   });
 
   test("is seen by who is signed in alone; what is none is not there", async () => {

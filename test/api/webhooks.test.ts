@@ -264,10 +264,11 @@ describe("a receiver", () => {
     await remove(own);
   });
 
-  test("that never ends its answer holds nobody up", async () => {
-    const [endless, other] = [await hook(["room."]), await hook(["room."])];
+  test("that never ends its answer, or never begins it, holds nobody up", { timeout: 30_000 }, async () => {
+    const [endless, other, mute] = [await hook(["room."]), await hook(["room."]), await hook(["none."])];
     const writing = new Set<Timer>();
     receiver.answer(({ path }, response) => {
+      if (path === mute.path) return undefined;
       if (path !== endless.path) return 204;
       response.writeHead(200);
       const timer = setInterval(() => response.write("more and more "), 20);
@@ -278,12 +279,16 @@ describe("a receiver", () => {
       });
       return undefined;
     });
+    const muted = daemon.ok("POST", `${HOOKS}/${mute.webhook_id}/test`, {});
     for (let n = 0; n < 3; n++) await daemon.room(`endless-${n}`);
     await arrived(other.path, 3);
     await arrived(endless.path, 3);
     await until("it is let go", async () => (await get(endless)).sent_count === 3 && writing.size === 0);
+    expect(await muted).toMatchObject({
+      ...{ delivered: false, status: null, error: "receiver.test did not answer within 15 seconds." },
+    });
     receiver.answer(() => 204);
-    for (const each of [endless, other]) await remove(each);
+    for (const each of [endless, other, mute]) await remove(each);
   });
 
   test("that asks for time gets it", async () => {
@@ -490,6 +495,21 @@ describe("its owner", () => {
     // Its secret is in no answer but the first.
     expect(JSON.stringify((await owner.api("GET", `${HOOKS}/${own.webhook_id}`)).body)).not.toContain("whsec_");
     await remove(own);
+  });
+
+  test("ends with its organization", async () => {
+    const { org_id, api_key } = await makeOrg(daemon, "ending");
+    const path = "/ending";
+    const body = { url: receiver.url(path), types: ["*"] };
+    expect((await daemon.api("POST", HOOKS, body, bearer(api_key))).status).toBe(201);
+    await arrived(path, 1);
+    expect((await daemon.cli(["org", "delete", org_id, "--name", "ending"])).status).toBe(0);
+    const rows = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+    await until("its rows are gone", () => {
+      const { n } = rows.query("SELECT count(*) AS n FROM webhooks WHERE org_id = ?").get(org_id) as { n: number };
+      return n === 0;
+    });
+    rows.close();
   });
 
   test("is told what types and how many there may be", async () => {

@@ -26,8 +26,9 @@ import { isGivenUp, nextTry } from "./schedule.ts";
 import { changeWebhook, countWaiting, dropOver, nextDeliveries, putDelivery } from "./store.ts";
 import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
 
-/** At once, of those that are set aside. */
+/** At once, of those that are set aside; of a receiver that takes nothing. */
 const RETRIES_AT_ONCE = 4;
+const RETRIES_OF_FAILING = 1;
 /** How long the place may have moved on without being written. */
 const SAVE_MS = 500;
 /** Records that it does not want, after which its place is written all the same. */
@@ -97,9 +98,10 @@ export class Lane {
       ({ delivery_id }) => !this.#retrying.has(delivery_id),
     );
     const isQuiet = this.#quietUntilMs > Date.now();
+    const most = this.#progress.failing_since === null ? RETRIES_AT_ONCE : RETRIES_OF_FAILING;
     const now = at(Date.now());
     for (const row of isQuiet ? [] : idle) {
-      if (this.#retrying.size >= RETRIES_AT_ONCE || String(row.next_at) > now) break;
+      if (this.#retrying.size >= most || String(row.next_at) > now) break;
       const retry = this.#retry(row).finally(() => {
         this.#retrying.delete(row.delivery_id);
         this.look();

@@ -1,4 +1,5 @@
 /** Owns the lanes of all webhooks that are to send: what they share, and which there are. */
+import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { FairPlaces } from "../../core/fair-places.ts";
@@ -12,8 +13,11 @@ import type { WebhookSecrets } from "./secrets.ts";
 import { getWebhook, listEnabled } from "./store.ts";
 import type { Progress, WebhookRow } from "./table.ts";
 
-/** Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. */
-const PLACES = { all: 64, org: 16, sandbox: 6, waiting: 16 } as const;
+/**
+ * Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. A receiver that fails has two of them
+ * (lane.ts), so that an organization's receivers that hang leave places to those that do not.
+ */
+const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as const;
 const TEST_WAIT_MS = 10_000;
 
 interface Tools {
