@@ -81,7 +81,7 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
-  webhooks: Pick<Webhooks, "has">;
+  webhooks: Pick<Webhooks, "has" | "figures">;
   drives: Drives;
   egress: Pick<Egress, "figures">;
   pool: Pick<WarmPool, "figures">;
@@ -116,6 +116,7 @@ export function composeService(base: Base, told: Told) {
       audit_records: countRecords(database.queries),
       happened: told.meter.happened,
       egress: egress.figures(),
+      webhooks: told.webhooks.figures(),
       pool: pool.figures(),
       disk: disk.state(),
       database: { bytes: sizeOf(paths.database), flushes },

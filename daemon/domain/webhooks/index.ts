@@ -16,6 +16,8 @@ export interface Webhooks {
   operations: Bound[];
   /** Whether the organization has one of this id. */
   has(orgId: OrgId, webhookId: string): boolean;
+  /** Of all organizations together. */
+  figures: Sender["figures"];
   /** The organization ends: nothing of it is sent any more. */
   forgetOrg(orgId: OrgId): Promise<void>;
   /** Sends what comes, and what has come meanwhile; what is returned ends that. */
@@ -31,6 +33,7 @@ export function makeWebhooks(deps: WebhookDeps): Webhooks {
   return {
     operations: [...makeConfigure(deps, { sender, reach, secrets, shown }), ...makeDeliveries(deps, sender)],
     has: (orgId, webhookId) => getWebhook(database.queries, orgId, webhookId) !== undefined,
+    figures: () => sender.figures(),
     forgetOrg: async (orgId) => {
       for (const { webhook_id } of listWebhooks(database.queries, orgId, null, Number.MAX_SAFE_INTEGER)) {
         await sender.change(orgId, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));

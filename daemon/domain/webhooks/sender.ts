@@ -35,6 +35,7 @@ export class Sender {
   readonly #changing = new Map<WebhookId, Promise<unknown>>();
   readonly #closing = new Set<Promise<void>>();
   #isOn = false;
+  readonly #tries = { taken: 0, not_taken: 0 };
 
   constructor(deps: WebhookDeps, tools: Tools) {
     this.#deps = deps;
@@ -82,6 +83,12 @@ export class Sender {
     }
   }
 
+  /** Of all organizations together: what became of tries since the daemon started, and lanes by whether their receivers take anything. */
+  figures() {
+    const failing = [...this.#lanes.values()].filter(({ progress }) => progress.failing_since !== null).length;
+    return { ...this.#tries, taking: this.#lanes.size - failing, failing };
+  }
+
   /** An event is to be sent at once. */
   look(webhookId: WebhookId): void {
     this.#lanes.get(webhookId)?.look();
@@ -110,7 +117,12 @@ export class Sender {
     const { database, log, chains } = this.#deps;
     const deps: LaneDeps = {
       ...{ database, log, chains, places: this.#places, deadlines: this.#deadlines },
-      attempt: (webhook, message, signal) => attempt(this.#tools, webhook, message, signal),
+      attempt: async (webhook, message, signal) => {
+        const tried = await attempt(this.#tools, webhook, message, signal);
+        // What was cut off here says nothing of the receiver.
+        if (tried.delivered || !signal.aborted) this.#tries[tried.delivered ? "taken" : "not_taken"]++;
+        return tried;
+      },
       onDisabled: (lane) => {
         if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id);
       },
