@@ -203,6 +203,7 @@ describe("a receiver", () => {
   test.each<[string, (path: string) => string, Json]>([
     ["whose certificate is not trusted", (path) => untrusted.url(path), { error: /is not trusted/ }],
     ["whose certificate has another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
+    ["whose certificate is for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
     ["in a private network", () => "https://inside.test/", { error: /may not be sent to.*webhooks.private_ranges/ }],
     ["beside the one on the list", (path) => receiver.url(path, "beside.test"), { error: /may not be sent to/ }],
     ["with one address too many", (path) => receiver.url(path, "both.test"), { error: /may not be sent to/ }],

@@ -17,7 +17,7 @@ import { bodyOf } from "./event.ts";
 import { findWebhook } from "./find.ts";
 import { toDelivery } from "./record.ts";
 import type { Sender } from "./sender.ts";
-import { countWaiting, getDelivery, listDeliveries, putDelivery } from "./store.ts";
+import { countWaiting, getDelivery, getWebhook, listDeliveries, putDelivery } from "./store.ts";
 import type { DeliveryRow, WebhookRow } from "./table.ts";
 
 const TEST_TYPE = "webhook.test";
@@ -56,7 +56,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
         const webhook = findWebhook(deps, call, params);
         return { webhook, row: await eventToSend(webhook, String(params.delivery_id), call.signal) };
       },
-      run: async (call, _input, { webhook: { webhook_id, disabled_reason }, row }) => {
+      run: async (call, _input, { webhook: { org_id, webhook_id, disabled_reason }, row }) => {
         call.audit.details = { webhook_id, event_id: row.delivery_id };
         if (disabled_reason !== null) {
           throw new ServiceError("invalid_state", {
@@ -65,6 +65,8 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
           });
         }
         await database.commit((within) => {
+          // Somebody may have deleted it meanwhile.
+          if (!getWebhook(within, org_id, webhook_id)) throw new ServiceError("webhook_not_found");
           if (countWaiting(within, webhook_id) >= MAX_WAITING) {
             throw new ServiceError("quota_exceeded", {
               detail: `${MAX_WAITING} events of the webhook wait for another try already.`,

@@ -33,7 +33,8 @@ export class Sender {
   readonly #lanes = new Map<WebhookId, Lane>();
   /** By webhook: changes to it, one after another. */
   readonly #changing = new Map<WebhookId, Promise<unknown>>();
-  readonly #closing = new Set<Promise<void>>();
+  /** Lanes that send no more, and whose place is just being written. */
+  readonly #closing = new Map<WebhookId, Promise<void>>();
   #isOn = false;
   readonly #tries = { taken: 0, not_taken: 0 };
 
@@ -51,8 +52,7 @@ export class Sender {
   async stop(): Promise<void> {
     this.#isOn = false;
     await Promise.allSettled([...this.#changing.values()]);
-    for (const webhookId of [...this.#lanes.keys()]) this.#close(webhookId);
-    await Promise.all(this.#closing);
+    await Promise.all([...this.#lanes.keys(), ...this.#closing.keys()].map((webhookId) => this.#close(webhookId)));
     this.#deadlines.clear();
   }
 
@@ -133,7 +133,7 @@ export class Sender {
   /** Never rejects. */
   #close(webhookId: WebhookId): Promise<void> {
     const lane = this.#lanes.get(webhookId);
-    if (!lane) return Promise.resolve();
+    if (!lane) return this.#closing.get(webhookId) ?? Promise.resolve();
     this.#lanes.delete(webhookId);
     const closing = lane.close().catch((error: unknown) => {
       this.#deps.log.error("a webhook's place was not written", {
@@ -141,8 +141,8 @@ export class Sender {
         error: describeError(error),
       });
     });
-    this.#closing.add(closing);
-    void closing.then(() => this.#closing.delete(closing));
+    this.#closing.set(webhookId, closing);
+    void closing.then(() => this.#closing.delete(webhookId));
     return closing;
   }
 }
