@@ -493,6 +493,16 @@ describe("its owner", () => {
     expect((await owner.api("POST", HOOKS, { url: receiver.url("/x"), types: ["*"] })).body.code).toBe(
       "hub_is_read_only",
     );
+    // By its id it is found by those who see it.
+    const place = `/v1/locate/${own.webhook_id}`;
+    expect(await daemon.ok("GET", place)).toMatchObject({
+      type: "webhook",
+      path: `/webhooks?webhook=${own.webhook_id}`,
+    });
+    expect((await owner.api("GET", place)).status).toBe(200);
+    for (const who of [foreign, bound, narrow]) {
+      expect((await daemon.api("GET", place, undefined, who)).body.code).toBe("id_not_found");
+    }
     // Its secret is in no answer but the first.
     expect(JSON.stringify((await owner.api("GET", `${HOOKS}/${own.webhook_id}`)).body)).not.toContain("whsec_");
     await remove(own);
