@@ -53,3 +53,8 @@ declare module "*/hub.pack" {
   const text: string;
   export default text;
 }
+
+declare module "*.md" {
+  const text: string;
+  export default text;
+}

@@ -1,12 +1,16 @@
 /** The page at /docs: it has all of the interface, needs nothing but itself, and a browser is told to let it do nothing else. What its script does is in test/web. */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../shared/api/errors.ts";
 import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf } from "../../shared/api/headers.ts";
 import { clientWays } from "../../shared/prompts/clients.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bare } from "./calls.ts";
 import { OPERATIONS } from "./requests.ts";
+
+const DOCS = join(import.meta.dirname, "../../docs");
 
 let daemon: TestDaemon;
 let page: Answer;
@@ -45,6 +49,30 @@ test.each(OPERATIONS)("it has $name, whole", (operation) => {
   expect(section.split("<pre>").length).toBe(section.split('class="copy" hidden>copy</button><pre>').length);
   const words = new RegExp(`<li data-search="([^"]*)"><a href="#${name}">`).exec(html)?.[1]?.split(" ") ?? [];
   expect(words).toEqual(expect.arrayContaining([name, method.toLowerCase(), path.replace("*}", "}"), ...fields]));
+});
+
+describe("the pages of docs/", () => {
+  test("are all served, as they are", async () => {
+    for (const name of readdirSync(DOCS)) {
+      const served = await bare(daemon, "GET", `/docs/${name}`);
+      expect([name, served.status, served.headers.get("content-type")]).toEqual([
+        ...[name, 200],
+        "text/markdown; charset=utf-8",
+      ]);
+      expect(served.body).toBe(readFileSync(join(DOCS, name), "utf8"));
+    }
+    expect((await bare(daemon, "GET", "/docs/none.md")).status).toBe(404);
+  });
+
+  test("are listed for models, each with what it is about, and every link leads somewhere", async () => {
+    const { status, body } = await bare(daemon, "GET", "/llms.txt");
+    expect([status, body.slice(0, 8)]).toEqual([200, "# roomd\n"]);
+    const links = [...body.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map((match) => String(match[1]));
+    for (const link of links)
+      expect([link, (await bare(daemon, "GET", new URL(link).pathname)).status]).toEqual([link, 200]);
+    const listed = links.filter((link) => link.endsWith(".md")).map((link) => link.split("/").at(-1));
+    expect([...listed, "README.md"].sort()).toEqual(readdirSync(DOCS).sort());
+  });
 });
 
 test("it has a line in the search for every error and header", () => {

@@ -1,21 +1,47 @@
-/** Serves the page of /docs: open to all, the same for all, and made once. */
-import { type DocsPage, docsPage } from "../../domain/service/docs/page.ts";
+/** Serves the documents: the API as a page, the pages of docs/ as they are, and their list for models. Open to all, and the same for all. */
+import { docsPage } from "../../domain/service/docs/page.ts";
+import { llmsText, PAGES } from "../../domain/service/docs/pages.ts";
 import { type HeaderFields, usualHeaders } from "./reply.ts";
 
-export const DOCS_PATH = "/docs";
+const DOCS_PATH = "/docs";
+const LLMS_PATH = "/llms.txt";
+const PLAIN = "text/plain; charset=utf-8";
+const MARKDOWN = "text/markdown; charset=utf-8";
+/** They are text, and run nothing. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 
-/** Answers to a request of this id; `host` is the name of this one, `url` where clients find it. */
-export function makeDocsAnswer(host: string, url: string): (requestId: string) => Response {
-  let page: DocsPage | undefined;
-  return (requestId) => {
-    page ??= docsPage(url);
-    const headers: HeaderFields = {
-      ...usualHeaders(requestId, host),
-      "Content-Type": "text/html; charset=utf-8",
-      "Content-Security-Policy": page.policy,
-      "X-Content-Type-Options": "nosniff",
-      "Referrer-Policy": "no-referrer",
+interface Document {
+  type: string;
+  policy: string;
+  text: string;
+}
+
+/** By each path what answers a request of this id; `host` is the name of this one, `url` where clients find it. */
+export function makeDocuments(host: string, url: string): Map<string, (requestId: string) => Response> {
+  const answer = (make: () => Document) => {
+    let made: Document | undefined;
+    return (requestId: string) => {
+      made ??= make();
+      const headers: HeaderFields = {
+        ...usualHeaders(requestId, host),
+        "Content-Type": made.type,
+        "Content-Security-Policy": made.policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+      };
+      return new Response(made.text, { headers });
     };
-    return new Response(page.html, { headers });
   };
+  const api = () => {
+    const { html, policy } = docsPage(url);
+    return { type: "text/html; charset=utf-8", policy, text: html };
+  };
+  return new Map([
+    [DOCS_PATH, answer(api)],
+    [LLMS_PATH, answer(() => ({ type: PLAIN, policy: NOTHING, text: llmsText(url) }))],
+    ...Object.entries(PAGES).map(([name, text]): [string, (requestId: string) => Response] => [
+      `${DOCS_PATH}/${name}`,
+      answer(() => ({ type: MARKDOWN, policy: NOTHING, text })),
+    ]),
+  ]);
 }

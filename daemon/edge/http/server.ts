@@ -14,7 +14,7 @@ import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { makeClientAddress } from "./client-address.ts";
-import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
+import { makeDocuments } from "./docs.ts";
 import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
@@ -70,9 +70,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
   }
   const docsMethods = ["GET", "HEAD"];
-  const docs = makeDocsAnswer(deps.host, options.url);
-  for (const each of docsMethods) app.route(each, DOCS_PATH, ({ request }) => docs(requestIdOf(request)));
-  methodsOf.set(DOCS_PATH, docsMethods);
+  for (const [path, document] of makeDocuments(deps.host, options.url)) {
+    for (const each of docsMethods) app.route(each, path, ({ request }) => document(requestIdOf(request)));
+    methodsOf.set(path, docsMethods);
+  }
   for (const [route, methods] of methodsOf) {
     app.all(route, ({ request }) => refuse(deps, request, peers, new ServiceError("method_not_allowed"), methods), {
       parse: "none",
