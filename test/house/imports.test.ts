@@ -8,8 +8,8 @@ import { codeOf, type Source } from "./sources.ts";
 
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
-  // What is built of the hub is embedded as a file.
-  ["shared", "packaging", "dist"],
+  // What is built of the hub is embedded as a file, and so are the documents.
+  ["shared", "packaging", "dist", "docs"],
   ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit"],
