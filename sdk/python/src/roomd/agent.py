@@ -74,7 +74,7 @@ class Agent:
             try:
                 # The same message again: nothing is sent twice.
                 wanted = {**message, "wait_reply": True, "timeout_ms": max(1, math.ceil(timeout_ms / calls))}
-                reply = self._client.call("agent_send", None, **wanted)["reply"]
+                reply = self._client.call("agent_send", None, **wanted).get("reply")
                 if reply is not None:
                     return reply
             except ProblemError as error:

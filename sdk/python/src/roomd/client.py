@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,16 +22,24 @@ if TYPE_CHECKING:
 class _Stream(NamedTuple):
     place: str
     """What names an event's place."""
-    last: str | None
-    """The type of the event that nothing follows."""
+    is_last: Callable[[Event], bool]
+    """Whether nothing follows an event. A stream that goes on ends with such a one, or was cut."""
+
+
+def _is_exit(event: Event) -> bool:
+    return event.get("type") == "exit"
+
+
+def _is_end_of_room(event: Event) -> bool:
+    return event.get("event") == "room.destroyed" and event.get("outcome") == "success"
 
 
 _STREAMS = {
-    "execution_stream": _Stream("seq", "exit"),
-    "template_build_stream": _Stream("seq", "exit"),
-    "terminal_watch": _Stream("offset", "exit"),
-    "room_events": _Stream("seq", None),
-    "org_events": _Stream("cursor", None),
+    "execution_stream": _Stream("seq", _is_exit),
+    "template_build_stream": _Stream("seq", _is_exit),
+    "terminal_watch": _Stream("offset", _is_exit),
+    "room_events": _Stream("seq", _is_end_of_room),
+    "org_events": _Stream("cursor", lambda _: False),
 }
 StreamName: TypeAlias = Literal[
     "execution_stream", "template_build_stream", "terminal_watch", "room_events", "org_events"
@@ -99,7 +107,7 @@ class Client:
 
     def events(self, name: StreamName, /, **input: Any) -> Generator[Event, None, None]:
         """The events of a stream, from `after` on, whatever happens to connections; pings are left out."""
-        place, last = _STREAMS[name]
+        place, is_last = _STREAMS[name]
 
         def open_after(after: Place | None) -> Answer:
             sent = _sent(name, input if after is None else {**input, "after": after}, Accept="application/x-ndjson")
@@ -108,8 +116,8 @@ class Client:
         return follow(
             open_after,
             place_of=lambda event: _place_of(event, place),
-            is_last=lambda event: last is not None and event.get("type") == last,
-            may_end=last is None or input.get("follow") is False,
+            is_last=is_last,
+            may_end=input.get("follow") is False,
         )
 
     def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:

@@ -104,9 +104,10 @@ class StreamError(RoomdError):
     """What a stream says last when it cannot go on."""
 
     def __init__(self, event: Mapping[str, Any]) -> None:
-        super().__init__(event["detail"])
         self.code: str = event["code"]
-        self.retryable: bool = event["retryable"]
+        # Of an audit's stream nothing but the code is told.
+        super().__init__(event.get("detail", f"The stream ended: {self.code}."))
+        self.retryable: bool = event.get("retryable", self.code == "shutting_down")
 
 
 _KINDS: dict[int, type[ProblemError]] = {

@@ -1,0 +1,57 @@
+/** The Python SDK against a daemon, over a network that loses answers: its own tests, and what they cannot see. Commands are in test/vm. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { generate } from "../../sdk/python/generate.ts";
+import { TestDaemon } from "../harness/daemon.ts";
+import { Doer, runPython } from "../harness/python-tests.ts";
+import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
+
+const SDK = `${import.meta.dirname}/../../sdk/python`;
+/** Of commands, which need guests. */
+const OF_GUESTS = "test_commands";
+const FILES = readdirSync(join(SDK, "tests"))
+  .filter((name) => name.startsWith("test_"))
+  .map((name) => name.replace(".py", ""))
+  .filter((name) => name !== OF_GUESTS);
+
+let daemon: TestDaemon;
+let secure: TestDaemon;
+let proxy: UnreliableProxy;
+let doer: Doer;
+let env: Record<string, string>;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  secure = await TestDaemon.start({ env: { ROOMD_TLS_MODE: "self-signed" } });
+  proxy = new UnreliableProxy(() => daemon.url);
+  doer = new Doer({
+    ...proxy.deeds,
+    restart: () => daemon.restart("SIGKILL"),
+  });
+  env = {
+    ROOMD_TEST_PROXY: await proxy.listen(),
+    ROOMD_TEST_DOER: await doer.listen(),
+    ROOMD_TEST_TLS_URL: secure.url.replace("127.0.0.1", "localhost"),
+    ROOMD_TEST_TLS_CERT: join(secure.dataDir, "tls/cert.pem"),
+  };
+});
+afterAll(async () => {
+  proxy.close();
+  doer.close();
+  await Promise.all([daemon.stop(), secure.stop()]);
+});
+
+test("what it has of the document is what the document says", async () => {
+  for (const [name, text] of Object.entries(generate())) {
+    const file = Bun.file(`${SDK}/src/roomd/_generated/${name}`);
+    expect(await file.text(), `run \`bun sdk/python/generate.ts\`: ${name} is old`).toBe(text);
+  }
+});
+
+test.each(FILES)("%s", { timeout: 180_000 }, async (name) => {
+  proxy.fault = () => null;
+  const run = await runPython(name, { ...env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey });
+  if (run.status !== 0) throw new Error(run.output);
+  expect(run.tests).toBeGreaterThan(0);
+  expect(run.complaints).toEqual([]);
+});
