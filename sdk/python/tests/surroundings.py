@@ -1,4 +1,4 @@
-"""Owns what the tests run against: a daemon, a proxy before it that fails when it is told to, and what only their parent can do."""
+"""Owns what the tests run against: a daemon, a proxy that fails when it is told to, and what only their parent does."""
 
 import json
 import os

@@ -112,7 +112,11 @@ class CommandsTest(unittest.TestCase):
                 sandbox = roomd.rooms.open(ROOM).sandbox("it")
                 heard: list[tuple[str, bool]] = []
                 here = threading.current_thread()
-                done = await sandbox.exec("echo out", on_stdout=lambda text: heard.append((text, here is threading.current_thread())))
+
+                def hear(text: str) -> None:
+                    heard.append((text, here is threading.current_thread()))
+
+                done = await sandbox.exec("echo out", on_stdout=hear)
                 self.assertEqual((done.stdout, heard), ("out\n", [("out\n", True)]))
                 both = await asyncio.gather(*(sandbox.exec(f"sleep 0.{each}; echo {each}") for each in range(1, 6)))
                 self.assertEqual([each.stdout for each in both], [f"{each}\n" for each in range(1, 6)])

@@ -2,11 +2,16 @@
 
 import builtins
 import os
+import socket
+import threading
+import time
 import unittest
 from unittest import mock
 
 from roomd import (
     AuthenticationError,
+    Cancel,
+    Cancelled,
     ConflictError,
     ConnectionError,
     InvalidRequestError,
@@ -69,6 +74,19 @@ class UnreachableTest(unittest.TestCase):
         self.assertIsInstance(late.exception, builtins.TimeoutError)
 
 
+class CancelTest(unittest.TestCase):
+    def test_breaks_off_also_what_is_not_connected_yet(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            # It listens, and never says a word of TLS.
+            roomd = self.enterContext(Roomd(url=f"https://127.0.0.1:{server.getsockname()[1]}"))
+            cancel = Cancel()
+            threading.Timer(0.3, cancel.cancel).start()
+            started = time.monotonic()
+            with cancel, self.assertRaises(Cancelled):
+                roomd.client.call("health")
+            self.assertLess(time.monotonic() - started, 5)
+
+
 class TlsTest(unittest.TestCase):
     def test_a_certificate_that_is_not_known_is_not_trusted(self) -> None:
         with Roomd(url=TLS_URL) as roomd, self.assertRaises(ConnectionError) as failed:
@@ -81,5 +99,6 @@ class TlsTest(unittest.TestCase):
         with Roomd(url=TLS_URL, ca=ca) as roomd:
             for _ in range(3):
                 self.assertIn("status", roomd.client.call("health"))
+            self.assertEqual(len(roomd.client._transport._idle), 1)
         with mock.patch.dict(os.environ, {"ROOMD_CA_CERT": TLS_CERT}), Roomd(url=TLS_URL) as roomd:
             self.assertIn("status", roomd.client.call("health"))

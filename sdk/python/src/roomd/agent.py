@@ -114,7 +114,7 @@ class Agent:
         self._client.call("message_ack", options, room_id=self._room, message_id=_id_of(message), agent_id=self.id)
 
     def subscribe(self, topics: Sequence[str], **options: Unpack[CallOptions]) -> None:
-        """The list replaces the earlier one. In a pattern * stands for one word, and > at the end for all that follow."""
+        """Replaces its topics. In a pattern * stands for one word, and > at the end for all that follow."""
         self._client.call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=list(topics))
 
     def barrier(

@@ -1,4 +1,4 @@
-"""Owns calls of the interface's operations, by their names: each takes what the OpenAPI document says, and returns its answer."""
+"""Owns calls of the interface's operations by their names. What they take and return, the OpenAPI document says."""
 
 import base64
 import json
@@ -45,6 +45,10 @@ StreamName: TypeAlias = Literal[
     "execution_stream", "template_build_stream", "terminal_watch", "room_events", "org_events"
 ]
 
+SILENT_SECONDS = 60.0
+"""How long a part of a file may take; the whole may take any time."""
+_ALSO_ANSWERS = {"health": (503,)}
+"""It tells as fully that it is not well."""
 _LOCAL = "http://127.0.0.1:8080"
 _OTHER_CALLS = {"events": "events()", "bytes": "download()", "socket": "a WebSocket"}
 
@@ -52,16 +56,15 @@ _OTHER_CALLS = {"events": "events()", "bytes": "download()", "socket": "a WebSoc
 class Download:
     """A file as it comes. It is read once: to its end, or it is to be closed."""
 
-    def __init__(self, answer: Answer, deadline: float) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._deadline = deadline
         length = answer.headers["content-length"]
         self.size: int | None = None if length is None else int(length)
         """Of what follows; None where it is not told."""
         self.etag: str | None = answer.headers["etag"]
 
     def __iter__(self) -> Generator[bytes, None, None]:
-        return self._answer.parts(deadline=self._deadline)
+        return self._answer.parts(SILENT_SECONDS)
 
     def read(self) -> bytes:
         return b"".join(self)
@@ -122,7 +125,7 @@ class Client:
 
     def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:
         """A file, as it is."""
-        return self._transport.send(_sent(name, input, Accept="*/*"), Download, options)
+        return self._transport.send(_sent(name, input, Accept="*/*"), lambda answer, _: Download(answer), options)
 
     def upload(
         self, name: Literal["file_put"], body: FileBody, options: CallOptions | None = None, /, **input: Any
@@ -175,8 +178,9 @@ def _sent(name: str, input: dict[str, Any], body: FileBody | None = None, **head
     if query:
         path += "?" + urlencode(query, quote_via=quote)
     if operation.body == "json":
-        return Sent(operation.method, path, {"Content-Type": "application/json", **headers}, json.dumps(rest))
-    return Sent(operation.method, path, headers, body)
+        headers = {"Content-Type": "application/json", **headers}
+        body = json.dumps(rest)
+    return Sent(operation.method, path, headers, body, _ALSO_ANSWERS.get(name, ()))
 
 
 def _path_of(operation: Operation, fields: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Owns a command in a sandbox: begun by a name that is made here, so that it never runs twice, and followed until it says how it ended."""
+"""Owns a command in a sandbox.
+
+It is begun by a name that is made here, so that it never runs twice, and followed until it says how it ended.
+"""
 
 import base64
 import codecs

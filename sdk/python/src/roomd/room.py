@@ -1,6 +1,6 @@
 """Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
@@ -49,8 +49,8 @@ class Room:
         """Sends a message as the operator."""
         return self.agent(OPERATOR).send(destination, payload, **options)
 
-    def events(self, *, after: int | None = None) -> Iterator[AuditRecord]:
-        """What happens in the room, as it happens."""
+    def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
+        """What happens in the room, as it happens, until it is destroyed."""
         events: Any = self._client.events("room_events", room_id=self.id, **given(after=after))
         return events
 

@@ -111,7 +111,10 @@ class Sandbox:
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Runs a command and waits for its end, however long it takes. A command that fails is no error: look at `exit_code`."""
+        """Runs a command and waits for its end, however long it takes.
+
+        A command that fails is no error: look at `exit_code`.
+        """
         execution = self.start(command, **options)
         return execution.wait(on_stdout=on_stdout, on_stderr=on_stderr, kill_on_cancel=kill_on_cancel)
 

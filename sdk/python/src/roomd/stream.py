@@ -1,4 +1,4 @@
-"""Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away.
+"""Owns streams of events: read line by line, and resumed after the last event when the connection breaks.
 
 A stream that was cut is never taken for one that has ended.
 """

@@ -1,4 +1,4 @@
-"""Owns a terminal of a sandbox: its output as it comes. Typing into it is for a client of WebSockets, which gets a token here."""
+"""Owns a terminal of a sandbox: its output as it comes, and tokens for who types into it by a WebSocket."""
 
 from collections.abc import Generator
 from typing import Any, Unpack

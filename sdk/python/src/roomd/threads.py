@@ -1,4 +1,4 @@
-"""Owns how asyncio uses the SDK: each call runs in a thread of a pool of its own, and cancelling its task breaks the call off."""
+"""Owns how asyncio uses the SDK: each call runs in a thread, and cancelling its task breaks the call off."""
 
 import asyncio
 import functools

@@ -17,9 +17,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
+from ._generated.schemas import Problem
 from .cancel import current
 from .errors import Cancelled, ConnectionError, RoomdError, TimeoutError, problem_error
 from .version import VERSION
@@ -27,14 +28,14 @@ from .version import VERSION
 T = TypeVar("T")
 
 FileBody = str | bytes | bytearray | memoryview | os.PathLike[str] | Iterable[bytes]
-"""What a file is sent from; a path is a file of this machine. A file that is open, and other parts one by one, are sent once."""
+"""What a file is sent from; a path is a file of this machine. An open file or a generator is sent once."""
 
 
 class CallOptions(TypedDict, total=False):
     timeout_ms: int
     """For the whole call with all its tries; 10 minutes if absent."""
     idempotency_key: str
-    """In place of the one that is made for each POST: a call with the same key does nothing twice, also by another process."""
+    """In place of the one that is made for each POST: the same key does nothing twice, also from another process."""
     headers: Mapping[str, str]
 
 
@@ -56,6 +57,13 @@ class Sent:
     """With its query."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: FileBody | None = None
+    answers: tuple[int, ...] = ()
+    """Statuses that are as good an answer as a success."""
+
+
+Known = Literal["lost", "running", "turned_away", "refused"]
+"""What is known of a try that failed: nothing; that an earlier one is still carried out; that this one was not looked
+at; that nothing was done, and that this answer is kept under its key."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,7 @@ class Failed:
     error: RoomdError
     is_worth_it: bool
     """Whether another try may succeed."""
-    was_refused: bool = False
-    """It is known that nothing was done."""
+    known: Known = "lost"
     after_seconds: float | None = None
 
 
@@ -163,23 +170,25 @@ class Transport:
             each.close()
 
     def send(self, sent: Sent, read: Callable[[Answer, float], T], options: CallOptions | None = None) -> T:
-        """Sends a call until it is answered and the answer, a success, is read by the deadline. Raises what errors.py has."""
+        """Sends a call until its answer, a success, is read by the deadline. Raises what errors.py has."""
         options = options or {}
         deadline = time.monotonic() + options.get("timeout_ms", DEFAULT_TIMEOUT_MS) / 1000
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
         is_repeatable = _is_repeatable(sent.body)
-        attempt = 0
+        attempt, may_be_done = 0, False
         while True:
-            attempt += 1
             outcome = self._try(sent, key, deadline, read, options.get("headers", {}))
             if not isinstance(outcome, Failed):
                 return outcome[0]
+            # What is carried out is waited for, however long it takes.
+            attempt += outcome.known != "running"
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
                 raise outcome.error
-            # A refusal was kept for that key; nothing was done.
-            if outcome.was_refused and given is None:
-                key = str(uuid.uuid4())
+            if outcome.known == "lost":
+                may_be_done = True
+            elif outcome.known == "refused" or (outcome.known == "turned_away" and not may_be_done):
+                key, may_be_done = given or str(uuid.uuid4()), False
             pause = outcome.after_seconds
             if pause is None:
                 pause = random.uniform(0, min(FIRST_PAUSE_SECONDS * 2**attempt, MOST_PAUSE_SECONDS))
@@ -200,8 +209,7 @@ class Transport:
             body, length = _opened(sent.body, opened)
             try:
                 answer = self._once(sent, body, length, key, deadline, headers)
-                # /health answers as fully with 503.
-                if answer.status < 300 or answer.is_json:
+                if answer.status < 300 or (answer.status in sent.answers and answer.is_json):
                     return (read(answer, deadline),)
             except (Cancelled, TimeoutError):
                 raise
@@ -215,7 +223,7 @@ class Transport:
             wrong = ConnectionError(f"{self.connection.url} answered {answer.status}, but it is not roomd.")
             return Failed(wrong, is_worth_it=answer.status in PASSING, after_seconds=after)
         is_worth_it = problem["retryable"] and problem["code"] not in WAITED
-        return Failed(problem_error(problem), is_worth_it, was_refused=problem["status"] < 500, after_seconds=after)
+        return Failed(problem_error(problem), is_worth_it, _known_of(problem), after)
 
     def _once(
         self,
@@ -237,10 +245,11 @@ class Transport:
             **headers,
         }
         current().check()
+        # What is sent once gets a connection that nobody has left.
         way = self._idle_way() if _is_repeatable(sent.body) else None
+        if way is None:
+            way = self._new_way(min(CONNECT_SECONDS, _left(deadline)))
         try:
-            if way is None:
-                way = self._new_way(min(CONNECT_SECONDS, _left(deadline)))
             wire = way.sock
             wire.settimeout(_left(deadline))
             with current().breaking(wire):
@@ -252,21 +261,23 @@ class Transport:
                 wire.settimeout(_left(deadline))
                 return Answer(way, wire, partial(self._keep, way))
         except BaseException:
-            if way is not None:
-                way.close()
+            way.close()
             raise
 
     def _new_way(self, seconds: float) -> http.client.HTTPConnection:
         host, port = self._address
-        if self._tls is None:
-            way = http.client.HTTPConnection(host, port, timeout=seconds)
-        else:
-            way = http.client.HTTPSConnection(host, port, timeout=seconds, context=self._tls)
-        try:
-            way.connect()
-        except BaseException:
-            way.close()
-            raise
+        kind = http.client.HTTPConnection if self._tls is None else http.client.HTTPSConnection
+        way = kind(host, port)
+        wire = _connected(host, way.port, seconds)
+        if self._tls is not None:
+            wire = self._tls.wrap_socket(wire, server_hostname=host, do_handshake_on_connect=False)
+            try:
+                with current().breaking(wire):
+                    wire.do_handshake()
+            except BaseException:
+                wire.close()
+                raise
+        way.sock = wire
         return way
 
     def _idle_way(self) -> http.client.HTTPConnection | None:
@@ -283,6 +294,36 @@ class Transport:
     def _keep(self, way: http.client.HTTPConnection) -> None:
         with self._lock:
             self._idle.append(way)
+
+
+def _connected(host: str, port: int, seconds: float) -> socket.socket:
+    """To the first of the host's addresses where somebody listens."""
+    wrong: OSError | None = None
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        wire = socket.socket(family, kind, protocol)
+        try:
+            wire.settimeout(seconds)
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with current().breaking(wire):
+                wire.connect(address)
+            return wire
+        except OSError as error:
+            wire.close()
+            wrong = error
+        except BaseException:
+            wire.close()
+            raise
+    raise wrong or OSError(f"{host} has no address")
+
+
+_KNOWN: dict[str, Known] = {"idempotency_in_progress": "running", "rate_limited": "turned_away"}
+
+
+def _known_of(problem: Problem) -> Known:
+    if problem["status"] >= 500:
+        return "lost"
+    # The rate is looked at before the key is.
+    return _KNOWN.get(problem["code"], "refused")
 
 
 def _left(deadline: float) -> float:
@@ -316,7 +357,7 @@ def _opened(body: FileBody | None, opened: ExitStack) -> tuple[Any, int | None]:
     return body, None
 
 
-def _problem_of(answer: Answer, deadline: float) -> Any:
+def _problem_of(answer: Answer, deadline: float) -> Problem | None:
     """What the service says is wrong; None where it is not the service that answers."""
     is_problem = answer.headers.get_content_type() == "application/problem+json"
     length = answer.headers.get("content-length", "0")
