@@ -212,4 +212,5 @@ class PolicyTest(unittest.TestCase):
     def test_pages_are_read_to_the_last(self) -> None:
         self.replies = [ok({"items": [1, 2], "next_cursor": "more"}), ok({"items": [3], "next_cursor": None})]
         self.assertEqual(list(self.client.items("room_list", limit=2)), [1, 2, 3])
-        self.assertEqual([path for path, _, _ in self.asked], [f"/below/v1/rooms?limit=2{more}" for more in ("", "&cursor=more")])
+        asked = [path for path, _, _ in self.asked]
+        self.assertEqual(asked, ["/below/v1/rooms?limit=2", "/below/v1/rooms?limit=2&cursor=more"])
