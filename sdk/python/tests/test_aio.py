@@ -81,6 +81,24 @@ class AsyncCancelTest(OfAsyncRooms):
         await asyncio.gather(*(room.get() for _ in range(MOST_WAITS)))
         self.assertLess(time.monotonic() - started, 20)
 
+    async def test_loses_no_message_whenever_it_comes(self) -> None:
+        room = await self.roomd.rooms.create("aio-race")
+        agent = room.agent("a")
+        await agent.subscribe([])
+        seen: list[int] = []
+        for number in range(40):
+            waiting = asyncio.create_task(agent.wait())
+            sending = asyncio.create_task(room.send("a", number))
+            await asyncio.sleep(number * 0.001)
+            waiting.cancel()
+            for each in await asyncio.gather(waiting, return_exceptions=True):
+                if isinstance(each, dict):
+                    seen.append(each["payload"])
+            await sending
+        while (message := await agent.wait(timeout_ms=0)) is not None:
+            seen.append(message["payload"])
+        self.assertEqual(seen, list(range(40)))
+
     async def test_of_a_stream_closes_it(self) -> None:
         room = await self.roomd.rooms.create("aio-stream")
 

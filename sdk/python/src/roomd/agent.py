@@ -87,15 +87,10 @@ class Agent:
 
         None when none comes in time.
         """
-        deadline = time.monotonic() + timeout_ms / 1000
-        while True:
-            input = given(after=self._after, wait_ms=_wait_ms(deadline), **filter)
-            page = self._client.call("agent_wait", None, room_id=self._room, agent_id=self.id, limit=1, **input)
-            for message in page["items"]:
-                self._after = message["seq"]
-                return message
-            if time.monotonic() >= deadline:
-                return None
+        message = self.next(timeout_ms, filter)
+        if message is not None:
+            self.took(message)
+        return message
 
     def messages(self, **filter: Unpack[Filter]) -> Iterator[Message]:
         """Every message, as it comes."""
@@ -145,6 +140,20 @@ class Agent:
             if standing["state"] != "released" and time.monotonic() >= deadline:
                 raise TimeoutError(f"Not all have come to {id} within {timeout_ms} ms.")
         return standing
+
+    def next(self, timeout_ms: int, filter: Filter) -> Message | None:
+        """As `wait`, but the message is read only when it `took` it: whoever waits may leave in between."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        while True:
+            input = given(after=self._after, wait_ms=_wait_ms(deadline), **filter)
+            page = self._client.call("agent_wait", None, room_id=self._room, agent_id=self.id, limit=1, **input)
+            for message in page["items"]:
+                return message
+            if time.monotonic() >= deadline:
+                return None
+
+    def took(self, message: Message) -> None:
+        self._after = message["seq"]
 
     def _message(self, destination: Destination, payload: Any, options: MessageOptions) -> dict[str, Any]:
         message = {"message_id": f"sdk-{uuid.uuid4()}", **options}

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ._generated.schemas import TemplateBuild
-from .agent import Agent
+from ._generated.schemas import Message, TemplateBuild
+from .agent import DEFAULT_WAIT_MS, Agent, Filter
 from .client import Client, Download
 from .drive import Drive
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
@@ -103,12 +103,27 @@ class AsyncAgent(Wrapped[Agent]):
 
     send = called(Agent.send)
     request = called(Agent.request)
-    wait = called(Agent.wait)
-    messages = iterated(Agent.messages)
     reply = called(Agent.reply)
     ack = called(Agent.ack)
     subscribe = called(Agent.subscribe)
     barrier = called(Agent.barrier)
+
+    async def wait(self, *, timeout_ms: int = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+        """The next message that this agent has not read; what was returned before is read then.
+
+        None when none comes in time. A message that comes as its task is cancelled is not read: it comes again.
+        """
+        message = await self._threads.run(self._plain.next, timeout_ms, filter)
+        if message is not None:
+            self._plain.took(message)
+        return message
+
+    async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
+        """Every message, as it comes."""
+        while True:
+            message = await self.wait(**filter)
+            if message is not None:
+                yield message
 
 
 class AsyncExecution(Wrapped[Execution]):

@@ -5,7 +5,6 @@ import functools
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .cancel import Cancel
@@ -49,8 +48,11 @@ class Threads:
         finally:
             cancel.cancel()
             # Nothing waits for it: it may be collected when no loop runs.
-            with suppress(RuntimeError):
+            try:
                 self._pool.submit(close)
+            except RuntimeError:
+                # The pool has ended, and so has what ran in it.
+                close()
 
     def close(self) -> None:
         """Breaks off what waits."""
