@@ -1,9 +1,12 @@
 """Commands in sandboxes, with real guests: test/vm/sdk-python.test.ts runs this."""
 
 import asyncio
+import hashlib
+import os
 import threading
 import time
 import unittest
+from datetime import UTC, datetime
 
 from roomd import (
     AsyncRoomd,
@@ -13,6 +16,7 @@ from roomd import (
     CommandResult,
     NotFoundError,
     Roomd,
+    RoomdError,
     Sandbox,
 )
 
@@ -100,6 +104,39 @@ class CommandsTest(unittest.TestCase):
             state = self.sandbox.execution(name).get()["state"]
             self.assertEqual(state == "running", not kills, state)
         self.sandbox.execution("cancelled-False").kill()
+
+    def test_its_own_files_are_read_and_written(self) -> None:
+        files = self.sandbox.files
+        data = os.urandom(5_000_000)
+        files.write("/root/a b/ü.bin", data)
+        self.assertEqual(files.read("/root/a b/ü.bin"), data)
+        files.write("/root/a b/empty", b"")
+        self.assertEqual(files.read("/root/a b/empty"), b"")
+        files.write("/root/a b/text", iter([b"one\n", b"two\n"]))
+        self.assertEqual(files.read_text("/root/a b/text"), "one\ntwo\n")
+        listed = files.list("/root/a b") or []
+        self.assertEqual(sorted((each.name, each.kind, each.size) for each in listed),
+                         [("empty", "file", 0), ("text", "file", 8), ("ü.bin", "file", len(data))])
+        self.assertAlmostEqual((datetime.now(UTC) - listed[0].modified_at).total_seconds(), 0, delta=300)
+        self.assertEqual(getattr(files.stat("/root"), "kind"), "directory")
+        files.mkdir("/root/made/deep")
+        with self.assertRaises(RoomdError):
+            files.delete("/root/made")
+        self.assertTrue(files.delete("/root/made", recursive=True))
+        self.assertFalse(files.delete("/root/made"))
+        self.assertEqual((files.read("/none"), files.list("/none"), files.stat("/none")), (None, None, None))
+        with self.assertRaises(RoomdError) as refused:
+            files.write("/proc/none", data)
+        self.assertIn("/proc/none", str(refused.exception))
+
+    def test_its_input_arrives_once_whatever_is_lost(self) -> None:
+        execution = self.sandbox.start("sha256sum")
+        data = os.urandom(2_500_000)
+        happens(2, "answer_lost")
+        execution.write(data)
+        happens(1, "answer_lost")
+        execution.end()
+        self.assertEqual(execution.wait().stdout.split()[0], hashlib.sha256(data).hexdigest())
 
     def test_a_terminal_is_watched(self) -> None:
         terminal = self.sandbox.open_terminal(command="echo shown; exit 4")

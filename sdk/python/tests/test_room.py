@@ -8,7 +8,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from roomd import Cancel, Cancelled, NotFoundError, PreconditionError, ProblemError, Roomd, TimeoutError
+from roomd import Cancel, Cancelled, NotFoundError, PreconditionError, ProblemError, Roomd, RoomdError, TimeoutError
 
 
 class OfRooms(unittest.TestCase):
@@ -71,6 +71,8 @@ class DriveTest(OfRooms):
         with drive.open(path) as download:
             self.assertIn(download.size, (None, len(data)))
             self.assertEqual(b"".join(download), data)
+            with self.assertRaises(RoomdError):
+                download.read()
         drive.write("/parts.txt", (part for part in (b"one ", b"two ", b"three")))
         drive.append("/parts.txt", " ünd\n")
         self.assertEqual(drive.read_text("/parts.txt"), "one two three ünd\n")

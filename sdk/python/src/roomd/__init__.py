@@ -8,6 +8,7 @@ from .aio import (
     AsyncDownload,
     AsyncDrive,
     AsyncExecution,
+    AsyncFiles,
     AsyncRoom,
     AsyncRoomd,
     AsyncSandbox,
@@ -34,6 +35,7 @@ from .errors import (
     UnavailableError,
 )
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputPart
+from .files import FileEntry, FileKind, Files
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Roomd
@@ -49,6 +51,7 @@ __all__ = [
     "AsyncDownload",
     "AsyncDrive",
     "AsyncExecution",
+    "AsyncFiles",
     "AsyncRoom",
     "AsyncRoomd",
     "AsyncSandbox",
@@ -68,6 +71,9 @@ __all__ = [
     "Drive",
     "Execution",
     "FileBody",
+    "FileEntry",
+    "FileKind",
+    "Files",
     "GoneError",
     "InvalidRequestError",
     "LimitError",

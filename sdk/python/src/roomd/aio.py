@@ -14,6 +14,7 @@ from .agent import DEFAULT_WAIT_MS, Agent, Filter
 from .client import Client, Download
 from .drive import Drive
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
+from .files import Files
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
@@ -159,6 +160,23 @@ class AsyncExecution(Wrapped[Execution]):
         )
 
 
+class AsyncFiles(Wrapped[Files]):
+    """The files of a sandbox's own disk. What several agents share goes on the room's drive."""
+
+    read = called(Files.read)
+    read_text = called(Files.read_text)
+    write = called(Files.write)
+    list = called(Files.list)
+    stat = called(Files.stat)
+    mkdir = called(Files.mkdir)
+    delete = called(Files.delete)
+
+    async def open(self, path: str, **options: Unpack[CallOptions]) -> AsyncGenerator[bytes, None] | None:
+        """The file in parts, as it is read; None where there is none."""
+        parts = await self._threads.run(self._plain.open, path, **options)
+        return None if parts is None else self._threads.iterate(lambda: parts)
+
+
 class AsyncTerminal(Wrapped[Terminal]):
     """A terminal of a sandbox."""
 
@@ -208,6 +226,11 @@ class AsyncSandbox(Wrapped[Sandbox]):
     @property
     def agent(self) -> AsyncAgent:
         return AsyncAgent(self._threads, self._plain.agent)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Of its own disk."""
+        return AsyncFiles(self._threads, self._plain.files)
 
     get = called(Sandbox.get)
     expose_port = called(Sandbox.expose_port)

@@ -5,6 +5,7 @@ It is begun by a name that is made here, so that it never runs twice, and follow
 
 import base64
 import codecs
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -23,6 +24,7 @@ Command = str | Sequence[str]
 OutputHeard = Callable[[str], None]
 
 DEFAULT_COMMAND_MS = 600_000
+STDIN_PART_BYTES = 1024 * 1024
 
 
 class CommandOptions(CallOptions, total=False):
@@ -77,6 +79,9 @@ class Execution:
         self.id = id
         self._client = client
         self._name = {**sandbox, "exec_id": id}
+        self._writing = threading.Lock()
+        # Bytes of standard input so far; None where it has to be asked, as after a write that failed.
+        self._written: int | None = None
 
     @classmethod
     def start(
@@ -131,12 +136,12 @@ class Execution:
         raise AssertionError("the end is told last")
 
     def write(self, data: str | bytes, **options: Unpack[CallOptions]) -> None:
-        """Writes to its standard input."""
-        self._client.call("execution_stdin", options, **self._name, data_b64=_base64(data))
+        """Writes to its standard input, one call after the other: bytes that are sent again arrive once."""
+        self._stdin(data.encode() if isinstance(data, str) else data, False, options)
 
     def end(self, **options: Unpack[CallOptions]) -> None:
         """Ends its standard input."""
-        self._client.call("execution_stdin", options, **self._name, eof=True)
+        self._stdin(b"", True, options)
 
     def signal(self, signal: str, **options: Unpack[CallOptions]) -> ExecutionRecord:
         input: dict[str, Any] = {"signal": signal}
@@ -145,6 +150,18 @@ class Execution:
     def kill(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
         """Ends it and everything that it has started; returns when nothing is left."""
         return self._client.call("execution_end", options, **self._name)
+
+    def _stdin(self, data: bytes, eof: bool, options: CallOptions) -> None:
+        with self._writing:
+            offset = self.get(**options)["stdin_bytes"] if self._written is None else self._written
+            self._written = None
+            for start in range(0, max(1, len(data)), STDIN_PART_BYTES):
+                part = data[start : start + STDIN_PART_BYTES]
+                ends = eof and start + len(part) == len(data)
+                wanted = {**self._name, "data_b64": _base64(part), "offset": offset, "eof": ends}
+                self._client.call("execution_stdin", options, **wanted)
+                offset += len(part)
+            self._written = offset
 
     def _told(self) -> Iterator[OutputPart | ExitEvent]:
         """Its output, and at last how it ended."""

@@ -13,6 +13,7 @@ from .cancel import Cancel
 from .client import Client, given
 from .errors import ProblemError, RoomdError
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
+from .files import Files
 from .terminal import Terminal
 from .transport import CallOptions
 
@@ -51,6 +52,8 @@ class Sandbox:
         self.agent = Agent(client, room_id, agent_id)
         self._client = client
         self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
+        self.files = Files(client, self._name)
+        """Of its own disk."""
         # Of a sandbox that has its room to itself.
         self._ends: Callable[[], None] | None = None
 

@@ -107,6 +107,8 @@ class Answer:
 
     def parts(self, seconds: float | None = None, deadline: float | None = None) -> Generator[bytes, None, None]:
         """The body as it comes, each part within so many seconds. Raises ConnectionError when it ends early."""
+        if self._is_over:
+            raise RoomdError("What was read or closed cannot be read again.")
         response = self._response
         try:
             while not self._is_over:
