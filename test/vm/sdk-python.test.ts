@@ -6,7 +6,11 @@ import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
 
 withGuests("the Python SDK", {}, (guests) => {
   const proxy = new UnreliableProxy(() => guests.daemon.url);
-  const doer = new Doer({ ...proxy.deeds, restart: () => guests.daemon.restart("SIGKILL") });
+  const doer = new Doer({
+    ...proxy.deeds,
+    restart: () => guests.daemon.restart("SIGKILL"),
+    url: () => guests.daemon.url,
+  });
   let env: Record<string, string>;
   beforeAll(async () => {
     const url = await proxy.listen();

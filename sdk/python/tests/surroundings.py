@@ -32,6 +32,11 @@ def restart() -> None:
     _do("restart")
 
 
+def url() -> str:
+    """Where the daemon is now."""
+    return _do("url")
+
+
 def _do(deed: str, wanted: Any = None) -> Any:
     address = f"{os.environ['ROOMD_TEST_DOER']}/{deed}"
     with urllib.request.urlopen(address, json.dumps(wanted).encode(), timeout=60) as answer:

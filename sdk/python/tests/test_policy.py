@@ -159,6 +159,12 @@ class PolicyTest(unittest.TestCase):
             self.client.call("room_get", room_id="a")
         self.assertEqual(len(self.client._transport._idle), 1)
 
+    def test_what_is_closed_leaves_no_connection(self) -> None:
+        self.replies = [ok(ROOM)]
+        self.client.close()
+        self.client.call("room_get", room_id="a")
+        self.assertEqual(self.client._transport._idle, [])
+
     def follow(self) -> list[dict[str, Any]]:
         return list(self.client.events("execution_stream", room_id="a", sandbox="b", exec_id="c"))
 

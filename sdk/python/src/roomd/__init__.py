@@ -4,6 +4,7 @@ from ._generated import schemas
 from .agent import Agent, Destination, Topic
 from .aio import (
     AsyncAgent,
+    AsyncAttachedTerminal,
     AsyncClient,
     AsyncDownload,
     AsyncDrive,
@@ -39,7 +40,7 @@ from .files import FileEntry, FileKind, Files
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Roomd
-from .terminal import Terminal
+from .terminal import AttachedTerminal, Terminal
 from .transport import CallOptions, FileBody
 from .version import VERSION
 
@@ -47,6 +48,7 @@ __version__ = VERSION
 __all__ = [
     "Agent",
     "AsyncAgent",
+    "AsyncAttachedTerminal",
     "AsyncClient",
     "AsyncDownload",
     "AsyncDrive",
@@ -56,6 +58,7 @@ __all__ = [
     "AsyncRoomd",
     "AsyncSandbox",
     "AsyncTerminal",
+    "AttachedTerminal",
     "AuthenticationError",
     "CallOptions",
     "Cancel",

@@ -18,7 +18,7 @@ from .files import Files
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
-from .terminal import Terminal
+from .terminal import AttachedTerminal, Terminal
 from .threads import Threads, Wrapped, called, iterated
 from .transport import CallOptions
 
@@ -177,6 +177,26 @@ class AsyncFiles(Wrapped[Files]):
         return None if parts is None else self._threads.iterate(lambda: parts)
 
 
+class AsyncAttachedTerminal(Wrapped[AttachedTerminal]):
+    """A terminal with somebody at it."""
+
+    write = called(AttachedTerminal.write)
+    resize = called(AttachedTerminal.resize)
+    output = iterated(AttachedTerminal.output)
+
+    def close(self) -> None:
+        """Leaves it; it goes on."""
+        self._plain.close()
+
+    async def __aenter__(self) -> "AsyncAttachedTerminal":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 class AsyncTerminal(Wrapped[Terminal]):
     """A terminal of a sandbox."""
 
@@ -188,6 +208,11 @@ class AsyncTerminal(Wrapped[Terminal]):
     watch = iterated(Terminal.watch)
     token = called(Terminal.token)
     end = called(Terminal.end)
+
+    async def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AsyncAttachedTerminal:
+        """Types into it. Who types already goes on alone, unless it is a takeover."""
+        plain = await self._threads.run(self._plain.attach, takeover=takeover, **options)
+        return AsyncAttachedTerminal(self._threads, plain)
 
 
 class AsyncSandbox(Wrapped[Sandbox]):

@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
@@ -14,6 +14,7 @@ from ._generated.schemas import WrittenFile
 from .errors import ConnectionError, RoomdError
 from .stream import Event, Place, follow
 from .transport import Answer, CallOptions, Connection, FileBody, Sent, Transport
+from .websocket import WebSocket, connect
 
 if TYPE_CHECKING:
     from ._generated.calls import Call
@@ -143,6 +144,10 @@ class Client:
             cursor = page.get("next_cursor")
             if not cursor:
                 return
+
+    def socket(self, path: str, protocols: Sequence[str], seconds: float) -> WebSocket:
+        """A WebSocket at a path that an answer has told."""
+        return connect(self._transport, path, protocols, seconds)
 
     def close(self) -> None:
         """Ends the connections that nothing uses."""

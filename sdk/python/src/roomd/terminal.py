@@ -1,6 +1,8 @@
-"""Owns a terminal of a sandbox: its output as it comes, and tokens for who types into it by a WebSocket."""
+"""Owns a terminal of a sandbox: its output as it comes, and typing into it by a WebSocket."""
 
-from collections.abc import Generator
+import json
+from collections.abc import Generator, Iterator
+from types import TracebackType
 from typing import Any, Unpack
 
 from ._generated.schemas import Terminal as TerminalRecord
@@ -8,6 +10,42 @@ from ._generated.schemas import TerminalCloseResult, TerminalTicket
 from .client import Client
 from .execution import SandboxName
 from .transport import CallOptions
+from .websocket import BINARY, TEXT, WebSocket
+
+
+PROTOCOL, TOKEN_PREFIX = "roomd.terminal", "roomd.token."
+ATTACH_SECONDS = 30.0
+"""How long a service may take to let somebody in."""
+
+
+class AttachedTerminal:
+    """A terminal with somebody at it."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+
+    def write(self, data: str | bytes) -> None:
+        self._socket.send(BINARY, data.encode() if isinstance(data, str) else data)
+
+    def resize(self, rows: int, cols: int) -> None:
+        self._socket.send(TEXT, json.dumps({"type": "resize", "rows": rows, "cols": cols}).encode())
+
+    def output(self) -> Iterator[bytes]:
+        """What it shows, until it ends. Raises ConnectionError when the connection breaks before."""
+        while (message := self._socket.receive()) is not None:
+            kind, payload = message
+            if kind == BINARY:
+                yield payload
+
+    def close(self) -> None:
+        """Leaves it; it goes on."""
+        self._socket.close()
+
+    def __enter__(self) -> "AttachedTerminal":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
 
 class Terminal:
@@ -26,6 +64,12 @@ class Terminal:
     def token(self, **options: Unpack[CallOptions]) -> TerminalTicket:
         """A short-lived token to attach with, for a program that has no key."""
         return self._client.call("terminal_token", options, **self._name)
+
+    def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AttachedTerminal:
+        """Types into it. Who types already goes on alone, unless it is a takeover."""
+        ticket = self.token(**options)
+        path = ticket["ws_path"] + ("?takeover=true" if takeover else "")
+        return AttachedTerminal(self._client.socket(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], ATTACH_SECONDS))
 
     def end(self, **options: Unpack[CallOptions]) -> TerminalCloseResult:
         """Ends it and everything that was started in it."""

@@ -55,8 +55,8 @@ class Threads:
                 close()
 
     def close(self) -> None:
-        """Breaks off what waits."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Breaks off what waits; what closes goes on to its end."""
+        self._pool.shutdown(wait=False)
         for each in list(self._running):
             each.cancel()
 

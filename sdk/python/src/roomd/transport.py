@@ -143,6 +143,18 @@ class Answer:
         self._response.close()
         self._way.close()
 
+    def taken_over(self) -> tuple[socket.socket, bytes]:
+        """The connection itself, and what of it was read ahead."""
+        self._is_over = True
+        self._wire.setblocking(False)
+        try:
+            early = self._response.fp.peek()
+        except ssl.SSLWantReadError:
+            early = b""
+        # The reader only; the connection stays.
+        self._response.close()
+        return self._wire, early
+
     def _finish(self) -> None:
         self._is_over = True
         will_close = self._response.will_close
@@ -163,10 +175,12 @@ class Transport:
         self._lock = threading.Lock()
         # As many as calls were made at once; a thread that ends leaves none behind.
         self._idle: list[http.client.HTTPConnection] = []
+        self._keeps = True
 
     def close(self) -> None:
-        """Ends the connections that nothing uses."""
+        """Ends the connections that nothing uses, and from now on each as soon as its call has ended."""
         with self._lock:
+            self._keeps = False
             idle, self._idle = self._idle, []
         for each in idle:
             each.close()
@@ -197,6 +211,20 @@ class Transport:
             if time.monotonic() + pause > deadline:
                 raise outcome.error
             current().pause(pause)
+
+    def upgrade(self, path: str, headers: Mapping[str, str], seconds: float) -> Answer:
+        """The answer to a call by which the connection is no longer of HTTP. Raises what errors.py has."""
+        deadline = time.monotonic() + seconds
+        try:
+            answer = self._once(Sent("GET", path, headers), None, None, "", deadline, {})
+        except BROKEN as error:
+            raise _unreachable(self.connection.url, error) from error
+        if answer.status == 101:
+            return answer
+        problem = _problem_of(answer, deadline)
+        if problem is None:
+            raise ConnectionError(f"{self.connection.url} answered {answer.status}, but it is not roomd.")
+        raise problem_error(problem)
 
     def _try(
         self,
@@ -289,13 +317,16 @@ class Transport:
                     return None
                 way = self._idle.pop()
             # The other side says nothing of its own, but that it has gone.
-            if way.sock is not None and not _has_news(way.sock):
+            if way.sock is not None and not await_ready(way.sock, to_write=False, seconds=0):
                 return way
             way.close()
 
     def _keep(self, way: http.client.HTTPConnection) -> None:
         with self._lock:
-            self._idle.append(way)
+            if self._keeps:
+                self._idle.append(way)
+                return
+        way.close()
 
 
 def _connected(host: str, port: int, seconds: float) -> socket.socket:
@@ -333,12 +364,14 @@ def _left(deadline: float) -> float:
     return max(0.001, deadline - time.monotonic())
 
 
-def _has_news(wire: socket.socket) -> bool:
+def await_ready(wire: socket.socket, to_write: bool, seconds: float | None = None) -> bool:
+    """Waits until there is something to read, or place to write; false when there is not in time."""
     if hasattr(select, "poll"):
         poll = select.poll()
-        poll.register(wire, select.POLLIN)
-        return bool(poll.poll(0))
-    return bool(select.select([wire], [], [], 0)[0])
+        poll.register(wire, select.POLLOUT if to_write else select.POLLIN)
+        return bool(poll.poll(None if seconds is None else seconds * 1000))
+    readers, writers = ([], [wire]) if to_write else ([wire], [])
+    return any(select.select(readers, writers, [], seconds))
 
 
 def _is_repeatable(body: FileBody | None) -> bool:
