@@ -30,6 +30,7 @@ export type BuildId = Branded<"template build">;
 export type SnapshotId = Branded<"snapshot">;
 export type CheckpointId = Branded<"checkpoint">;
 export type RecordingId = Branded<"recording">;
+export type WebhookId = Branded<"webhook">;
 
 interface Generated {
   org: OrgId;
@@ -55,6 +56,7 @@ interface Generated {
   rec: RecordingId;
   snap: SnapshotId;
   chk: CheckpointId;
+  whk: WebhookId;
 }
 
 const TIME_CHARACTERS = 10;

@@ -28,6 +28,7 @@ export const PLACE_TYPES = [
   "credit",
   "ssh_key",
   "ssh_access",
+  "webhook",
 ] as const;
 export type PlaceType = (typeof PLACE_TYPES)[number];
 
@@ -78,6 +79,7 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   credit: () => "/usage",
   ssh_key: () => "/audit?event=key.ssh_",
   ssh_access: (placed) => ofAgent(placed),
+  webhook: ({ id }) => `/webhooks?webhook=${part(id)}`,
 };
 
 /** Where the page of a thing is, from the web's root on. */

@@ -51,6 +51,7 @@ import { upgradeCommand } from "./upgrade.ts";
 import { usageCommand } from "./usage.ts";
 import { userCommand } from "./user.ts";
 import { waitsCommand } from "./waits.ts";
+import { webhookCommand } from "./webhook.ts";
 
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
@@ -140,6 +141,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     "Audit, usage and limits:": [
       auditCommand(setStatus),
       timelineCommand(),
+      webhookCommand(setStatus),
       usageCommand(),
       creditsCommand(),
       limitsCommand(),

@@ -14,6 +14,7 @@ import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
 import { checkpointBytes } from "../domain/rooms/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
+import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
@@ -29,6 +30,7 @@ import { composeRooms } from "./rooms.ts";
 import { composeSandboxes, type Reached } from "./sandboxes.ts";
 import { composeAudit, composeService } from "./service.ts";
 import { startUpkeep } from "./upkeep.ts";
+import { composeWebhooks } from "./webhooks.ts";
 
 export interface Daemon {
   url: string;
@@ -50,6 +52,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const plans = plansOf(config);
   const rates = ratesOf(config);
   const billingPlan = planBilling(config);
+  const webhookReach = planReach(config);
 
   const base = await openBase({ ...options, log });
   const loop = watchLoopDelay();
@@ -63,6 +66,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     endRooms: async (orgId) => {
       await rooms.endAll(orgId);
       await billing.endOrg(orgId);
+      await webhooks.forgetOrg(orgId);
       await orgTemplates.forgetOrg(orgId);
     },
     url: () => reached.url,
@@ -81,6 +85,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents, reached });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
+  const webhooks = composeWebhooks(base, orgs, audit.chains, webhookReach);
   const overview = makeOverview({
     queries: database.queries,
     findRoom: base.finder.find,
@@ -101,6 +106,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     rates,
     requests,
     sandboxes,
+    webhooks,
     drives,
     egress,
     pool,
@@ -124,6 +130,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     { operations: makeTemplateList(base.templates) },
     orgTemplates,
     audit,
+    webhooks,
     overview,
   ].flatMap((part) => part.operations);
   requireAll(bound);
@@ -162,6 +169,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopEnding = orgs.users.keepEnding();
   const stopMail = orgs.outbox.start();
   const stopBilling = billing.start();
+  const stopWebhooks = webhooks.start();
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
 
   return {
@@ -178,6 +186,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await screens.stop();
       ports.stop();
       await stopBilling();
+      await stopWebhooks();
       await orgTemplates.stop();
       await doors.stopSsh();
       sandboxes.endStreams();

@@ -14,11 +14,13 @@ import type { Lookups } from "../domain/service/index.ts";
 import { locateAccess } from "../domain/ssh/index.ts";
 import { getBuild } from "../domain/templates/store.ts";
 import { locateOfPeople } from "../domain/users/index.ts";
+import type { Webhooks } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 
 export function composeLookups(
   { database, finder, templates }: Pick<Base, "database" | "finder" | "templates">,
   sandboxes: Pick<Sandboxes, "agents">,
+  webhooks: Pick<Webhooks, "has">,
 ): Lookups {
   const { queries } = database;
   const roomsOf = ({ org_id, room_ids }: Caller): RoomUid[] | null =>
@@ -49,6 +51,7 @@ export function composeLookups(
     isApplication: ({ session, key_id }, id) =>
       session !== undefined && hasGrant(queries, key_id as string as UserId, id),
     isCredit: ({ org_id }, entryId) => isEntryOf(queries, org_id, entryId),
+    isWebhook: ({ org_id }, webhookId) => webhooks.has(org_id, webhookId),
     isSshKey: ({ org_id }, sshKeyId) => isSshKeyOf(queries, org_id, sshKeyId),
     sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
     isTemplate: ({ org_id }, templateId) => NAME.test(templateId) && templates.get(templateId, org_id) !== null,

@@ -14,6 +14,7 @@ import { listQuarantined, type SandboxRow, survivalOf } from "../domain/sandboxe
 import type { ShutdownFindings } from "../domain/service/checks.ts";
 import { makeService } from "../domain/service/index.ts";
 import { findPasskeys } from "../domain/users/index.ts";
+import type { Webhooks } from "../domain/webhooks/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
@@ -80,6 +81,7 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
+  webhooks: Pick<Webhooks, "has" | "figures">;
   drives: Drives;
   egress: Pick<Egress, "figures">;
   pool: Pick<WarmPool, "figures">;
@@ -107,13 +109,14 @@ export function composeService(base: Base, told: Told) {
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,
-    lookups: composeLookups(base, sandboxes),
+    lookups: composeLookups(base, sandboxes, told.webhooks),
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),
       audit_records: countRecords(database.queries),
       happened: told.meter.happened,
       egress: egress.figures(),
+      webhooks: told.webhooks.figures(),
       pool: pool.figures(),
       disk: disk.state(),
       database: { bytes: sizeOf(paths.database), flushes },

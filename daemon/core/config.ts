@@ -439,12 +439,19 @@ export const CONFIG_KEYS = {
   "egress.hosts_file": {
     kind: "string",
     default: "",
-    about: "File in the format of /etc/hosts with names for sandboxes, read before this host's resolver is asked.",
+    about:
+      "File in the format of /etc/hosts with names for sandboxes and webhooks, read before this host's resolver is asked.",
   },
   "egress.mib_per_second": {
     kind: "integer",
     default: 0,
     about: "Most that one sandbox sends or receives in a second; 0: no limit.",
+  },
+  "webhooks.private_ranges": {
+    kind: "string",
+    default: "",
+    about:
+      "Private networks and addresses, of this host too, that webhooks may be sent to: ranges, separated by commas.",
   },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
   "audit.records_per_day": {

@@ -120,6 +120,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     daemon_log: join(data, "daemon.log"),
     ssh_host_key: join(data, "ssh_host_ed25519_key"),
     port_key: join(data, "port_token_key"),
+    webhook_key: join(data, "webhook_key"),
     templates: join(data, "templates"),
     template_cache: join(data, "template-cache"),
     /** A directory for each owner. */

@@ -72,6 +72,8 @@ export const ERRORS = {
   template_build_not_found: { status: 404, title: "No such build of a template" },
   org_not_found: { status: 404, title: "No such organization" },
   key_not_found: { status: 404, title: "No such key" },
+  webhook_not_found: { status: 404, title: "No such webhook" },
+  delivery_not_found: { status: 404, title: "No such event to deliver" },
   member_not_found: { status: 404, title: "No such member" },
   invitation_not_found: { status: 404, title: "No such invitation" },
   session_not_found: { status: 404, title: "No such session" },

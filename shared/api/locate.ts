@@ -13,7 +13,7 @@ export const locate = operation({
   path: "/v1/locate/{id}",
   summary: "Find out what an id is",
   description:
-    "Takes ids of rooms, sandboxes, snapshots, checkpoints, executions, terminals, messages, audit records, requests, keys, organizations, members, credit entries, SSH keys and SSH access, a port's label, a template, ROOM/AGENT and ROOM/BARRIER; for a person who is signed in also those of their own sessions, passkeys, sign-ins elsewhere and applications, and of invitations. Only what the key may read is found. Executions, terminals, audit records and requests are looked for in the audit: of executions and terminals in its newest 20,000 records.",
+    "Takes ids of rooms, sandboxes, snapshots, checkpoints, executions, terminals, messages, audit records, requests, keys, organizations, members, credit entries, SSH keys and SSH access, webhooks, a port's label, a template, ROOM/AGENT and ROOM/BARRIER; for a person who is signed in also those of their own sessions, passkeys, sign-ins elsewhere and applications, and of invitations. Only what the key may read is found. Executions, terminals, audit records and requests are looked for in the audit: of executions and terminals in its newest 20,000 records.",
   access: "key",
   params: fields({
     id: Type.String({ minLength: 1, maxLength: MOST_CHARACTERS, description: "Any id; a slash in it is written %2F." }),

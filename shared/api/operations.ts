@@ -33,6 +33,7 @@ import * as templates from "./templates.ts";
 import * as terminals from "./terminals.ts";
 import * as top from "./top.ts";
 import * as usage from "./usage.ts";
+import * as webhooks from "./webhooks.ts";
 
 export const operations = {
   health: service.health,
@@ -47,6 +48,15 @@ export const operations = {
   key_list: orgs.keyList,
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
+  webhook_create: webhooks.webhookCreate,
+  webhook_list: webhooks.webhookList,
+  webhook_get: webhooks.webhookGet,
+  webhook_update: webhooks.webhookUpdate,
+  webhook_delete: webhooks.webhookDelete,
+  webhook_rotate: webhooks.webhookRotate,
+  webhook_deliveries: webhooks.webhookDeliveries,
+  webhook_redeliver: webhooks.webhookRedeliver,
+  webhook_test: webhooks.webhookTestSend,
   billing_get: billing.billingGet,
   billing_checkout: billing.billingCheckout,
   billing_portal: billing.billingPortal,

@@ -51,6 +51,8 @@ const inRooms = OF_KEYS.filter(({ path }) => /\{(source_)?room_id\}/.test(path))
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
   ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
+  ...["webhook_create", "webhook_list", "webhook_get", "webhook_update", "webhook_delete"],
+  ...["webhook_rotate", "webhook_deliveries", "webhook_redeliver", "webhook_test"],
   ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
 ];

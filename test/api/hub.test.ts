@@ -22,7 +22,16 @@ const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)">/.exec(
 describe("a page of the hub", () => {
   test("is the same for each of its paths, and its policy lets in nothing from elsewhere", async () => {
     const nonces = new Set<string>();
-    for (const path of ["/", "/rooms", "/rooms/a", "/rooms/a/timeline", "/rooms/a/agents/b", "/audit", "/usage"]) {
+    for (const path of [
+      "/",
+      "/rooms",
+      "/rooms/a",
+      "/rooms/a/timeline",
+      "/rooms/a/agents/b",
+      "/audit",
+      "/usage",
+      "/webhooks",
+    ]) {
       const { status, headers, text } = await owner.see(path);
       const policy = headers.get("content-security-policy") ?? "";
       const nonce = /style-src 'self' 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
@@ -35,7 +44,7 @@ describe("a page of the hub", () => {
       expect(JSON.parse(bootOf(text))).toMatchObject({ url: daemon.url, style_nonce: nonce, user: { role: "owner" } });
     }
     // One that is known would let in a style of another's.
-    expect(nonces.size).toBe(7);
+    expect(nonces.size).toBe(8);
   });
 
   test("is seen by who is signed in alone; what is none is not there", async () => {

@@ -90,6 +90,8 @@ describe("the figures", () => {
       direction: ["sent", "received"],
       level: ["warn", "error"],
       mode: ["busy", "idle"],
+      outcome: ["taken", "not_taken"],
+      receiver: ["taking", "failing"],
     };
     for (const { labels } of parse(text)) {
       const { le = "+Inf", ...rest } = labels;

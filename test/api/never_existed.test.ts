@@ -37,6 +37,7 @@ const NAMES: Record<string, Names> = {
   sandbox: { foreign: "", never: "sbx_00000000000000000000000000" },
   key_id: { foreign: "", never: "kid_00000000000000000000000000" },
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
+  webhook_id: { foreign: "", never: "whk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
   checkpoint_id: { foreign: "", never: "chk_00000000000000000000000000" },
@@ -50,6 +51,7 @@ const NAMES: Record<string, Names> = {
 /** Path parameters that name nothing which an organization has in the database. */
 const NOT_KEPT: Record<string, string> = {
   agent_id: "a name that any room may use",
+  delivery_id: "an event of the caller's own chain",
   path: "on the drive of the room",
   template_id: "the host's",
   exec_id: "in the guest's memory",
@@ -161,6 +163,8 @@ async function makeForeign(): Promise<void> {
   foreign("key_id", (await made("/v1/orgs/self/keys", { name: "theirs" })).key_id);
   const public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";
   foreign("ssh_key_id", (await made("/v1/orgs/self/ssh-keys", { name: "theirs", public_key })).ssh_key_id);
+  const webhook = { url: "https://example.org/", types: ["none"] };
+  foreign("webhook_id", (await made("/v1/orgs/self/webhooks", webhook)).webhook_id);
   foreign("access_id", (await made(`${secret}/sandboxes/worker-1/ssh-access`, {})).access_id);
   await daemon.ok("GET", `${secret}/messages?agent_id=planner`);
   const message = { source: "planner", destination: "planner", payload: 1 };

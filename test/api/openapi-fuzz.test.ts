@@ -54,6 +54,11 @@ beforeAll(async () => {
   // Nobody listens there: it fails.
   const from = { image: "docker://127.0.0.1:1/none" };
   const build = await daemon.ok("POST", "/v1/templates", { template_id: "default", from });
+  // It is sent nothing: no event is called so.
+  const webhook = await daemon.ok("POST", "/v1/orgs/self/webhooks", {
+    url: "https://127.0.0.1.example/",
+    types: ["none."],
+  });
   for (const [name, values] of Object.entries({
     source_room_id: ["main", "none"],
     room_id: ["main", "main", "main", "main", "second", "none"],
@@ -70,6 +75,8 @@ beforeAll(async () => {
     recording_id: ["rec_none"],
     snapshot_id: ["snap_none"],
     checkpoint_id: ["chk_none"],
+    webhook_id: [webhook.webhook_id, "whk_none"],
+    delivery_id: ["evt_none"],
     message_id: ["m-1"],
     barrier_id: ["b-1", "b-2"],
     public_key: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUoB5TV0m0d6mFwC0ZfL0nX2bq3mJm1xJdJ0rYt7yQh laptop"],

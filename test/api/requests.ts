@@ -24,6 +24,8 @@ const VALUES: Record<string, (names: Names) => string> = {
   checkpoint_id: () => "chk_none",
   key_id: () => "kid_none",
   ssh_key_id: () => "ssk_none",
+  webhook_id: () => "whk_none",
+  delivery_id: () => "evt_none",
   access_id: () => "ssa_none",
   session_id: () => "ses_none",
   grant_id: () => "kid_none",

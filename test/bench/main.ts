@@ -23,10 +23,12 @@ import { benchSnapshot } from "./snapshot.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
 import { benchTemplates } from "./templates.ts";
+import { benchTti } from "./tti.ts";
 import { benchWatchers } from "./watchers.ts";
 
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
+  ["tti", { about: "a sandbox to the end of `node -v` by computesdk's provider, against plain calls", run: benchTti }],
   [
     "snapshot",
     {

@@ -3,7 +3,8 @@
  * block's language says how it is tested: `sh test` is run with guests, `sh operations` on what stands for a host.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { BINARY, type TestDaemon } from "./daemon.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const FENCE = /^```(.*)\n([\s\S]*?)^```$/gm;
@@ -33,6 +34,9 @@ export const PAGES: readonly Page[] = [
     .map((name) => `docs/${name}`),
 ].map(readPage);
 
+/** The SDK's own first page, which goes with its package. */
+export const SDK_PAGE: Page = readPage("sdk/typescript/README.md");
+
 /** One page; throws where there is none. */
 export function pageAt(path: string): Page {
   const page = PAGES.find((each) => each.path === path);
@@ -53,4 +57,24 @@ function readPage(path: string): Page {
     return { kind, text: block, section, line: before.split("\n").length };
   });
   return { path, text, blocks };
+}
+
+/** What comes of typing blocks of a page into one shell, one after another, as quickstart leaves it. */
+export async function typed(daemon: TestDaemon, path: string, blocks: readonly Block[]) {
+  const script = blocks.map(({ line, text }) => `echo "--- ${path} line ${line}"\n${text}`);
+  // Not on its standard input, which commands would read.
+  const shell = Bun.spawn(["bash", "-e", "-o", "pipefail", "-c", script.join("\n")], {
+    env: {
+      ...daemon.env,
+      PATH: `${dirname(BINARY)}:${daemon.env.PATH}`,
+      HOME: daemon.home,
+      ROOMD_URL: daemon.url,
+      ROOMD_API_KEY: daemon.apiKey,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [status, printed, errors] = await Promise.all([shell.exited, shell.stdout.text(), shell.stderr.text()]);
+  return { status, printed, errors };
 }

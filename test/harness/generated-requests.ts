@@ -163,6 +163,8 @@ export const KNOWABLE: ReadonlySet<string> = new Set(
       "recording_id",
       "snapshot_id",
       "checkpoint_id",
+      "webhook_id",
+      "delivery_id",
       "port",
       "cursor",
       "topic",

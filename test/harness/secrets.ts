@@ -5,8 +5,12 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** API keys and operators' keys; codes and tokens of applications; tokens of ports, of SSH access and of terminals. */
-const SECRET = /\bkey-[0-9A-Za-z]{43}\b|\bo(?:ac|at|rt|dc)-[\w-]{43}(?![\w-])|\b(?:ptk|sat|ttk)_[\w-]{43}(?![\w-])/g;
+/**
+ * API keys and operators' keys; codes and tokens of applications; tokens of ports, of SSH access and of terminals; what signs what
+ * webhooks are sent.
+ */
+const SECRET =
+  /\bkey-[0-9A-Za-z]{43}\b|\bo(?:ac|at|rt|dc)-[\w-]{43}(?![\w-])|\b(?:ptk|sat|ttk)_[\w-]{43}(?![\w-])|\bwhsec_[\w+/]{43}=/g;
 /** Larger files are those of floods; they would take seconds. */
 const MOST_BYTES = 256 * 1024 ** 2;
 

@@ -83,6 +83,8 @@ export class UnreliableProxy {
           if (left <= 0) to.socket?.destroySoon();
         });
         answer.on("end", () => to.end());
+        // The service has gone in the middle of it.
+        for (const ended of ["error", "close"]) answer.on(ended, () => answer.complete || to.destroy());
         to.on("close", () => answer.destroy());
       },
     );

@@ -18,7 +18,7 @@ import { codeOf, filesOf, read } from "./sources.ts";
 const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
-const KINDS = ["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "text"];
+const KINDS = ["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "text"];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
 /** What a document names as a file or folder: its links, and the words of its code that look like one. */

@@ -33,6 +33,7 @@ const ROWS: readonly (readonly string[])[] = [
     "daemon/domain/oauth",
     "daemon/domain/billing",
     "daemon/domain/overview",
+    "daemon/domain/webhooks",
   ],
   ["daemon/edge"],
   ["daemon/compose"],

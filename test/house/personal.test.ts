@@ -16,6 +16,7 @@ const OF_NOBODY: Record<string, string> = {
   sandboxes: "a sandbox is made by a key",
   snapshots: "a snapshot is made by a key",
   checkpoints: "a checkpoint is made by a key",
+  webhooks: "a webhook is made by a key",
 };
 
 const connection = openConnection(":memory:");

@@ -55,6 +55,13 @@ const CHECKPOINTS = [
   ["POST", `/v1/rooms/${HOSTILE.room}/fork`, { room_id: FORK }] as const,
 ];
 
+/** Nobody is there to take what it sends. */
+const WEBHOOK = [
+  "POST",
+  "/v1/orgs/self/webhooks",
+  { url: "https://nobody.invalid/%3Cscript%3E?x=%22", types: ["room."] },
+] as const;
+
 /** Each page, by what its pictures are called. */
 const PATHS = {
   home: "/",
@@ -80,6 +87,7 @@ const PATHS = {
   screen: `/rooms/${HOSTILE.room}/agents/worker/screen`,
   audit: "/audit",
   usage: "/usage",
+  webhooks: "/webhooks",
 };
 
 let seen: Json;
@@ -94,7 +102,7 @@ beforeAll(async () => {
     cookies: [...owner.cookies],
     key: daemon.apiKey,
     paths: PATHS,
-    calls: [...hostileCalls(), ...CHECKPOINTS],
+    calls: [...hostileCalls(), ...CHECKPOINTS, WEBHOOK],
   };
   const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, JSON.stringify(told)];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });

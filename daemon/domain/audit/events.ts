@@ -4,24 +4,20 @@
  */
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
-import type { Bells } from "../../core/bells.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
-import { chainHead, chainStart, type Grown, listAudit } from "./store.ts";
+import { chainHead, chainStart, listAudit } from "./store.ts";
 import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
 /** What comes within this time of what was told is told together. */
 const TOGETHER_MS = 20;
-/** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
-const CHAIN_BELL = "chain";
-const bellGroup = (chain: ChainKey) => `audit ${chain}`;
-
 interface Timeline {
   org_id: string;
   room_uid: string | undefined;
@@ -31,13 +27,6 @@ interface Timeline {
   tail: Tail;
   /** Ends it: by the error, if there is one, else because nobody reads any more. */
   signal: AbortSignal;
-}
-
-/** Wakes who waits for what these chains have grown by. */
-export function ringReaders(bells: Bells, chains: Grown): void {
-  for (const [chain, rooms] of chains) {
-    for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(chain), key);
-  }
 }
 
 export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {

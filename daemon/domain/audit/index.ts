@@ -1,7 +1,9 @@
 /** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
+import { ringReaders } from "./chain-bell.ts";
+import { Chains } from "./chains.ts";
 import type { AuditDeps } from "./deps.ts";
-import { makeEvents, ringReaders } from "./events.ts";
+import { makeEvents } from "./events.ts";
 import { HeadsFile } from "./heads-file.ts";
 import { makeList } from "./list.ts";
 import { Readers } from "./readers.ts";
@@ -11,6 +13,7 @@ import { limitRecords, takeGrown } from "./store.ts";
 import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
+export type { Chains } from "./chains.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService, pageOfAudit } from "./list.ts";
@@ -31,6 +34,8 @@ export interface AuditOptions {
 
 export interface Audit {
   operations: Bound[];
+  /** For whoever sends records on. */
+  chains: Chains;
   stop(): Promise<void>;
 }
 
@@ -52,6 +57,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   const endRetention = keepRetention(database, log, keepMs);
   const endSettling = keepSettling(database, log, countedMs);
   return {
+    chains: new Chains(queries, deps.bells),
     operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
     stop: async () => {
       endRetention();

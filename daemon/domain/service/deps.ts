@@ -19,6 +19,7 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
   audit_records: number;
   happened: Meter["happened"];
   egress: ReturnType<Egress["figures"]>;
+  webhooks: { taken: number; not_taken: number; taking: number; failing: number };
   pool: { size: number; ready: number };
   disk: DiskState;
   database: { bytes: number; flushes: Histogram };

@@ -22,6 +22,7 @@ export const GUARANTEES = [
   "On a connection allowed by name, TLS must ask for that name, and every HTTP/1 request must be for it. Each refused connection or name is recorded as egress.denied; equal refusals are recorded together with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes run as host users that own nothing but its disk, its sockets and its room's drive.",
   "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint that a crash cuts off nothing is left. A fork that it cuts off is there as a whole when the service has started again, or not at all; a restore is completed then, or has not begun.",
+  "A webhook is sent each event that it wants at least once, as long as the audit keeps it, also over a crash: in order while its receiver takes them, and again for 20 hours where it does not. It connects only to an address that was checked, and follows no redirect.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
 
@@ -33,6 +34,7 @@ export const NON_GUARANTEES = [
   "Messages that no agent still has to read are kept while an organization's messages take less than message_kept_bytes_max (0: no limit); then the oldest are deleted. A message that its sender named, by message_id or Idempotency-Key, and a reply are kept for at least 5 minutes, a request that its sender named for at least 10; after its message is deleted a message_id is no longer remembered. Until then such messages count, and sending may be refused with quota_exceeded. Reading a room's messages from before a deleted one is 410 history_gone.",
   "A message may be delivered more than once if its reader loses an answer. message_id shows that it is the same.",
   "Messages and barriers are deleted with their room.",
+  "A webhook may be sent an event twice, with the same webhook-id. Events that its receiver did not take come after later ones. One that took nothing for 5 days, or answered 410, is disabled, which webhook.disabled tells.",
   "Usage counts the time in which a sandbox is running, also while the daemon is down. Starting and standby are free. If a sandbox ends while the daemon is down, the time after the daemon's last comparison with the host is not counted. A crash of the daemon loses what egress and drives' growth added in the last usage_write_seconds.",
   "A host that loses power ends the sandboxes that run, as one that is shut down does those that it could not save. A sandbox that was in standby hibernates afterwards.",
   "Standby does not free host memory: the guest's memory stays reserved. Hibernation does.",

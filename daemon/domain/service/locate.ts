@@ -46,6 +46,7 @@ export interface Lookups {
   isApplication(caller: Caller, id: string): boolean;
   isCredit(caller: Caller, entryId: string): boolean;
   isSshKey(caller: Caller, sshKeyId: string): boolean;
+  isWebhook(caller: Caller, webhookId: string): boolean;
   sshAccess(caller: Caller, accessId: string): InRoom | undefined;
   isTemplate(caller: Caller, templateId: string): boolean;
   isBuild(caller: Caller, buildId: string): boolean;
@@ -148,6 +149,13 @@ function findersOf(lookups: Lookups): Finder {
     const maySee = isOfAll(caller) && (needs(caller, "audit:read") || needs(caller, "keys:write"));
     return nowhere(maySee && lookups.isSshKey(caller, id) ? "ssh_key" : null, id);
   };
+  const webhook: Finder = (caller, id) => {
+    const sees = caller.session?.gives ?? caller.scopes;
+    return nowhere(
+      isOfAll(caller) && sees.includes("org:admin") && lookups.isWebhook(caller, id) ? "webhook" : null,
+      id,
+    );
+  };
   const sshAccess: Finder = (caller, id) => {
     const maySee = needs(caller, "audit:read") || needs(caller, "terminal");
     return maySee ? inRoom(caller, "ssh_access", id, lookups.sshAccess(caller, id)) : null;
@@ -194,6 +202,7 @@ function findersOf(lookups: Lookups): Finder {
     cre: credit,
     ssk: sshKey,
     ssa: sshAccess,
+    whk: webhook,
   };
   // Callers name rooms, messages and executions themselves, also by what looks like another kind's id.
   const byName: readonly Finder[] = [room, message, port, template, execution];

@@ -143,7 +143,7 @@ function ofRequests({ requests }: ServiceDeps): string[] {
   ];
 }
 
-function ofWork({ happened, egress, audit_records, logged, loopDelays }: Figures): string[] {
+function ofWork({ happened, egress, webhooks, audit_records, logged, loopDelays }: Figures): string[] {
   return [
     family("roomd_executions_total", "counter", "Commands run.", alone(happened.exec_count)),
     family("roomd_messages_total", "counter", "Messages accepted.", alone(happened.messages)),
@@ -159,6 +159,24 @@ function ofWork({ happened, egress, audit_records, logged, loopDelays }: Figures
     family("roomd_egress_connections_total", "counter", "Opened to the outside.", alone(egress.connections)),
     family("roomd_egress_connections", "gauge", "Open to the outside.", alone(egress.open_connections)),
     family("roomd_egress_denied_total", "counter", "Not let to the outside.", alone(egress.denied)),
+    family(
+      "roomd_webhook_events_total",
+      "counter",
+      "Tries to have an event taken by a webhook's receiver, by outcome.",
+      each("outcome", [
+        ["taken", webhooks.taken],
+        ["not_taken", webhooks.not_taken],
+      ]),
+    ),
+    family(
+      "roomd_webhooks",
+      "gauge",
+      "Enabled webhooks, by whether their receivers take events.",
+      each("receiver", [
+        ["taking", webhooks.taking],
+        ["failing", webhooks.failing],
+      ]),
+    ),
     family("roomd_audit_records_total", "counter", "Records ever written, purged ones included.", alone(audit_records)),
     family("roomd_log_messages_total", "counter", "Warnings and errors logged.", each("level", Object.entries(logged))),
     family(

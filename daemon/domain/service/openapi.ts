@@ -10,6 +10,7 @@ import { openapiGet } from "../../../shared/api/service.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { changed, exampleOf, problemExamples } from "./examples.ts";
+import { postedEvents } from "./posted.ts";
 import { answerSchema, type Json, requestSchema, withReferences, withSharedAnswers } from "./schemas.ts";
 import { ANSWERS, FIGURES } from "./story.ts";
 
@@ -26,6 +27,7 @@ const AREAS = {
   key: "API keys, and whose the caller's is.",
   id: "Where an id leads.",
   org: "Organizations.",
+  webhook: "URLs to which events are sent.",
   billing: "Buying a plan.",
   user: "A person's own account.",
   auth: "Where a person is signed in, and by what.",
@@ -98,6 +100,7 @@ export function inlineDocument(version: string): Json {
     security: [{ apiKey: [] }],
     tags: Object.entries(AREAS).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: postedEvents(),
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
       parameters: PARAMETERS,

@@ -146,6 +146,7 @@ export const PLACES: Record<string, Place> = {
   "/rooms/{room_id}/agents/{agent_id}/{tab}": HUB,
   "/audit": HUB,
   "/usage": HUB,
+  "/webhooks": HUB,
   "/prompts": { who: "person", isSeen: true, forms: {} },
   "/go/{id}": { who: "person", isSeen: true, forms: {} },
   "/billing": {

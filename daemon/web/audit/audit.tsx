@@ -76,6 +76,9 @@ export default function Audit() {
       <Verify chain={chain} />
       <h2>Export</h2>
       <Export filters={filters} />
+      <p class="muted">
+        <a href="/webhooks">Webhooks</a> send what is recorded to a URL as it comes.
+      </p>
       <Ask
         names={
           filters.by.outcome === "denied"

@@ -40,6 +40,9 @@ export interface BarrierOptions extends Pick<CallOptions, "signal"> {
   timeoutMs?: number;
 }
 
+/** A message whose payload is known to be this. */
+export type MessageOf<Payload> = Omit<Message, "payload"> & { payload: Payload };
+
 export class Agent {
   readonly id: string;
   readonly #client: Client;
@@ -59,11 +62,11 @@ export class Agent {
   }
 
   /** Sends a request to one agent and waits for its reply. Throws a TimeoutError without one. */
-  async request(
+  async request<Payload = unknown>(
     destination: string,
     payload: unknown,
     { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
-  ): Promise<Message> {
+  ): Promise<MessageOf<Payload>> {
     const message = this.#message(destination, payload, options);
     const calls = Math.ceil(timeoutMs / WAIT_MS);
     for (let call = 0; call < calls; call++) {
@@ -71,7 +74,7 @@ export class Agent {
         // The same message again: nothing is sent twice.
         const wanted = { ...message, wait_reply: true, timeout_ms: Math.ceil(timeoutMs / calls) };
         const { reply } = await this.#client.call("agent_send", wanted, withoutHeaders(options));
-        if (reply) return reply;
+        if (reply) return reply as MessageOf<Payload>;
       } catch (error) {
         if (!isCode(error, "reply_timeout")) throw error;
       }
@@ -80,7 +83,11 @@ export class Agent {
   }
 
   /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
-  async wait({ timeoutMs = DEFAULT_WAIT_MS, signal, ...filter }: WaitOptions = {}): Promise<Message | null> {
+  async wait<Payload = unknown>({
+    timeoutMs = DEFAULT_WAIT_MS,
+    signal,
+    ...filter
+  }: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
       const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
@@ -90,27 +97,31 @@ export class Agent {
       const [message] = items;
       if (message) {
         this.#after = message.seq;
-        return message;
+        return message as MessageOf<Payload>;
       }
       if (performance.now() >= deadline) return null;
     }
   }
 
   /** Every message, as it comes, until the signal ends it. */
-  async *messages(options: Omit<WaitOptions, "timeoutMs"> = {}): AsyncGenerator<Message> {
+  async *messages<Payload = unknown>(options: Omit<WaitOptions, "timeoutMs"> = {}): AsyncGenerator<MessageOf<Payload>> {
     for (;;) {
-      const message = await this.wait(options);
+      const message = await this.wait<Payload>(options);
       if (message) yield message;
     }
   }
 
   /** Answers a message, which acknowledges it. */
-  async reply(message: Message | string, payload: unknown, options: CallOptions = {}): Promise<void> {
+  async reply(
+    message: Pick<Message, "message_id"> | string,
+    payload: unknown,
+    options: CallOptions = {},
+  ): Promise<void> {
     const input = { room_id: this.#room, message_id: idOf(message), source: this.id, payload };
     await this.#client.call("message_reply", input as never, options);
   }
 
-  async ack(message: Message | string, options: CallOptions = {}): Promise<void> {
+  async ack(message: Pick<Message, "message_id"> | string, options: CallOptions = {}): Promise<void> {
     const input = { room_id: this.#room, message_id: idOf(message), agent_id: this.id };
     await this.#client.call("message_ack", input, options);
   }
@@ -184,5 +195,6 @@ function withoutHeaders({ signal, idempotencyKey, timeoutMs }: SendOptions): Cal
   };
 }
 
-const idOf = (message: Message | string) => (typeof message === "string" ? message : message.message_id);
+const idOf = (message: Pick<Message, "message_id"> | string) =>
+  typeof message === "string" ? message : message.message_id;
 const isCode = (error: unknown, code: string) => error instanceof ProblemError && error.code === code;

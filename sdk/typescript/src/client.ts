@@ -9,14 +9,25 @@ export type OperationName = keyof Operations;
 export type Input<Name extends OperationName> = Operations[Name]["input"];
 export type Result<Name extends OperationName> = Operations[Name]["answer"];
 
-/** Operations whose answer is a stream of events, with what names an event's place in it. */
+interface StreamRow {
+  /** What names an event's place. */
+  place: string;
+  /** Whether nothing follows an event. A stream that goes on ends with such a one, or was cut. */
+  isLast(event: Record<string, unknown>): boolean;
+}
+
+const isExit = ({ type }: Record<string, unknown>) => type === "exit";
+
 const STREAMS = {
-  execution_stream: { place: "seq", last: ["exit"] },
-  template_build_stream: { place: "seq", last: ["exit"] },
-  terminal_watch: { place: "offset", last: ["exit"] },
-  room_events: { place: "seq", last: [] },
-  org_events: { place: "cursor", last: [] },
-} as const satisfies Partial<Record<OperationName, { place: string; last: readonly string[] }>>;
+  execution_stream: { place: "seq", isLast: isExit },
+  template_build_stream: { place: "seq", isLast: isExit },
+  terminal_watch: { place: "offset", isLast: isExit },
+  room_events: {
+    place: "seq",
+    isLast: ({ event, outcome }) => event === "room.destroyed" && outcome === "success",
+  },
+  org_events: { place: "cursor", isLast: () => false },
+} satisfies Partial<Record<OperationName, StreamRow>>;
 export type StreamName = keyof typeof STREAMS;
 
 export interface ClientOptions {
@@ -37,6 +48,8 @@ export interface Download {
   text(): Promise<string>;
 }
 
+/** It tells as fully that it is not well. */
+const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health: [503] };
 const LOCAL = "http://127.0.0.1:8080";
 
 export class Client {
@@ -76,7 +89,7 @@ export class Client {
     input: Input<Name>,
     { signal }: Pick<CallOptions, "signal"> = {},
   ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
-    const { place, last } = STREAMS[name];
+    const { place, isLast }: StreamRow = STREAMS[name];
     type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;
     return follow<Told, string | number>({
       open: (after) => {
@@ -86,8 +99,8 @@ export class Client {
         return this.#transport.send({ ...sent, headers }, (answer) => answer, signal ? { signal } : {});
       },
       placeOf: (event) => placeOf(event, place),
-      isLast: (event) => (last as readonly string[]).includes(event.type ?? ""),
-      mayEnd: last.length === 0 || (input as { follow?: boolean }).follow === false,
+      isLast,
+      mayEnd: (input as { follow?: boolean }).follow === false,
       ...(signal ? { signal } : {}),
     });
   }
@@ -134,7 +147,7 @@ export class Client {
   }
 
   #sent<Name extends OperationName>(name: Name, input: Input<Name>) {
-    return requestOf(OPERATIONS[name], input as Record<string, unknown>);
+    return { ...requestOf(OPERATIONS[name], input as Record<string, unknown>), answers: ALSO_ANSWERS[name] ?? [] };
   }
 }
 

@@ -23,6 +23,8 @@ export interface CommandOptions extends CallOptions {
   /** Hears of output as it comes. */
   onStdout?(text: string): void;
   onStderr?(text: string): void;
+  /** As bytes, in the order in which they came. */
+  onOutput?(stream: "stdout" | "stderr", bytes: Uint8Array): void;
   /** Whether the signal ends the command too, and not only the waiting for it. */
   killOnAbort?: boolean;
 }
@@ -46,6 +48,7 @@ export interface OutputPart {
 }
 
 const DEFAULT_COMMAND_MS = 600_000;
+const STDIN_PART_BYTES = 1024 * 1024;
 
 /** A sandbox by its names. */
 export interface SandboxName {
@@ -58,6 +61,8 @@ export class Execution {
   readonly id: string;
   readonly #client: Client;
   readonly #name: SandboxName & { exec_id: string };
+  /** Bytes of standard input so far, once the writes before have ended; null where it has to be asked. */
+  #written: Promise<number | null> = Promise.resolve(null);
 
   constructor(client: Client, sandbox: SandboxName, id: string) {
     this.id = id;
@@ -104,7 +109,7 @@ export class Execution {
 
   /** Waits until it has ended. A command that fails is no error: look at `exitCode`. */
   async wait(
-    options: Pick<CommandOptions, "signal" | "onStdout" | "onStderr" | "killOnAbort"> = {},
+    options: Pick<CommandOptions, "signal" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort"> = {},
   ): Promise<CommandResult> {
     const kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
     const heard = { stdout: new TextDecoder(), stderr: new TextDecoder() };
@@ -115,6 +120,7 @@ export class Execution {
         if (next.done) return resultOf(this.id, next.value, kept);
         const { stream, bytes } = next.value;
         kept[stream].push(bytes);
+        options.onOutput?.(stream, bytes);
         told[stream]?.(heard[stream].decode(bytes, { stream: true }));
       }
     } catch (error) {
@@ -123,18 +129,31 @@ export class Execution {
     }
   }
 
-  /** Writes to its standard input. */
-  async write(data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
-    await this.#client.call(
-      "execution_stdin",
-      { ...this.#name, data_b64: Buffer.from(data).toString("base64") },
-      options,
-    );
+  /** Writes to its standard input, in the order of the calls: bytes that are sent again arrive once. */
+  write(data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
+    return this.#stdin(Buffer.from(data as Uint8Array), false, options);
   }
 
   /** Ends its standard input. */
-  async end(options: CallOptions = {}): Promise<void> {
-    await this.#client.call("execution_stdin", { ...this.#name, eof: true }, options);
+  end(options: CallOptions = {}): Promise<void> {
+    return this.#stdin(Buffer.alloc(0), true, options);
+  }
+
+  #stdin(bytes: Buffer, eof: boolean, options: CallOptions): Promise<void> {
+    const written = this.#written.then(async (known) => {
+      let offset = known ?? (await this.get(options)).stdin_bytes;
+      const parts = Math.max(1, Math.ceil(bytes.byteLength / STDIN_PART_BYTES));
+      for (let part = 0; part < parts; part++) {
+        const piece = bytes.subarray(part * STDIN_PART_BYTES, (part + 1) * STDIN_PART_BYTES);
+        const input = { ...this.#name, data_b64: piece.toString("base64"), offset, eof: eof && part === parts - 1 };
+        await this.#client.call("execution_stdin", input, options);
+        offset += piece.byteLength;
+      }
+      return offset;
+    });
+    // After one that failed it is asked how far the input has come.
+    this.#written = written.catch(() => null);
+    return written.then(() => {});
   }
 
   signal(signal: string, options: CallOptions = {}): Promise<ExecutionRecord> {

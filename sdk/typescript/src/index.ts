@@ -1,9 +1,17 @@
 /** Rooms of sandboxes for groups of AI agents. */
-export { Agent, type BarrierOptions, type Destination, type SendOptions, type WaitOptions } from "./agent.ts";
+export {
+  Agent,
+  type BarrierOptions,
+  type Destination,
+  type MessageOf,
+  type SendOptions,
+  type WaitOptions,
+} from "./agent.ts";
 export { Client, type ClientOptions, type Download, type Input, type OperationName, type Result } from "./client.ts";
 export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
 export { type Command, type CommandOptions, type CommandResult, Execution, type OutputPart } from "./execution.ts";
+export { type FileEntry, type FileKind, Files } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
 export { Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";

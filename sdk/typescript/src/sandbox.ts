@@ -4,6 +4,7 @@ import { Agent } from "./agent.ts";
 import { Client, type ClientOptions } from "./client.ts";
 import { ProblemError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
+import { Files } from "./files.ts";
 import type {
   ExposedPort,
   Fork,
@@ -45,6 +46,8 @@ export class Sandbox {
   readonly agentId: string;
   readonly roomId: string;
   readonly agent: Agent;
+  /** Of its own disk. */
+  readonly files: Files;
   readonly #client: Client;
   readonly #name: SandboxName;
   /** Of a sandbox that has its room to itself. */
@@ -56,6 +59,7 @@ export class Sandbox {
     this.agent = new Agent(client, roomId, agentId);
     this.#client = client;
     this.#name = { room_id: roomId, sandbox: agentId };
+    this.files = new Files(client, this.#name);
   }
 
   /** A sandbox for who wants no room: it gets one of its own, which ends with it. */

@@ -64,8 +64,9 @@ export async function* follow<Event extends StreamEvent, Place>({
 interface ErrorEvent {
   type: "error";
   code: string;
-  detail: string;
-  retryable: boolean;
+  /** Of an audit's stream nothing but the code is told. */
+  detail?: string;
+  retryable?: boolean;
 }
 
 /** What a stream says last when it cannot go on. */
@@ -74,7 +75,7 @@ export class StreamError extends RoomdError {
   readonly code: string;
   readonly retryable: boolean;
 
-  constructor({ code, detail, retryable }: ErrorEvent) {
+  constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
     super(detail);
     this.code = code;
     this.retryable = retryable;
@@ -104,7 +105,7 @@ async function* eventsOf<Event>({ body }: Answer, signal?: AbortSignal): AsyncGe
       const lines = (rest + decoder.decode(part as Buffer, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       // What was cut is asked for again.
-      for (const line of lines) if (line !== "") yield JSON.parse(line) as Event;
+      for (const line of lines) if (line !== "") yield eventOf<Event>(line);
     }
   } catch (error) {
     signal?.throwIfAborted();
@@ -114,5 +115,13 @@ async function* eventsOf<Event>({ body }: Answer, signal?: AbortSignal): AsyncGe
     clearTimeout(silent);
     signal?.removeEventListener("abort", stop);
     body.destroy();
+  }
+}
+
+function eventOf<Event>(line: string): Event {
+  try {
+    return JSON.parse(line) as Event;
+  } catch (error) {
+    throw new ConnectionError("What came is no stream of roomd.", { cause: error });
   }
 }

@@ -6,6 +6,8 @@ import type { Terminal as TerminalRecord, TerminalTicket } from "./generated/sch
 import type { CallOptions } from "./transport.ts";
 
 const PROTOCOL = "roomd.terminal";
+/** How long a service may take to let somebody in. */
+const ATTACH_MS = 30_000;
 const TOKEN_PREFIX = "roomd.token.";
 
 /** A terminal with somebody at it. */
@@ -52,16 +54,23 @@ export class Terminal {
     if (takeover) url.searchParams.set("takeover", "true");
     const socket = new WebSocket(url, [PROTOCOL, TOKEN_PREFIX + token]);
     socket.binaryType = "arraybuffer";
+    const output = outputOf(socket);
     await new Promise<void>((resolve, reject) => {
-      socket.addEventListener("open", () => resolve(), { once: true });
-      const fail = () => reject(new ConnectionError(`The terminal ${this.id} could not be attached to.`));
-      socket.addEventListener("error", fail, { once: true });
-      socket.addEventListener("close", fail, { once: true });
+      const fail = () => {
+        socket.close();
+        reject(new ConnectionError(`The terminal ${this.id} could not be attached to.`));
+      };
+      const timer = setTimeout(fail, options.timeoutMs ?? ATTACH_MS);
+      socket.addEventListener("open", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      for (const ended of ["error", "close"]) socket.addEventListener(ended, fail, { once: true });
     });
     return {
       write: (data) => socket.send(typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data)),
       resize: (rows, cols) => socket.send(JSON.stringify({ type: "resize", rows, cols })),
-      output: outputOf(socket),
+      output,
       close: () => socket.close(),
     };
   }
@@ -72,7 +81,8 @@ export class Terminal {
   }
 }
 
-async function* outputOf(socket: WebSocket): AsyncGenerator<Uint8Array> {
+/** What comes from now on, also before anybody reads it. */
+function outputOf(socket: WebSocket): AsyncIterable<Uint8Array> {
   const waiting: Uint8Array[] = [];
   let wake = () => {};
   let isOpen = true;
@@ -84,11 +94,14 @@ async function* outputOf(socket: WebSocket): AsyncGenerator<Uint8Array> {
     isOpen = false;
     wake();
   });
-  for (;;) {
-    while (waiting.length > 0) yield waiting.shift() as Uint8Array;
-    if (!isOpen) return;
-    await new Promise<void>((resolve) => {
-      wake = resolve;
-    });
+  async function* read(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      while (waiting.length > 0) yield waiting.shift() as Uint8Array;
+      if (!isOpen) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
   }
+  return read();
 }

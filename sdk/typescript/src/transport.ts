@@ -37,6 +37,8 @@ interface Sent {
   path: string;
   headers: Record<string, string>;
   body: FileBody | null;
+  /** Statuses that are as good an answer as a success. */
+  answers?: readonly number[];
 }
 
 export interface Answer {
@@ -77,12 +79,19 @@ export class Transport {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const isRepeatable = !isStream(sent.body);
     let key = options.idempotencyKey ?? randomUUID();
-    for (let attempt = 1; ; attempt++) {
+    let attempt = 0;
+    let mayBeDone = false;
+    for (;;) {
       const retry = await this.#try(sent, key, deadline, read, options);
       if ("value" in retry) return retry.value;
+      // What is carried out is waited for, however long it takes.
+      if (retry.known !== "running") attempt++;
       if (!retry.isWorthIt || !isRepeatable || attempt === TRIES) throw retry.error;
-      // A refusal was kept for that key; nothing was done.
-      if (retry.wasRefused && options.idempotencyKey === undefined) key = randomUUID();
+      if (retry.known === "lost") mayBeDone = true;
+      else if (retry.known === "refused" || (retry.known === "turned_away" && !mayBeDone)) {
+        key = options.idempotencyKey ?? randomUUID();
+        mayBeDone = false;
+      }
       const pause = retry.afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** attempt, PAUSE_MS.most);
       if (performance.now() + pause > deadline) throw retry.error;
       await delay(pause, options.signal);
@@ -107,11 +116,11 @@ export class Transport {
     try {
       options.signal?.throwIfAborted();
       answer = await this.#once(sent, key, ended.signal, options.headers);
-      // /health answers as fully with 503.
-      if (answer.status < 300 || isJson(answer)) return { value: await read(answer) };
+      const isAnswer = answer.status < 300 || (sent.answers?.includes(answer.status) && isJson(answer));
+      if (isAnswer) return { value: await read(answer) };
     } catch (error) {
       ended.signal.throwIfAborted();
-      return { error: unreachable(this.connection.url, error), isWorthIt: true, wasRefused: false };
+      return { error: unreachable(this.connection.url, error), isWorthIt: true, known: "lost" };
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", stop);
@@ -120,10 +129,10 @@ export class Transport {
     const afterMs = retryAfterOf(answer);
     if (problem === null) {
       const error = new ConnectionError(`${this.connection.url} answered ${answer.status}, but it is not roomd.`);
-      return { error, isWorthIt: PASSING.includes(answer.status), wasRefused: false, ...afterMs };
+      return { error, isWorthIt: PASSING.includes(answer.status), known: "lost", ...afterMs };
     }
     const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
-    return { error: problemError(problem), isWorthIt, wasRefused: problem.status < 500, ...afterMs };
+    return { error: problemError(problem), isWorthIt, known: knownOf(problem), ...afterMs };
   }
 
   /** Resolves with the beginning of an answer, whatever it is. */
@@ -156,12 +165,25 @@ export class Transport {
   }
 }
 
+/**
+ * What is known of a try that failed: nothing; that an earlier one is still carried out; that this one was not looked at; that nothing
+ * was done, and that this answer is kept under its key.
+ */
+type Known = "lost" | "running" | "turned_away" | "refused";
+
 interface Failed {
   error: Error;
+  /** Whether another try may succeed. */
   isWorthIt: boolean;
-  /** It is known that nothing was done. */
-  wasRefused: boolean;
+  known: Known;
   afterMs?: number;
+}
+
+function knownOf({ status, code }: Problem): Known {
+  if (status >= 500) return "lost";
+  if (code === "idempotency_in_progress") return "running";
+  // The rate is looked at before the key is.
+  return code === "rate_limited" ? "turned_away" : "refused";
 }
 
 async function write(

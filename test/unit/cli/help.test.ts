@@ -48,6 +48,9 @@ const COMMANDS = [
   ...["send", "wait", "health", "hibernate", "limits", "credits", "login", "logout", "whoami"],
   ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),
+  ...["create", "list", "get", "update", "delete", "rotate", "deliveries", "redeliver", "test"].map(
+    (verb) => `webhook ${verb}`,
+  ),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
   "uninstall",

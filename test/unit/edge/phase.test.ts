@@ -307,6 +307,7 @@ const ONCE: Record<string, readonly string[]> = {
   "its answer is in the commit of its work": [
     ...["org_create", "key_create", "key_rotate", "room_create", "ssh_access_create", "ssh_key_add"],
     "template_create",
+    ...["webhook_create", "webhook_rotate"],
     ...["invitation_create", "grant_create", "passkey_add", "billing_key"],
     ...["agent_send", "message_reply"],
   ],
@@ -334,6 +335,7 @@ const ONCE: Record<string, readonly string[]> = {
       "fs_mkdir",
       "message_ack",
     ],
+    ...["webhook_redeliver", "webhook_test"],
     ...["passkey_options", "identity_begin", "billing_checkout", "billing_portal"],
   ],
 };

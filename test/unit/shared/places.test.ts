@@ -31,12 +31,12 @@ test("of every kind stays a path of the web, whatever it is called", () => {
     );
     expect(origin).toBe("https://ours.example");
     expect(hash).toBe("");
-    expect(pathname).toMatch(/^\/(rooms\/[^/]+|audit$|account|org\/members$|usage$|prompts$)/);
+    expect(pathname).toMatch(/^\/(rooms\/[^/]+|audit$|account|org\/members$|usage$|prompts$|webhooks$)/);
     // Which events an address asks for is no name of anybody's.
     const { event: _, ...named } = Object.fromEntries(new URLSearchParams(search));
     for (const value of Object.values(named)) expect(value).toBe(odd);
     expect(pathOf({ type, id: odd, room_id: null, agent_id: null })).toMatch(
-      /^\/(rooms|audit|account|org\/members|usage|prompts)/,
+      /^\/(rooms|audit|account|org\/members|usage|prompts|webhooks)/,
     );
   }
 });

@@ -27,6 +27,24 @@ export interface Operations {
   key_rotate: { input: s.KeyRotateInput; answer: s.KeyRotateAnswer };
   /** Revoke an API key. */
   key_revoke: { input: s.KeyRevokeInput; answer: s.KeyRevokeAnswer };
+  /** Create a webhook. */
+  webhook_create: { input: s.WebhookCreateInput; answer: s.WebhookCreateAnswer };
+  /** List the organization's webhooks. */
+  webhook_list: { input: s.WebhookListInput; answer: s.WebhookListAnswer };
+  /** Get a webhook. */
+  webhook_get: { input: s.WebhookGetInput; answer: s.WebhookGetAnswer };
+  /** Change a webhook. */
+  webhook_update: { input: s.WebhookUpdateInput; answer: s.WebhookUpdateAnswer };
+  /** Delete a webhook. */
+  webhook_delete: { input: s.WebhookDeleteInput; answer: s.WebhookDeleteAnswer };
+  /** Replace a webhook's secret. */
+  webhook_rotate: { input: s.WebhookRotateInput; answer: s.WebhookRotateAnswer };
+  /** List a webhook's deliveries that were not taken at once. */
+  webhook_deliveries: { input: s.WebhookDeliveriesInput; answer: s.WebhookDeliveriesAnswer };
+  /** Send an event again. */
+  webhook_redeliver: { input: s.WebhookRedeliverInput; answer: s.WebhookRedeliverAnswer };
+  /** Send a test event. */
+  webhook_test: { input: s.WebhookTestInput; answer: s.WebhookTestAnswer };
   /** Show what the organization has bought. */
   billing_get: { input: s.BillingGetInput; answer: s.BillingGetAnswer };
   /** Begin to buy plan starter. */
@@ -320,6 +338,15 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   key_list: {"method":"GET","path":"/v1/orgs/{org_id}/keys","query":["limit","cursor"],"answer":"json"},
   key_rotate: {"method":"POST","path":"/v1/orgs/{org_id}/keys/{key_id}/rotate","body":"json","answer":"json"},
   key_revoke: {"method":"DELETE","path":"/v1/orgs/{org_id}/keys/{key_id}","answer":"json"},
+  webhook_create: {"method":"POST","path":"/v1/orgs/{org_id}/webhooks","body":"json","answer":"json"},
+  webhook_list: {"method":"GET","path":"/v1/orgs/{org_id}/webhooks","query":["limit","cursor"],"answer":"json"},
+  webhook_get: {"method":"GET","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}","answer":"json"},
+  webhook_update: {"method":"PATCH","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}","body":"json","answer":"json"},
+  webhook_delete: {"method":"DELETE","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}","answer":"json"},
+  webhook_rotate: {"method":"POST","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}/rotate","body":"json","answer":"json"},
+  webhook_deliveries: {"method":"GET","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}/deliveries","query":["limit","cursor"],"answer":"json"},
+  webhook_redeliver: {"method":"POST","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver","body":"json","answer":"json"},
+  webhook_test: {"method":"POST","path":"/v1/orgs/{org_id}/webhooks/{webhook_id}/test","body":"json","answer":"json"},
   billing_get: {"method":"GET","path":"/v1/orgs/{org_id}/billing","answer":"json"},
   billing_checkout: {"method":"POST","path":"/v1/orgs/{org_id}/billing/checkouts","answer":"json"},
   billing_portal: {"method":"POST","path":"/v1/orgs/{org_id}/billing/portal","answer":"json"},

@@ -1175,7 +1175,7 @@ export interface components {
             /** @description As it is called: of a room its room_id, of an agent its agent_id. */
             id: string;
             /** @enum {string} */
-            type: "room" | "sandbox" | "agent" | "execution" | "message" | "barrier" | "terminal" | "recording" | "snapshot" | "checkpoint" | "port" | "audit" | "request" | "key" | "org" | "template" | "template_build" | "account" | "member" | "invitation" | "session" | "passkey" | "identity" | "application" | "credit" | "ssh_key" | "ssh_access";
+            type: "room" | "sandbox" | "agent" | "execution" | "message" | "barrier" | "terminal" | "recording" | "snapshot" | "checkpoint" | "port" | "audit" | "request" | "key" | "org" | "template" | "template_build" | "account" | "member" | "invitation" | "session" | "passkey" | "identity" | "application" | "credit" | "ssh_key" | "ssh_access" | "webhook";
             /** @description Where its page is, beneath the address of the web. */
             path: string;
             room_id: string | null;
@@ -1428,6 +1428,76 @@ export interface components {
             /** @description The key itself: shown now and never again. */
             key: string;
         };
+        NewWebhook: {
+            /** @example whk_01KG9YXD6P9R2T4W7Y0A3C5E8H */
+            webhook_id: string;
+            /**
+             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @example https://example.org/hooks/roomd
+             */
+            url: string;
+            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            types: string[];
+            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            room_ids: string[] | null;
+            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            enabled: boolean;
+            /**
+             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days.
+             * @enum {string|null}
+             */
+            disabled_reason: "by_request" | "gone" | "failing" | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            disabled_at: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            created_by: {
+                type: string;
+                id: string;
+            };
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: date-time
+             * @description Until then the secret before this one signs too.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            former_secret_until: string | null;
+            /** @description Events that the receiver has taken. */
+            sent_count: number;
+            /** @description Events that it did not take and that are tried again. */
+            waiting_count: number;
+            /** @description Records of the audit that were not looked at yet. */
+            behind_count: number;
+            /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
+            missed_count: number;
+            /**
+             * Format: date-time
+             * @description When the receiver last took an event.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            last_sent_at: string | null;
+            /**
+             * Format: date-time
+             * @description Since when it has taken none that it was sent.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            failing_since: string | null;
+            /**
+             * @description Signs what is sent: shown now and never again.
+             * @example whsec_…
+             */
+            secret: string;
+        };
         OrgCreateRequest: {
             name: string;
             /**
@@ -1597,7 +1667,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_query" | "invalid_cursor" | "missing_credentials" | "invalid_api_key" | "api_key_expired" | "session_ended" | "sign_in_failed" | "insufficient_scope" | "scope_escalation" | "hub_is_read_only" | "sign_up_closed" | "proof_required" | "foreign_request" | "source_mismatch" | "path_escapes_drive" | "room_not_found" | "sandbox_not_found" | "execution_not_found" | "path_not_found" | "port_not_exposed" | "agent_not_found" | "message_not_found" | "barrier_not_found" | "snapshot_not_found" | "checkpoint_not_found" | "recording_not_found" | "template_build_not_found" | "org_not_found" | "key_not_found" | "member_not_found" | "invitation_not_found" | "session_not_found" | "grant_not_found" | "device_not_found" | "passkey_not_found" | "identity_not_found" | "checkout_not_found" | "link_not_found" | "id_not_found" | "route_not_found" | "method_not_allowed" | "body_too_large" | "payload_too_large" | "file_too_large" | "unsupported_media_type" | "room_id_in_use" | "agent_id_in_use" | "guest_cid_in_use" | "last_owner" | "last_way_in" | "invalid_state" | "room_destroying" | "snapshot_incompatible" | "snapshot_in_use" | "exec_id_in_use" | "billing_off" | "mail_off" | "already_exists" | "is_directory" | "not_empty" | "agent_unavailable" | "deadlock_detected" | "barrier_timeout" | "barrier_broken" | "barrier_cancelled" | "barrier_parties_mismatch" | "idempotency_in_progress" | "history_gone" | "precondition_failed" | "validation_failed" | "unknown_field" | "conflicting_fields" | "guest_cid_out_of_range" | "memory_mib_out_of_range" | "memory_below_template_minimum" | "template_not_found" | "invalid_env_json" | "reserved_env_key" | "invalid_egress_entry" | "invalid_command" | "cwd_not_found" | "timeout_out_of_range" | "port_out_of_range" | "invalid_path" | "build_failed" | "image_not_found" | "image_unauthorized" | "image_too_large" | "image_invalid" | "idempotency_key_reused" | "rate_limited" | "registry_rate_limited" | "quota_exceeded" | "inbox_full" | "too_many_executions" | "too_many_ports" | "caller_left" | "range_not_satisfiable" | "internal" | "billing_failed" | "upstream_failed" | "guest_unreachable" | "port_not_listening" | "not_ready" | "insufficient_capacity" | "shutting_down" | "reply_timeout" | "drive_full" | "disk_full";
+            code: "invalid_json" | "invalid_body" | "invalid_query" | "invalid_cursor" | "missing_credentials" | "invalid_api_key" | "api_key_expired" | "session_ended" | "sign_in_failed" | "insufficient_scope" | "scope_escalation" | "hub_is_read_only" | "sign_up_closed" | "proof_required" | "foreign_request" | "source_mismatch" | "path_escapes_drive" | "room_not_found" | "sandbox_not_found" | "execution_not_found" | "path_not_found" | "port_not_exposed" | "agent_not_found" | "message_not_found" | "barrier_not_found" | "snapshot_not_found" | "checkpoint_not_found" | "recording_not_found" | "template_build_not_found" | "org_not_found" | "key_not_found" | "webhook_not_found" | "delivery_not_found" | "member_not_found" | "invitation_not_found" | "session_not_found" | "grant_not_found" | "device_not_found" | "passkey_not_found" | "identity_not_found" | "checkout_not_found" | "link_not_found" | "id_not_found" | "route_not_found" | "method_not_allowed" | "body_too_large" | "payload_too_large" | "file_too_large" | "unsupported_media_type" | "room_id_in_use" | "agent_id_in_use" | "guest_cid_in_use" | "last_owner" | "last_way_in" | "invalid_state" | "room_destroying" | "snapshot_incompatible" | "snapshot_in_use" | "exec_id_in_use" | "billing_off" | "mail_off" | "already_exists" | "is_directory" | "not_empty" | "agent_unavailable" | "deadlock_detected" | "barrier_timeout" | "barrier_broken" | "barrier_cancelled" | "barrier_parties_mismatch" | "idempotency_in_progress" | "history_gone" | "precondition_failed" | "validation_failed" | "unknown_field" | "conflicting_fields" | "guest_cid_out_of_range" | "memory_mib_out_of_range" | "memory_below_template_minimum" | "template_not_found" | "invalid_env_json" | "reserved_env_key" | "invalid_egress_entry" | "invalid_command" | "cwd_not_found" | "timeout_out_of_range" | "port_out_of_range" | "invalid_path" | "build_failed" | "image_not_found" | "image_unauthorized" | "image_too_large" | "image_invalid" | "idempotency_key_reused" | "rate_limited" | "registry_rate_limited" | "quota_exceeded" | "inbox_full" | "too_many_executions" | "too_many_ports" | "caller_left" | "range_not_satisfiable" | "internal" | "billing_failed" | "upstream_failed" | "guest_unreachable" | "port_not_listening" | "not_ready" | "insufficient_capacity" | "shutting_down" | "reply_timeout" | "drive_full" | "disk_full";
             retryable: boolean;
             request_id: string;
             details: Record<string, never>;
@@ -3069,6 +3139,198 @@ export interface components {
                 since: string;
             } | null;
         };
+        Webhook: {
+            /** @example whk_01KG9YXD6P9R2T4W7Y0A3C5E8H */
+            webhook_id: string;
+            /**
+             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @example https://example.org/hooks/roomd
+             */
+            url: string;
+            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            types: string[];
+            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            room_ids: string[] | null;
+            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            enabled: boolean;
+            /**
+             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days.
+             * @enum {string|null}
+             */
+            disabled_reason: "by_request" | "gone" | "failing" | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            disabled_at: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            created_by: {
+                type: string;
+                id: string;
+            };
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: date-time
+             * @description Until then the secret before this one signs too.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            former_secret_until: string | null;
+            /** @description Events that the receiver has taken. */
+            sent_count: number;
+            /** @description Events that it did not take and that are tried again. */
+            waiting_count: number;
+            /** @description Records of the audit that were not looked at yet. */
+            behind_count: number;
+            /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
+            missed_count: number;
+            /**
+             * Format: date-time
+             * @description When the receiver last took an event.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            last_sent_at: string | null;
+            /**
+             * Format: date-time
+             * @description Since when it has taken none that it was sent.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            failing_since: string | null;
+        };
+        WebhookCreateRequest: {
+            /**
+             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @example https://example.org/hooks/roomd
+             */
+            url: string;
+            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            types: string[];
+            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            room_ids?: string[] | null;
+            /** @description true if absent. */
+            enabled?: boolean;
+        };
+        WebhookDeleteResult: {
+            webhook_id: string;
+            /** @enum {string} */
+            state: "deleted";
+        };
+        WebhookDelivery: {
+            /**
+             * @description The event's id: its record in the audit has it as audit_id.
+             * @example evt_01KG9Z2CF0X5B8D1F4H7K9N2Q6
+             */
+            delivery_id: string;
+            webhook_id: string;
+            /** @description The event's name. */
+            type: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            event_at: string;
+            /**
+             * @description waiting: it is tried again at next_at. delivered: it was taken. failed: it is not tried any more. lost: the audit's retention deleted it first.
+             * @enum {string}
+             */
+            state: "waiting" | "delivered" | "failed" | "lost";
+            /** @description How often it was tried. */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            last_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is tried next.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            next_at: string | null;
+            /** @description What the receiver answered last; null: nothing. */
+            status: number | null;
+            /** @description Why the last try failed, in words. */
+            error: string | null;
+        };
+        WebhookDeliveryPage: {
+            items: components["schemas"]["WebhookDelivery"][];
+            next_cursor: string | null;
+        };
+        WebhookEvent: {
+            /**
+             * @description The event's name, as the audit has it.
+             * @example sandbox.created
+             */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            timestamp: string;
+            data: components["schemas"]["WebhookEventData"];
+        };
+        WebhookEventData: {
+            /** @description The record's audit_id, and the header webhook-id. */
+            event_id: string;
+            org_id: string;
+            room_id: string | null;
+            room_uid: string | null;
+            agent_id: string | null;
+            sandbox_id: string | null;
+            actor: {
+                type: string;
+                id: string;
+            };
+            /** @enum {string} */
+            outcome: "success" | "denied" | "error";
+            error_code: string | null;
+            request_id: string | null;
+            /** @description Ids and reasons of the record's details. The whole record is GET /v1/orgs/self/audit?audit_id=EVENT_ID. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        WebhookPage: {
+            items: components["schemas"]["Webhook"][];
+            next_cursor: string | null;
+        };
+        WebhookRotateRequest: {
+            /** @description How long the secret before it signs too; 86400 if absent. */
+            grace_seconds?: number;
+        };
+        WebhookTest: {
+            /** @description What the receiver had as webhook-id. */
+            event_id: string;
+            /** @description Whether the receiver took it. */
+            delivered: boolean;
+            /** @description What the receiver answered; null: nothing. */
+            status: number | null;
+            /** @description Why it was not taken, in words. */
+            error: string | null;
+            /** @description How long it took. */
+            duration_ms: number;
+        };
+        WebhookUpdateRequest: {
+            /**
+             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @example https://example.org/hooks/roomd
+             */
+            url?: string;
+            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            types?: string[];
+            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            room_ids?: string[] | null;
+            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            enabled?: boolean;
+        };
         WrittenFile: {
             path: string;
             guest_path: string;
@@ -3135,6 +3397,75 @@ export interface components {
             key_id: string;
         };
         KeyRevokeAnswer: components["schemas"]["ApiKey"];
+        WebhookCreateInput: components["schemas"]["WebhookCreateRequest"] & {
+            /** @description The organization, or self. */
+            org_id: string;
+        };
+        WebhookCreateAnswer: components["schemas"]["NewWebhook"];
+        WebhookListInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Most items to return; 100 if absent. */
+            limit?: number;
+            /** @description next_cursor of the previous page, unchanged. */
+            cursor?: string;
+        };
+        WebhookListAnswer: components["schemas"]["WebhookPage"];
+        WebhookGetInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+        };
+        WebhookGetAnswer: components["schemas"]["Webhook"];
+        WebhookUpdateInput: components["schemas"]["WebhookUpdateRequest"] & {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+        };
+        WebhookUpdateAnswer: components["schemas"]["Webhook"];
+        WebhookDeleteInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+        };
+        WebhookDeleteAnswer: components["schemas"]["WebhookDeleteResult"];
+        WebhookRotateInput: components["schemas"]["WebhookRotateRequest"] & {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+        };
+        WebhookRotateAnswer: components["schemas"]["NewWebhook"];
+        WebhookDeliveriesInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+            /** @description Most items to return; 100 if absent. */
+            limit?: number;
+            /** @description next_cursor of the previous page, unchanged. */
+            cursor?: string;
+        };
+        WebhookDeliveriesAnswer: components["schemas"]["WebhookDeliveryPage"];
+        WebhookRedeliverInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+            /** @description The event's id, which its receiver had as webhook-id; any event that the audit still has. */
+            delivery_id: string;
+        };
+        WebhookRedeliverAnswer: components["schemas"]["WebhookDelivery"];
+        WebhookTestInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Which webhook of the organization. */
+            webhook_id: string;
+        };
+        WebhookTestAnswer: components["schemas"]["WebhookTest"];
         BillingGetInput: {
             /** @description The organization, or self. */
             org_id: string;
@@ -4599,6 +4930,7 @@ export type MessageReplyRequest = components['schemas']['MessageReplyRequest'];
 export type MessageReplyResult = components['schemas']['MessageReplyResult'];
 export type NetworkPlace = components['schemas']['NetworkPlace'];
 export type NewApiKey = components['schemas']['NewApiKey'];
+export type NewWebhook = components['schemas']['NewWebhook'];
 export type OrgCreateRequest = components['schemas']['OrgCreateRequest'];
 export type OrgCreateResult = components['schemas']['OrgCreateResult'];
 export type OrgDeleteResult = components['schemas']['OrgDeleteResult'];
@@ -4688,6 +5020,17 @@ export type UsageResult = components['schemas']['UsageResult'];
 export type UsageTotals = components['schemas']['UsageTotals'];
 export type Wait = components['schemas']['Wait'];
 export type WatchingEvent = components['schemas']['WatchingEvent'];
+export type Webhook = components['schemas']['Webhook'];
+export type WebhookCreateRequest = components['schemas']['WebhookCreateRequest'];
+export type WebhookDeleteResult = components['schemas']['WebhookDeleteResult'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookDeliveryPage = components['schemas']['WebhookDeliveryPage'];
+export type WebhookEvent = components['schemas']['WebhookEvent'];
+export type WebhookEventData = components['schemas']['WebhookEventData'];
+export type WebhookPage = components['schemas']['WebhookPage'];
+export type WebhookRotateRequest = components['schemas']['WebhookRotateRequest'];
+export type WebhookTest = components['schemas']['WebhookTest'];
+export type WebhookUpdateRequest = components['schemas']['WebhookUpdateRequest'];
 export type WrittenFile = components['schemas']['WrittenFile'];
 export type HealthInput = components['schemas']['HealthInput'];
 export type HealthAnswer = components['schemas']['HealthAnswer'];
@@ -4712,6 +5055,24 @@ export type KeyRotateInput = components['schemas']['KeyRotateInput'];
 export type KeyRotateAnswer = components['schemas']['KeyRotateAnswer'];
 export type KeyRevokeInput = components['schemas']['KeyRevokeInput'];
 export type KeyRevokeAnswer = components['schemas']['KeyRevokeAnswer'];
+export type WebhookCreateInput = components['schemas']['WebhookCreateInput'];
+export type WebhookCreateAnswer = components['schemas']['WebhookCreateAnswer'];
+export type WebhookListInput = components['schemas']['WebhookListInput'];
+export type WebhookListAnswer = components['schemas']['WebhookListAnswer'];
+export type WebhookGetInput = components['schemas']['WebhookGetInput'];
+export type WebhookGetAnswer = components['schemas']['WebhookGetAnswer'];
+export type WebhookUpdateInput = components['schemas']['WebhookUpdateInput'];
+export type WebhookUpdateAnswer = components['schemas']['WebhookUpdateAnswer'];
+export type WebhookDeleteInput = components['schemas']['WebhookDeleteInput'];
+export type WebhookDeleteAnswer = components['schemas']['WebhookDeleteAnswer'];
+export type WebhookRotateInput = components['schemas']['WebhookRotateInput'];
+export type WebhookRotateAnswer = components['schemas']['WebhookRotateAnswer'];
+export type WebhookDeliveriesInput = components['schemas']['WebhookDeliveriesInput'];
+export type WebhookDeliveriesAnswer = components['schemas']['WebhookDeliveriesAnswer'];
+export type WebhookRedeliverInput = components['schemas']['WebhookRedeliverInput'];
+export type WebhookRedeliverAnswer = components['schemas']['WebhookRedeliverAnswer'];
+export type WebhookTestInput = components['schemas']['WebhookTestInput'];
+export type WebhookTestAnswer = components['schemas']['WebhookTestAnswer'];
 export type BillingGetInput = components['schemas']['BillingGetInput'];
 export type BillingGetAnswer = components['schemas']['BillingGetAnswer'];
 export type BillingCheckoutInput = components['schemas']['BillingCheckoutInput'];

@@ -1,0 +1,9 @@
+/** Owns webhooks as they are put together. */
+import type { Chains } from "../domain/audit/index.ts";
+import { makeWebhooks, type ReachPlan } from "../domain/webhooks/index.ts";
+import type { Base } from "./base.ts";
+import type { Orgs } from "./orgs.ts";
+
+export function composeWebhooks({ database, log, paths }: Base, { orgs }: Orgs, chains: Chains, plan: ReachPlan) {
+  return makeWebhooks({ database, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find });
+}

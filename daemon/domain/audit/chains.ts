@@ -1,0 +1,50 @@
+/** Owns reading organizations' chains for whoever sends their records on: from a place on, and waiting there for what comes. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { Bells } from "../../core/bells.ts";
+import type { Queries } from "../../db/client.ts";
+import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
+import { chainKey } from "./chain-key.ts";
+import { locateRecord } from "./locate.ts";
+import { walks } from "./scan.ts";
+import { chainHead, chainRecords, toRecord } from "./store.ts";
+
+/** A millisecond's work; then others have their turn. */
+const AT_ONCE = 100;
+
+export class Chains {
+  readonly #queries: Queries;
+  readonly #bells: Bells;
+
+  constructor(queries: Queries, bells: Bells) {
+    this.#queries = queries;
+    this.#bells = bells;
+  }
+
+  /** The seq of the last record; 0: there is none. */
+  head(orgId: string): number {
+    return chainHead(this.#queries, chainKey(orgId))?.seq ?? 0;
+  }
+
+  /** Null: it was purged. */
+  at(orgId: string, seq: number): AuditRecord | null {
+    const [row] = chainRecords(this.#queries, chainKey(orgId), seq - 1, 1);
+    return row?.seq === seq ? toRecord(row) : null;
+  }
+
+  /** The record of this id. Null: the chain has none, or who asks has `left`. */
+  async find(orgId: string, audit_id: string, left: AbortSignal): Promise<AuditRecord | null> {
+    return await locateRecord(this.#queries, { org_id: orgId, room_uids: null, agent_id: null }, { audit_id }, left);
+  }
+
+  /** Some records after a place, in order, as soon as there are any. Throws what the daemon's end throws at who waits. */
+  async after(orgId: string, seq: number, signal: AbortSignal): Promise<AuditRecord[]> {
+    const key = chainKey(orgId);
+    await walks.turn(key);
+    const wait = { key: CHAIN_BELL, deadlineMs: Number.POSITIVE_INFINITY, signal };
+    const rows = await this.#bells.wait(bellGroup(key), wait, () => {
+      const found = chainRecords(this.#queries, key, seq, AT_ONCE);
+      return found.length > 0 ? found : null;
+    });
+    return rows?.map(toRecord) ?? [];
+  }
+}

@@ -1,0 +1,73 @@
+/** Owns one try to have an event taken: what is sent, and what the answer means. */
+import { VERSION } from "../../../shared/version.ts";
+import { post } from "./post.ts";
+import { type Reach, Unreachable } from "./reach.ts";
+import { askedSeconds } from "./schedule.ts";
+import type { WebhookSecrets } from "./secrets.ts";
+import type { WebhookRow } from "./table.ts";
+
+const GONE = 410;
+
+export interface Attempt {
+  delivered: boolean;
+  /** The receiver wants nothing more, ever. */
+  isGone: boolean;
+  /** Null: there was no answer. */
+  status: number | null;
+  error: string | null;
+  /** How long the receiver asks to be left alone; null: it does not. */
+  asked_seconds: number | null;
+  at_ms: number;
+  duration_ms: number;
+}
+
+/** What is sent of an event each time, byte by byte. */
+export interface Message {
+  id: string;
+  body: string;
+}
+
+/** Rejects only where something is broken here. */
+export async function attempt(
+  { reach, secrets }: { reach: Reach; secrets: WebhookSecrets },
+  webhook: WebhookRow,
+  { id, body }: Message,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const at_ms = Date.now();
+  const began = performance.now();
+  const told = (what: Partial<Attempt>): Attempt => ({
+    ...{ delivered: false, isGone: false, status: null, error: null, asked_seconds: null, at_ms },
+    duration_ms: Math.round(performance.now() - began),
+    ...what,
+  });
+  try {
+    const url = new URL(webhook.url);
+    const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id });
+    const timestamp = Math.floor(at_ms / 1000);
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": `roomd/${VERSION}`,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": secrets.sign(webhook, { id, timestamp, body }),
+    };
+    const { status, retryAfter } = await post(url, addresses, headers, body, signal);
+    if (status >= 200 && status < 300) return told({ delivered: true, status });
+    return told({
+      isGone: status === GONE,
+      status,
+      error: wordsOf(status),
+      asked_seconds: askedSeconds(status, retryAfter, Date.now()),
+    });
+  } catch (error) {
+    if (error instanceof Unreachable) return told({ error: error.message });
+    throw error;
+  }
+}
+
+function wordsOf(status: number): string {
+  if (status === GONE) return "The receiver answered 410: it wants no more events.";
+  if (status >= 300 && status < 400) return `The receiver answered ${status}: redirects are not followed.`;
+  return `The receiver answered ${status}.`;
+}

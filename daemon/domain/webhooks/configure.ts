@@ -1,0 +1,161 @@
+/** Owns the calls on webhooks themselves: creating, listing, changing and deleting them, and their secrets. */
+import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import {
+  DEFAULT_ROTATION_SECONDS,
+  MAX_WEBHOOKS,
+  webhookCreate,
+  webhookDelete,
+  webhookGet,
+  webhookList,
+  webhookRotate,
+  webhookUpdate,
+} from "../../../shared/api/webhooks.ts";
+import { isReadingEvent } from "../../../shared/audit-reads.ts";
+import { newId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { readCursor, toPage } from "../../core/cursor.ts";
+import { actorOf, type Bound, bind, type RuleBreak } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { findOrg, findWebhook } from "./find.ts";
+import type { Reach } from "./reach.ts";
+import type { Shown } from "./record.ts";
+import type { WebhookSecrets } from "./secrets.ts";
+import type { Sender } from "./sender.ts";
+import { changeWebhook, countWebhooks, deleteWebhook, insertWebhook, listWebhooks } from "./store.ts";
+import type { WebhookRow } from "./table.ts";
+
+const CURSOR = "webhooks";
+
+interface Parts {
+  sender: Sender;
+  reach: Reach;
+  secrets: WebhookSecrets;
+  shown: Shown;
+}
+
+export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown }: Parts): Bound[] {
+  const { database, chains } = deps;
+  const { queries } = database;
+  const rules = ({ url, types = [] }: { url?: string | undefined; types?: string[] | undefined }): RuleBreak[] => {
+    const refusal = url === undefined ? null : reach.refusalOf(url);
+    const ofUrl = refusal === null ? [] : [{ field: "url", code: "invalid_url", message: `${refusal}.` }];
+    const reading = types.findIndex((type) => isReadingEvent(type));
+    const ofTypes = { field: `types[${reading}]`, code: "not_sent", message: "is of calls that only read." };
+    return reading === -1 ? ofUrl : [...ofUrl, ofTypes];
+  };
+  /** Throws webhook_not_found: somebody has just deleted it. */
+  const known = (row: WebhookRow | undefined): WebhookRow => {
+    if (!row) throw new ServiceError("webhook_not_found");
+    return row;
+  };
+  return [
+    bind(webhookCreate, {
+      find: (call, params) => findOrg(deps, call, params),
+      rules,
+      run: async (call, { url, types, room_ids = null, enabled = true }, org_id) => {
+        const { type, id } = actorOf(call.caller);
+        const created_at = now();
+        const webhook_id = newId("whk");
+        const body = await sender.change(org_id, webhook_id, () =>
+          database.commit((within) => {
+            if (countWebhooks(within, org_id) >= MAX_WEBHOOKS) {
+              throw new ServiceError("quota_exceeded", {
+                detail: `An organization may have ${MAX_WEBHOOKS} webhooks.`,
+              });
+            }
+            const row: WebhookRow = {
+              ...{ webhook_id, org_id, url, types, room_ids, secret_number: 1, former_until: null },
+              ...disabling(enabled, created_at),
+              ...{ created_at, created_by_type: type, created_by_id: id, updated_at: created_at },
+              ...{ seq: chains.head(org_id), sent_count: 0, missed_count: 0, last_sent_at: null, failing_since: null },
+            };
+            insertWebhook(within, row);
+            const made = { ...shown(row), secret: secrets.of(row) };
+            call.audit.details = factsOf(row);
+            call.work.keep("created", made);
+            return made;
+          }),
+        );
+        return { outcome: "created", body };
+      },
+    }),
+
+    bind(webhookList, {
+      find: (call, params) => findOrg(deps, call, params),
+      run: (_call, { limit = DEFAULT_PAGE, cursor }, orgId) => {
+        const found = listWebhooks(queries, orgId, readCursor(CURSOR, cursor), limit + 1);
+        const { rows, next_cursor } = toPage(CURSOR, found, limit, (row) => row.webhook_id);
+        return { outcome: "ok", body: { items: rows.map(shown), next_cursor } };
+      },
+    }),
+
+    bind(webhookGet, {
+      find: (call, params) => findWebhook(deps, call, params),
+      run: (_call, _input, row) => ({ outcome: "ok", body: shown(row) }),
+    }),
+
+    bind(webhookUpdate, {
+      find: (call, params) => findWebhook(deps, call, params),
+      rules,
+      run: async (call, { url, types, room_ids, enabled }, { org_id, webhook_id }) => {
+        call.audit.details = { webhook_id };
+        const updated_at = now();
+        const change: Partial<WebhookRow> = {
+          ...(url === undefined ? {} : { url }),
+          ...(types === undefined ? {} : { types }),
+          ...(room_ids === undefined ? {} : { room_ids }),
+          ...(enabled === undefined ? {} : disabling(enabled, updated_at)),
+          // Another receiver, or one that is set right, has its 5 days from now on.
+          ...(url === undefined && enabled !== true ? {} : { failing_since: null }),
+          updated_at,
+        };
+        const row = await sender.change(org_id, webhook_id, () =>
+          database.commit((within) => {
+            const changed = known(changeWebhook(within, webhook_id, change));
+            call.audit.details = factsOf(changed);
+            return changed;
+          }),
+        );
+        return { outcome: "ok", body: shown(row) };
+      },
+    }),
+
+    bind(webhookDelete, {
+      find: (call, params) => findWebhook(deps, call, params),
+      run: async (call, _input, { org_id, webhook_id }) => {
+        call.audit.details = { webhook_id };
+        await sender.change(org_id, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));
+        return { outcome: "ok", body: { webhook_id, state: "deleted" as const } };
+      },
+    }),
+
+    bind(webhookRotate, {
+      find: (call, params) => findWebhook(deps, call, params),
+      run: async (call, { grace_seconds = DEFAULT_ROTATION_SECONDS }, { org_id, webhook_id }) => {
+        call.audit.details = { webhook_id, grace_seconds };
+        const updated_at = now();
+        const former_until = grace_seconds === 0 ? null : after(updated_at, grace_seconds);
+        const body = await sender.change(org_id, webhook_id, () =>
+          database.commit((within) => {
+            const { secret_number: former } = known(changeWebhook(within, webhook_id, { former_until, updated_at }));
+            const row = known(changeWebhook(within, webhook_id, { secret_number: former + 1 }));
+            const made = { ...shown(row), secret: secrets.of(row) };
+            call.work.keep("created", made);
+            return made;
+          }),
+        );
+        return { outcome: "created", body };
+      },
+    }),
+  ];
+}
+
+function disabling(enabled: boolean, at: string): Pick<WebhookRow, "disabled_reason" | "disabled_at"> {
+  return enabled ? { disabled_reason: null, disabled_at: null } : { disabled_reason: "by_request", disabled_at: at };
+}
+
+/** What the audit keeps of it. What follows the host in a URL is often a secret of the receiver's. */
+function factsOf({ webhook_id, url, types, room_ids, disabled_reason }: WebhookRow): Record<string, unknown> {
+  return { webhook_id, host: new URL(url).host, types, room_ids, enabled: disabled_reason === null };
+}

@@ -1,0 +1,17 @@
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Caller } from "../../core/operation.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Chains } from "../audit/index.ts";
+import type { ReachPlan } from "./reach.ts";
+
+export interface WebhookDeps {
+  database: Database;
+  log: Log;
+  chains: Chains;
+  plan: ReachPlan;
+  /** Where the key lies that secrets are made of. */
+  keyFile: string;
+  /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a key that is bound. */
+  findOrg(caller: Caller, orgId: string): OrgId;
+}

@@ -1,0 +1,47 @@
+/** Owns webhooks: URLs to which an organization's events are sent as the audit has them. */
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Bound } from "../../core/operation.ts";
+import { makeConfigure } from "./configure.ts";
+import { makeDeliveries } from "./deliveries.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { Reach } from "./reach.ts";
+import { makeShown } from "./record.ts";
+import { WebhookSecrets } from "./secrets.ts";
+import { Sender } from "./sender.ts";
+import { deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
+
+export { planReach, type ReachPlan } from "./reach.ts";
+
+export interface Webhooks {
+  operations: Bound[];
+  /** Whether the organization has one of this id. */
+  has(orgId: OrgId, webhookId: string): boolean;
+  /** Of all organizations together. */
+  figures: Sender["figures"];
+  /** The organization ends: nothing of it is sent any more. */
+  forgetOrg(orgId: OrgId): Promise<void>;
+  /** Sends what comes, and what has come meanwhile; what is returned ends that. */
+  start(): () => Promise<void>;
+}
+
+export function makeWebhooks(deps: WebhookDeps): Webhooks {
+  const { database } = deps;
+  const reach = new Reach(deps.plan);
+  const secrets = new WebhookSecrets(deps.keyFile);
+  const sender = new Sender(deps, { reach, secrets });
+  const shown = makeShown(deps, sender);
+  return {
+    operations: [...makeConfigure(deps, { sender, reach, secrets, shown }), ...makeDeliveries(deps, sender)],
+    has: (orgId, webhookId) => getWebhook(database.queries, orgId, webhookId) !== undefined,
+    figures: () => sender.figures(),
+    forgetOrg: async (orgId) => {
+      for (const { webhook_id } of listWebhooks(database.queries, orgId, null, Number.MAX_SAFE_INTEGER)) {
+        await sender.change(orgId, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));
+      }
+    },
+    start: () => {
+      sender.start();
+      return () => sender.stop();
+    },
+  };
+}

@@ -1,0 +1,316 @@
+/**
+ * Owns what one webhook is sent. The audit's chain is what is to be sent, and the webhook a place in it:
+ *
+ *   the next record that it wants ─► tried ─► taken: the place moves on
+ *                                        └──► not taken: the place moves on, and the event is set aside in the same commit
+ *   an event that is set aside    ─► tried at its time ─► taken, not taken and tried again later, or given up
+ *
+ * So order holds while nothing fails, and what fails holds nobody up. The place is written some time after it has moved: after a crash
+ * the last events are sent again, and none is left out. Where many are set aside, the place waits: nothing is lost, it is in the chain.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { MAX_OVER, MAX_WAITING } from "../../../shared/api/webhooks.ts";
+import { at } from "../../core/clock.ts";
+import type { Deadlines } from "../../core/deadlines.ts";
+import type { FairPlaces } from "../../core/fair-places.ts";
+import type { Log } from "../../core/log.ts";
+import { Published } from "../../core/published.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { appendAudit, type Chains } from "../audit/index.ts";
+import type { Attempt, Message } from "./attempt.ts";
+import { bodyOf, eventOf, isWanted } from "./event.ts";
+import { isGivenUp, nextTry } from "./schedule.ts";
+import { changeWebhook, countWaiting, dropOver, nextDeliveries, putDelivery } from "./store.ts";
+import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
+
+/** At once, of those that are set aside; of a receiver that takes nothing. */
+const RETRIES_AT_ONCE = 4;
+const RETRIES_OF_FAILING = 1;
+/** How long the place may have moved on without being written. */
+const SAVE_MS = 500;
+/** Records that it does not want, after which its place is written all the same. */
+const MOST_UNSAVED = 1000;
+/** What comes within this time of what it did not want is looked at together. */
+const TOGETHER_MS = 20;
+/** After what is broken here. */
+const BROKEN_MS = 5000;
+/** Longer than anybody waits for a place. */
+const ANY_TIME_MS = 2 ** 31 - 1;
+const ACTOR = { type: "system", id: "webhooks", name: "webhooks" };
+
+export interface LaneDeps {
+  database: Database;
+  log: Log;
+  chains: Chains;
+  places: FairPlaces;
+  /** When its next retry is due, by the webhook's id. */
+  deadlines: Deadlines;
+  attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
+  /** It is disabled, and it is on record. */
+  onDisabled(lane: Lane): void;
+}
+
+export class Lane {
+  readonly #deps: LaneDeps;
+  readonly #row: WebhookRow;
+  readonly #progress: Progress;
+  #savedSeq: number;
+  #isSaving = false;
+  readonly #over = new AbortController();
+  readonly #retrying = new Map<string, Promise<void>>();
+  /** Set whenever there may be fewer that are set aside. */
+  readonly #fewer = new Published(0);
+  /** Until then nothing is sent: the receiver has asked for it, or something is broken here. */
+  #quietUntilMs = 0;
+  readonly #streaming: Promise<void>;
+
+  constructor(deps: LaneDeps, row: WebhookRow) {
+    const { seq, sent_count, missed_count, last_sent_at, failing_since } = row;
+    this.#deps = deps;
+    this.#row = row;
+    this.#progress = { seq, sent_count, missed_count, last_sent_at, failing_since };
+    this.#savedSeq = seq;
+    this.#streaming = this.#stream();
+    this.look();
+  }
+
+  get progress(): Readonly<Progress> {
+    return this.#progress;
+  }
+
+  /** Nothing is sent any more, and how far it came is on disk. What is just being sent is sent again later. */
+  async close(): Promise<void> {
+    this.#over.abort();
+    this.#deps.deadlines.set(this.#row.webhook_id, null);
+    await Promise.all([this.#streaming, ...this.#retrying.values()]);
+    await this.#deps.database.commit((queries) => this.#save(queries));
+  }
+
+  /** Begins what is due of what is set aside, and sets the time to look again. */
+  look(): void {
+    const { database, deadlines } = this.#deps;
+    const { webhook_id } = this.#row;
+    if (this.#over.signal.aborted) return;
+    const idle = nextDeliveries(database.queries, webhook_id, 2 * RETRIES_AT_ONCE + 1).filter(
+      ({ delivery_id }) => !this.#retrying.has(delivery_id),
+    );
+    const isQuiet = this.#quietUntilMs > Date.now();
+    const most = this.#progress.failing_since === null ? RETRIES_AT_ONCE : RETRIES_OF_FAILING;
+    const now = at(Date.now());
+    for (const row of isQuiet ? [] : idle) {
+      if (this.#retrying.size >= most || String(row.next_at) > now) break;
+      const retry = this.#retry(row).finally(() => {
+        this.#retrying.delete(row.delivery_id);
+        this.look();
+      });
+      this.#retrying.set(row.delivery_id, retry);
+    }
+    // Those that are due and found no place are looked at when one that has is done.
+    const next = idle.find((row) => isQuiet || String(row.next_at) > now)?.next_at ?? null;
+    deadlines.set(webhook_id, next && isQuiet ? at(Math.max(this.#quietUntilMs, Date.parse(next))) : next);
+  }
+
+  /** Never rejects. */
+  async #stream(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      try {
+        const { org_id } = this.#row;
+        const records = await this.#deps.chains.after(org_id, this.#progress.seq, signal);
+        let wanted = 0;
+        for (const record of records) {
+          this.#noteMissed(record.seq - 1);
+          if (isWanted(record, this.#row)) {
+            wanted++;
+            await this.#send(record);
+          } else this.#progress.seq = record.seq;
+          if (signal.aborted) return;
+        }
+        if (this.#progress.seq - this.#savedSeq >= MOST_UNSAVED) this.#saveSoon();
+        if (wanted === 0) await sleep(TOGETHER_MS, undefined, { signal });
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#broken(error);
+        await sleep(BROKEN_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** The records up to this one that it does not have were purged before they could be looked at. */
+  #noteMissed(upTo: number): void {
+    const missed = upTo - this.#progress.seq;
+    if (missed <= 0) return;
+    this.#progress.missed_count += missed;
+    this.#progress.seq = upTo;
+    this.#deps.log.warn("a webhook missed records that the audit's retention deleted", {
+      webhook_id: this.#row.webhook_id,
+      missed,
+    });
+    this.#saveSoon();
+  }
+
+  /** The next event in order. */
+  async #send(record: AuditRecord): Promise<void> {
+    const { database } = this.#deps;
+    const { webhook_id } = this.#row;
+    const { signal } = this.#over;
+    for (;;) {
+      const { generation } = this.#fewer;
+      if (countWaiting(database.queries, webhook_id) < MAX_WAITING) break;
+      await this.#fewer.until(() => this.#fewer.generation !== generation, Number.POSITIVE_INFINITY, signal);
+    }
+    for (let quietMs = this.#quietMs(); quietMs > 0; quietMs = this.#quietMs()) {
+      await sleep(quietMs, undefined, { signal });
+    }
+    const tried = await this.#try(record);
+    if (signal.aborted && !tried.delivered) return;
+    const { audit_id: delivery_id, seq, event: type, at: event_at } = record;
+    if (tried.delivered) {
+      this.#noteSent(tried);
+      this.#saveSoon();
+    } else {
+      const row = {
+        webhook_id,
+        delivery_id,
+        seq,
+        type,
+        event_at,
+        state: "waiting",
+        attempts: 0,
+        next_at: null,
+      } as const;
+      await this.#setAside({ ...row, last_attempt_at: null, status: null, error: null }, tried, seq);
+    }
+    this.#progress.seq = seq;
+  }
+
+  /** One that is set aside. Never rejects. */
+  async #retry(row: DeliveryRow): Promise<void> {
+    const { database, chains } = this.#deps;
+    const { signal } = this.#over;
+    try {
+      const record = chains.at(this.#row.org_id, row.seq);
+      if (record?.audit_id !== row.delivery_id) return await this.#lose(row);
+      const tried = await this.#try(record);
+      if (signal.aborted && !tried.delivered) return;
+      if (!tried.delivered) return await this.#setAside(row, tried);
+      this.#noteSent(tried);
+      await database.commit((queries) => {
+        this.#save(queries);
+        this.#end(queries, { ...resultOf(row, tried), state: "delivered", next_at: null });
+      });
+    } catch (error) {
+      if (!signal.aborted) this.#broken(error);
+    } finally {
+      this.#fewer.set(0);
+    }
+  }
+
+  async #try(record: AuditRecord): Promise<Attempt> {
+    const { places, attempt } = this.#deps;
+    const { org_id, webhook_id } = this.#row;
+    const { signal } = this.#over;
+    const leave = await places.take({ org_id, sandbox_id: webhook_id }, ANY_TIME_MS, signal);
+    try {
+      return await attempt(this.#row, { id: record.audit_id, body: bodyOf(eventOf(record)) }, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  #noteSent({ at_ms }: Attempt): void {
+    this.#progress.sent_count++;
+    this.#progress.last_sent_at = at(at_ms);
+    this.#progress.failing_since = null;
+  }
+
+  /** Writes down that an event was not taken, when it is tried again, that the place is at `seq`, and where the webhook is given up that too. */
+  async #setAside(row: DeliveryRow, tried: Attempt, seq = this.#progress.seq): Promise<void> {
+    const { database, log, onDisabled } = this.#deps;
+    const { org_id, webhook_id } = this.#row;
+    const { at_ms, asked_seconds, status, error } = tried;
+    const failingSince = this.#progress.failing_since ?? at(at_ms);
+    this.#progress.failing_since = failingSince;
+    if (asked_seconds !== null) this.#quietUntilMs = Math.max(this.#quietUntilMs, Date.now() + asked_seconds * 1000);
+    const reason = tried.isGone ? "gone" : isGivenUp(failingSince, Date.now()) ? "failing" : null;
+    const result = resultOf(row, tried);
+    const next_at = nextTry(result.attempts, Date.now(), asked_seconds);
+    await database.commit((queries) => {
+      this.#save(queries, seq);
+      if (next_at === null) this.#end(queries, { ...result, state: "failed", next_at });
+      else putDelivery(queries, { ...result, state: "waiting", next_at });
+      if (reason === null) return;
+      const disabled_at = at(Date.now());
+      changeWebhook(queries, webhook_id, { disabled_reason: reason, disabled_at });
+      appendAudit(queries, {
+        event: "webhook.disabled",
+        outcome: "success",
+        at: disabled_at,
+        org_id,
+        actor: ACTOR,
+        source: "reconciler",
+        details: { webhook_id, reason, failing_since: failingSince, last_status: status },
+      });
+    });
+    if (reason !== null) {
+      log.warn("a webhook was disabled", { webhook_id, reason, error });
+      onDisabled(this);
+    }
+    this.look();
+  }
+
+  /** Its record was purged. */
+  async #lose(row: DeliveryRow): Promise<void> {
+    this.#progress.missed_count++;
+    const error = "The audit's retention deleted the record before the receiver took it.";
+    await this.#deps.database.commit((queries) => {
+      this.#save(queries);
+      this.#end(queries, { ...row, state: "lost", next_at: null, error });
+    });
+  }
+
+  /** Within a transaction: the event is over. */
+  #end(queries: Queries, row: DeliveryRow): void {
+    putDelivery(queries, row);
+    dropOver(queries, row.webhook_id, MAX_OVER);
+  }
+
+  #saveSoon(): void {
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    this.#deps.database
+      .commitWithin(SAVE_MS, (queries) => {
+        this.#isSaving = false;
+        this.#save(queries);
+      })
+      .catch((error: unknown) => {
+        this.#isSaving = false;
+        this.#deps.log.error("a webhook's place was not written", { error: describeError(error) });
+      });
+  }
+
+  /** Within a transaction. All of it each time: what a commit before could not write is in the next. */
+  #save(queries: Queries, seq = this.#progress.seq): void {
+    changeWebhook(queries, this.#row.webhook_id, { ...this.#progress, seq });
+    this.#savedSeq = seq;
+  }
+
+  #quietMs(): number {
+    return this.#quietUntilMs - Date.now();
+  }
+
+  #broken(error: unknown): void {
+    this.#deps.log.error("a webhook was not sent to", {
+      webhook_id: this.#row.webhook_id,
+      error: describeError(error),
+    });
+    this.#quietUntilMs = Math.max(this.#quietUntilMs, Date.now() + BROKEN_MS);
+  }
+}
+
+function resultOf(row: DeliveryRow, { at_ms, status, error }: Attempt): DeliveryRow {
+  return { ...row, attempts: row.attempts + 1, last_attempt_at: at(at_ms), status, error };
+}

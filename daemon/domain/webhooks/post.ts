@@ -1,0 +1,102 @@
+/**
+ * Owns one exchange with a receiver: connects to an address that was checked, asks there by TLS for the URL's name, posts, and reads what
+ * the answer's status is. It knows no proxies, follows nothing, and lets go of a receiver that takes too long or says too much.
+ */
+import { isIP, type Socket } from "node:net";
+import { connect, type TLSSocket } from "node:tls";
+import { errnoOf } from "../../core/service-error.ts";
+import type { Address } from "../egress/addresses.ts";
+import { dial } from "../egress/dial.ts";
+import { type AnswerHead, framingOf, readBody, readHead } from "../ports/http/answer.ts";
+import { BadAnswer, ByteReader } from "../ports/http/byte-reader.ts";
+import { hostOf, portOf, Unreachable } from "./reach.ts";
+
+/** From connecting to the answer's status. */
+const ATTEMPT_MS = 15_000;
+/** What follows the status is nobody's; a receiver that sends it is left to finish, within limits. */
+const REST = { bytes: 64 * 1024, ms: 1000 };
+const UNTRUSTED = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/;
+
+export interface Posted {
+  status: number;
+  retryAfter: string | undefined;
+}
+
+/** Throws Unreachable, also where `given` is given up. */
+export async function post(
+  url: URL,
+  addresses: readonly Address[],
+  headers: Record<string, string>,
+  body: string,
+  given: AbortSignal,
+): Promise<Posted> {
+  const late = AbortSignal.timeout(ATTEMPT_MS);
+  const signal = AbortSignal.any([given, late]);
+  let secure: TLSSocket | null = null;
+  const cut = () => secure?.destroy(new Error("it was given up"));
+  signal.addEventListener("abort", cut, { once: true });
+  try {
+    const { socket } = await dial(addresses, portOf(url), signal);
+    secure = secured(url, socket);
+    if (signal.aborted) cut();
+    const connection = secure;
+    // It is heard of by whoever reads.
+    connection.on("error", () => {});
+    connection.write(requestOf(url, headers, body));
+    const reader = new ByteReader(connection);
+    const head = await readHead(reader);
+    await leaveRest(reader, head, connection);
+    return { status: head.status, retryAfter: head.headers.find(([name]) => name === "retry-after")?.[1] };
+  } catch (error) {
+    throw late.aborted
+      ? new Unreachable(`${hostOf(url)} did not answer within ${ATTEMPT_MS / 1000} seconds.`)
+      : unreachable(url, error);
+  } finally {
+    signal.removeEventListener("abort", cut);
+    secure?.destroy();
+  }
+}
+
+function secured(url: URL, socket: Socket): TLSSocket {
+  const host = hostOf(url);
+  return connect({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: ["http/1.1"] });
+}
+
+function requestOf(url: URL, headers: Record<string, string>, body: string): Buffer {
+  const bytes = Buffer.from(body);
+  const lines = Object.entries({
+    host: url.host,
+    ...headers,
+    "content-length": String(bytes.byteLength),
+    connection: "close",
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n`;
+  return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
+}
+
+/** Reads some of it; what is wrong with it changes nothing. */
+async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSocket): Promise<void> {
+  const enough = setTimeout(() => connection.destroy(), REST.ms);
+  try {
+    let left = REST.bytes;
+    for await (const bytes of readBody(reader, framingOf(head, "POST"))) {
+      left -= bytes.byteLength;
+      if (left <= 0) return;
+    }
+  } catch {
+    return;
+  } finally {
+    clearTimeout(enough);
+  }
+}
+
+function unreachable(url: URL, error: unknown): Unreachable {
+  const host = hostOf(url);
+  const because = (words: string) => new Unreachable(words, { cause: error });
+  if (error instanceof BadAnswer) return because(`${host} did not answer in HTTP/1.1 (${error.message}).`);
+  const code = errnoOf(error) ?? "";
+  if (UNTRUSTED.test(code)) return because(`The certificate of ${host} is not trusted (${code}).`);
+  if (code === "ECONNREFUSED") return because(`${host} takes no connections at port ${portOf(url)}.`);
+  const message = error instanceof Error ? error.message : String(error);
+  return because(`The connection to ${host} failed (${(code || message).slice(0, 100)}).`);
+}

@@ -1,0 +1,46 @@
+/**
+ * Owns the secrets of webhooks and what they sign. A secret is made of the webhook's id, a number that grows with each rotation, and a
+ * key that lies in the data directory: neither it nor its hash is in the database.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import { readKept } from "../../core/kept-file.ts";
+import type { WebhookRow } from "./table.ts";
+
+const KEY_BYTES = 32;
+const PREFIX = "whsec_";
+
+export class WebhookSecrets {
+  readonly #key: Buffer;
+
+  /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
+  constructor(file: string) {
+    this.#key = readKept(file, () => randomBytes(KEY_BYTES));
+    if (this.#key.byteLength !== KEY_BYTES) {
+      throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
+    }
+  }
+
+  /** As people keep it: whsec_ and 32 bytes in base64. */
+  of({ webhook_id, secret_number }: Pick<WebhookRow, "webhook_id" | "secret_number">): string {
+    return PREFIX + this.#bytesOf(webhook_id, secret_number).toString("base64");
+  }
+
+  /** The header webhook-signature: one of each secret that is good at the time, the newest first. */
+  sign(
+    { webhook_id, secret_number, former_until }: Pick<WebhookRow, "webhook_id" | "secret_number" | "former_until">,
+    { id, timestamp, body }: { id: string; timestamp: number; body: string },
+  ): string {
+    const isFormerGood = former_until !== null && Date.parse(former_until) > timestamp * 1000;
+    const numbers = isFormerGood ? [secret_number, secret_number - 1] : [secret_number];
+    return numbers
+      .map((number) => {
+        const signed = createHmac("sha256", this.#bytesOf(webhook_id, number)).update(`${id}.${timestamp}.${body}`);
+        return `v1,${signed.digest("base64")}`;
+      })
+      .join(" ");
+  }
+
+  #bytesOf(webhookId: string, number: number): Buffer {
+    return createHmac("sha256", this.#key).update(`${webhookId} ${number}`).digest();
+  }
+}

@@ -1,0 +1,148 @@
+/** Owns the lanes of all webhooks that are to send: what they share, and which there are. */
+import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
+import type { OrgId, WebhookId } from "../../../shared/ids.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import { FairPlaces } from "../../core/fair-places.ts";
+import { DeadlineError } from "../../core/published.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import { type Attempt, attempt, type Message } from "./attempt.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { Lane, type LaneDeps } from "./lane.ts";
+import type { Reach } from "./reach.ts";
+import type { WebhookSecrets } from "./secrets.ts";
+import { getWebhook, listEnabled } from "./store.ts";
+import type { Progress, WebhookRow } from "./table.ts";
+
+/**
+ * Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. A receiver that fails has two of them
+ * (lane.ts), so that an organization's receivers that hang leave places to those that do not.
+ */
+const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as const;
+const TEST_WAIT_MS = 10_000;
+
+interface Tools {
+  reach: Reach;
+  secrets: WebhookSecrets;
+}
+
+export class Sender {
+  readonly #deps: WebhookDeps;
+  readonly #tools: Tools;
+  readonly #places = new FairPlaces(PLACES);
+  readonly #deadlines = new Deadlines((webhookId) => this.look(webhookId as WebhookId));
+  readonly #lanes = new Map<WebhookId, Lane>();
+  /** By webhook: changes to it, one after another. */
+  readonly #changing = new Map<WebhookId, Promise<unknown>>();
+  /** Lanes that send no more, and whose place is just being written. */
+  readonly #closing = new Map<WebhookId, Promise<void>>();
+  #isOn = false;
+  readonly #tries = { taken: 0, not_taken: 0 };
+
+  constructor(deps: WebhookDeps, tools: Tools) {
+    this.#deps = deps;
+    this.#tools = tools;
+  }
+
+  /** From now on events are sent, from where each webhook was. */
+  start(): void {
+    this.#isOn = true;
+    for (const row of listEnabled(this.#deps.database.queries)) this.#open(row);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false;
+    await Promise.allSettled([...this.#changing.values()]);
+    await Promise.all([...this.#lanes.keys(), ...this.#closing.keys()].map((webhookId) => this.#close(webhookId)));
+    this.#deadlines.clear();
+  }
+
+  /** How far it is, where it sends: the row follows later. */
+  progressOf(webhookId: WebhookId): Readonly<Progress> | null {
+    return this.#lanes.get(webhookId)?.progress ?? null;
+  }
+
+  /** Carries out `work`, which changes the webhook's row, while nothing is sent; then it goes on as the row says. */
+  async change<T>(orgId: OrgId, webhookId: WebhookId, work: () => Promise<T>): Promise<T> {
+    const before = this.#changing.get(webhookId) ?? Promise.resolve();
+    const changing = before
+      .catch(() => undefined)
+      .then(async () => {
+        await this.#close(webhookId);
+        try {
+          return await work();
+        } finally {
+          const row = getWebhook(this.#deps.database.queries, orgId, webhookId);
+          if (row && row.disabled_reason === null) this.#open(row);
+        }
+      });
+    this.#changing.set(webhookId, changing);
+    try {
+      return await changing;
+    } finally {
+      if (this.#changing.get(webhookId) === changing) this.#changing.delete(webhookId);
+    }
+  }
+
+  /** Of all organizations together: what became of tries since the daemon started, and lanes by whether their receivers take anything. */
+  figures() {
+    const failing = [...this.#lanes.values()].filter(({ progress }) => progress.failing_since !== null).length;
+    return { ...this.#tries, taking: this.#lanes.size - failing, failing };
+  }
+
+  /** An event is to be sent at once. */
+  look(webhookId: WebhookId): void {
+    this.#lanes.get(webhookId)?.look();
+  }
+
+  /** Sends a message by itself, whatever else is sent. Throws rate_limited where there is no place for it. */
+  async test(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt> {
+    const asker = { org_id: webhook.org_id, sandbox_id: webhook.webhook_id };
+    const leave = await this.#places.take(asker, TEST_WAIT_MS, signal).catch((cause: unknown) => {
+      if (!(cause instanceof DeadlineError)) throw cause;
+      throw new ServiceError("rate_limited", {
+        detail: "Too many events of the organization are being sent.",
+        retryAfterSeconds: 5,
+        cause,
+      });
+    });
+    try {
+      return await attempt(this.#tools, webhook, message, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  #open(row: WebhookRow): void {
+    if (!this.#isOn) return;
+    const { database, log, chains } = this.#deps;
+    const deps: LaneDeps = {
+      ...{ database, log, chains, places: this.#places, deadlines: this.#deadlines },
+      attempt: async (webhook, message, signal) => {
+        const tried = await attempt(this.#tools, webhook, message, signal);
+        // What was cut off here says nothing of the receiver.
+        if (tried.delivered || !signal.aborted) this.#tries[tried.delivered ? "taken" : "not_taken"]++;
+        return tried;
+      },
+      onDisabled: (lane) => {
+        if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id);
+      },
+    };
+    this.#lanes.set(row.webhook_id, new Lane(deps, row));
+  }
+
+  /** Never rejects. */
+  #close(webhookId: WebhookId): Promise<void> {
+    const lane = this.#lanes.get(webhookId);
+    if (!lane) return this.#closing.get(webhookId) ?? Promise.resolve();
+    this.#lanes.delete(webhookId);
+    const closing = lane.close().catch((error: unknown) => {
+      this.#deps.log.error("a webhook's place was not written", {
+        webhook_id: webhookId,
+        error: describeError(error),
+      });
+    });
+    this.#closing.set(webhookId, closing);
+    void closing.then(() => this.#closing.delete(webhookId));
+    return closing;
+  }
+}

@@ -1,0 +1,116 @@
+/** Owns the webhooks' only SQL. */
+import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt } from "drizzle-orm";
+import type { OrgId, WebhookId } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { type DeliveryRow, type WebhookRow, webhookDeliveries, webhooks } from "./table.ts";
+
+const { webhook_id, delivery_id, next_at } = webhookDeliveries;
+const isOf = (webhookId: WebhookId) => eq(webhook_id, webhookId);
+
+export function insertWebhook(queries: Queries, row: WebhookRow): void {
+  queries.insert(webhooks).values(row).run();
+}
+
+export function getWebhook(queries: Queries, orgId: OrgId, webhookId: string): WebhookRow | undefined {
+  const isIt = and(eq(webhooks.org_id, orgId), eq(webhooks.webhook_id, webhookId as WebhookId));
+  return queries.select().from(webhooks).where(isIt).get();
+}
+
+/** After one of them, the oldest first. */
+export function listWebhooks(queries: Queries, orgId: OrgId, after: string | null, limit: number): WebhookRow[] {
+  const isAfter = after === null ? undefined : gt(webhooks.webhook_id, after as WebhookId);
+  const isWanted = and(eq(webhooks.org_id, orgId), isAfter);
+  return queries.select().from(webhooks).where(isWanted).orderBy(asc(webhooks.webhook_id)).limit(limit).all();
+}
+
+export function countWebhooks(queries: Queries, orgId: OrgId): number {
+  return queries.select({ n: count() }).from(webhooks).where(eq(webhooks.org_id, orgId)).get()?.n ?? 0;
+}
+
+/** Those of all organizations that are to send. */
+export function listEnabled(queries: Queries): WebhookRow[] {
+  return queries.select().from(webhooks).where(isNull(webhooks.disabled_reason)).all();
+}
+
+/** Undefined: it is gone. */
+export function changeWebhook(
+  queries: Queries,
+  webhookId: WebhookId,
+  change: Partial<WebhookRow>,
+): WebhookRow | undefined {
+  return queries.update(webhooks).set(change).where(eq(webhooks.webhook_id, webhookId)).returning().get();
+}
+
+/** With its deliveries. */
+export function deleteWebhook(queries: Queries, webhookId: WebhookId): void {
+  queries.delete(webhookDeliveries).where(isOf(webhookId)).run();
+  queries.delete(webhooks).where(eq(webhooks.webhook_id, webhookId)).run();
+}
+
+export function getDelivery(queries: Queries, webhookId: WebhookId, deliveryId: string): DeliveryRow | undefined {
+  return queries
+    .select()
+    .from(webhookDeliveries)
+    .where(and(isOf(webhookId), eq(delivery_id, deliveryId)))
+    .get();
+}
+
+export function putDelivery(queries: Queries, row: DeliveryRow): void {
+  const { webhook_id: _, delivery_id: __, ...set } = row;
+  queries
+    .insert(webhookDeliveries)
+    .values(row)
+    .onConflictDoUpdate({ target: [webhook_id, delivery_id], set })
+    .run();
+}
+
+/** Before one of them, the newest first. */
+export function listDeliveries(
+  queries: Queries,
+  webhookId: WebhookId,
+  before: string | null,
+  limit: number,
+): DeliveryRow[] {
+  const isBefore = before === null ? undefined : lt(delivery_id, before);
+  return queries
+    .select()
+    .from(webhookDeliveries)
+    .where(and(isOf(webhookId), isBefore))
+    .orderBy(desc(delivery_id))
+    .limit(limit)
+    .all();
+}
+
+/** Those that wait, the next first. */
+export function nextDeliveries(queries: Queries, webhookId: WebhookId, limit: number): DeliveryRow[] {
+  return queries
+    .select()
+    .from(webhookDeliveries)
+    .where(and(isOf(webhookId), isNotNull(next_at)))
+    .orderBy(asc(next_at))
+    .limit(limit)
+    .all();
+}
+
+export function countWaiting(queries: Queries, webhookId: WebhookId): number {
+  const isWaiting = and(isOf(webhookId), isNotNull(next_at));
+  return queries.select({ n: count() }).from(webhookDeliveries).where(isWaiting).get()?.n ?? 0;
+}
+
+/** Keeps the newest so many of those that are over. */
+export function dropOver(queries: Queries, webhookId: WebhookId, most: number): void {
+  const isOver = and(isOf(webhookId), isNull(next_at));
+  const oldest = queries
+    .select({ delivery_id })
+    .from(webhookDeliveries)
+    .where(isOver)
+    .orderBy(desc(delivery_id))
+    .limit(1)
+    .offset(most)
+    .get();
+  if (!oldest) return;
+  queries
+    .delete(webhookDeliveries)
+    .where(and(isOver, lt(delivery_id, `${oldest.delivery_id}~`)))
+    .run();
+}

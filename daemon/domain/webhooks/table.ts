@@ -1,0 +1,49 @@
+/** Owns the columns of webhooks and of events that are sent by themselves. */
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
+import type { OrgId, WebhookId } from "../../../shared/ids.ts";
+
+export const webhooks = sqliteTable("webhooks", {
+  webhook_id: text().$type<WebhookId>().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  url: text().notNull(),
+  types: text({ mode: "json" }).$type<string[]>().notNull(),
+  room_ids: text({ mode: "json" }).$type<string[]>(),
+  disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
+  disabled_at: text(),
+  secret_number: integer().notNull(),
+  former_until: text(),
+  created_at: text().notNull(),
+  created_by_type: text().notNull(),
+  created_by_id: text().notNull(),
+  updated_at: text().notNull(),
+  seq: integer().notNull(),
+  sent_count: integer().notNull(),
+  missed_count: integer().notNull(),
+  last_sent_at: text(),
+  failing_since: text(),
+});
+
+export const webhookDeliveries = sqliteTable(
+  "webhook_deliveries",
+  {
+    webhook_id: text().$type<WebhookId>().notNull(),
+    delivery_id: text().notNull(),
+    seq: integer().notNull(),
+    type: text().notNull(),
+    event_at: text().notNull(),
+    state: text().$type<DeliveryRecord["state"]>().notNull(),
+    attempts: integer().notNull(),
+    last_attempt_at: text(),
+    next_at: text(),
+    status: integer(),
+    error: text(),
+  },
+  (table) => [primaryKey({ columns: [table.webhook_id, table.delivery_id] })],
+);
+
+export type WebhookRow = typeof webhooks.$inferSelect;
+export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
+
+/** How far a webhook has come: what changes by sending alone. */
+export type Progress = Pick<WebhookRow, "seq" | "sent_count" | "missed_count" | "last_sent_at" | "failing_since">;

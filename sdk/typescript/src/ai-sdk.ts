@@ -1,0 +1,112 @@
+/** Owns a sandbox as a session of the AI SDK: what its tools run commands and change files with. The names there are experimental. */
+import { Readable } from "node:stream";
+import type {
+  Experimental_SandboxProcess as SandboxProcess,
+  Experimental_SandboxSession as SandboxSession,
+  Experimental_SandboxSpawnOptions as SpawnOptions,
+  Experimental_WritableSandboxProcess as WritableSandboxProcess,
+} from "@ai-sdk/provider-utils";
+import type { CommandOptions, CommandResult, Execution } from "./execution.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** A command that a signal has ended has the exit code of a shell that saw it. */
+const BY_SIGNAL = 128;
+const HOME = "/root";
+
+/** The session of a sandbox that there is; whoever made the sandbox ends it. */
+export function sandboxSession(sandbox: Sandbox): SandboxSession {
+  const { files } = sandbox;
+  const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {});
+  return {
+    description: `A Debian virtual machine in which you are root. Commands run in ${HOME} unless they say otherwise. Files that other agents are to see go to /mnt/drive.`,
+    readFile: async ({ path, abortSignal }) => {
+      const parts = await files.open(inHome(path), signalOf(abortSignal));
+      return parts && (Readable.toWeb(Readable.from(parts)) as ReadableStream<Uint8Array>);
+    },
+    readBinaryFile: ({ path, abortSignal }) => files.read(inHome(path), signalOf(abortSignal)),
+    readTextFile: async ({ path, encoding, startLine = 1, endLine, abortSignal }) => {
+      const bytes = await files.read(inHome(path), signalOf(abortSignal));
+      if (bytes === null) return null;
+      const text = new TextDecoder(encoding as "utf-8" | undefined).decode(bytes);
+      if (startLine === 1 && endLine === undefined) return text;
+      return text
+        .split("\n")
+        .slice(startLine - 1, endLine)
+        .join("\n");
+    },
+    writeFile: ({ path, content, abortSignal }) =>
+      files.write(inHome(path), content as unknown as AsyncIterable<Uint8Array>, signalOf(abortSignal)),
+    writeBinaryFile: ({ path, content, abortSignal }) => files.write(inHome(path), content, signalOf(abortSignal)),
+    writeTextFile: ({ path, content, encoding, abortSignal }) =>
+      files.write(inHome(path), Buffer.from(content, encoding as BufferEncoding | undefined), signalOf(abortSignal)),
+    stat: async ({ path, abortSignal }) => {
+      const found = await files.stat(inHome(path), signalOf(abortSignal));
+      return found && { type: found.kind === "symlink" ? "other" : found.kind, size: found.size };
+    },
+    listDirectory: async ({ path, abortSignal }) => {
+      const entries = await files.list(inHome(path), signalOf(abortSignal));
+      return entries?.map(({ name, kind }) => ({ name, type: kind })) ?? null;
+    },
+    deleteFile: ({ path, abortSignal }) => files.delete(inHome(path), signalOf(abortSignal)),
+    // The three forms of it differ in whether there is a stdin.
+    spawn: (options: SpawnOptions) => spawn(sandbox, options) as Promise<WritableSandboxProcess>,
+    run: async (options) => {
+      const done = await sandbox.exec(options.command, optionsOf(options));
+      return { exitCode: exitCodeOf(done), stdout: done.stdout, stderr: done.stderr };
+    },
+  };
+}
+
+const inHome = (path: string) => (path.startsWith("/") ? path : `${HOME}/${path}`);
+
+function optionsOf({ workingDirectory, env, abortSignal }: SpawnOptions): CommandOptions {
+  return {
+    cwd: inHome(workingDirectory ?? ""),
+    ...(env === undefined ? {} : { env }),
+    ...(abortSignal === undefined ? {} : { signal: abortSignal, killOnAbort: true }),
+  };
+}
+
+function exitCodeOf({ exitCode }: CommandResult): number {
+  return exitCode ?? BY_SIGNAL;
+}
+
+async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxProcess | WritableSandboxProcess> {
+  const wanted = optionsOf(options);
+  const execution = await sandbox.start(options.command, wanted);
+  const { streams, told, end } = outputStreams();
+  const done = execution.wait({ ...wanted, onOutput: told }).finally(end);
+  // Whoever does not wait need not hear of it.
+  done.catch(() => {});
+  if (!options.stdin) await execution.end();
+  return {
+    ...streams,
+    wait: async () => ({ exitCode: exitCodeOf(await done) }),
+    kill: async () => void (await execution.kill()),
+    ...(options.stdin ? { stdin: inputOf(execution) } : {}),
+  };
+}
+
+function outputStreams() {
+  const controls: Partial<Record<"stdout" | "stderr", ReadableStreamDefaultController<Uint8Array>>> = {};
+  const open = (name: "stdout" | "stderr") =>
+    new ReadableStream<Uint8Array>({
+      start: (control) => {
+        controls[name] = control;
+      },
+      cancel: () => {
+        delete controls[name];
+      },
+    });
+  return {
+    streams: { stdout: open("stdout"), stderr: open("stderr") },
+    told: (name: "stdout" | "stderr", bytes: Uint8Array) => controls[name]?.enqueue(bytes),
+    end: () => {
+      for (const control of Object.values(controls)) control.close();
+    },
+  };
+}
+
+function inputOf(execution: Execution): WritableStream<Uint8Array> {
+  return new WritableStream({ write: (bytes) => execution.write(bytes), close: () => execution.end() });
+}

@@ -1,0 +1,175 @@
+/** Owns roomd as a provider of computesdk: each of its sandboxes has a room to itself, and the room's name is its id. */
+import { type CommandResult, defineProvider, type RunCommandOptions } from "@computesdk/provider";
+import type { ClientOptions } from "./client.ts";
+import { NotFoundError, RoomdError } from "./errors.ts";
+import type { CommandOptions } from "./execution.ts";
+import { Roomd } from "./roomd.ts";
+import type { Sandbox, SandboxOptions } from "./sandbox.ts";
+
+/** `egress` says where sandboxes may connect to: nowhere if absent, "*" is every public address. */
+export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
+
+const AGENT = "main";
+/** By which the rooms are known that are ours. */
+const LABEL = { made_by: "computesdk" };
+
+interface Held {
+  roomd: Roomd;
+  sandbox: Sandbox;
+}
+
+export const roomd = defineProvider<Held, RoomdConfig>({
+  name: "roomd",
+  methods: {
+    sandbox: {
+      create: async (config, options = {}) => {
+        const service = serviceOf(config);
+        const labels = { ...LABEL, ...labelsOf(options.metadata) };
+        const room = await service.rooms.create({
+          labels,
+          ...(options.name === undefined ? {} : { roomId: options.name }),
+        });
+        try {
+          const sandbox = await room.createSandbox(AGENT, wantedOf(config, options));
+          return { sandbox: { roomd: service, sandbox }, sandboxId: room.id };
+        } catch (error) {
+          await room.destroy({ drive: "delete" }).catch(() => {});
+          throw error;
+        }
+      },
+      getById: async (config, sandboxId) => {
+        const held = heldOf(serviceOf(config), sandboxId);
+        try {
+          await held.sandbox.get();
+        } catch (error) {
+          if (error instanceof NotFoundError) return null;
+          throw error;
+        }
+        return { sandbox: held, sandboxId };
+      },
+      list: async (config) => {
+        const service = serviceOf(config);
+        const found = [];
+        for await (const { room_id } of service.client.items("room_list", {
+          state: "active",
+          label: "made_by:computesdk",
+        })) {
+          found.push({ sandbox: heldOf(service, room_id), sandboxId: room_id });
+        }
+        return found;
+      },
+      destroy: async (config, sandboxId) => {
+        await serviceOf(config).rooms.open(sandboxId).destroy({ drive: "delete" });
+      },
+      runCommand: (held, command, options = {}) => run(held, command, options),
+      streamCommand: run,
+      getInfo: async ({ sandbox }) => {
+        const { state, created_at, expires_at, ...record } = await sandbox.get();
+        return {
+          id: sandbox.roomId,
+          provider: "roomd",
+          status: state === "failed" ? "error" : state === "running" ? "running" : "stopped",
+          createdAt: new Date(created_at),
+          timeout: expires_at === null ? 0 : Date.parse(expires_at) - Date.parse(created_at),
+          metadata: record.labels,
+        };
+      },
+      // Nobody can be given a header here: the port is open to who knows its URL, which nobody can guess.
+      getUrl: async ({ sandbox }, { port }) => (await sandbox.exposePort(port, { visibility: "public" })).url,
+      filesystem: {
+        readFile: async ({ sandbox }, path) => there(await sandbox.files.readText(path), path),
+        writeFile: ({ sandbox }, path, content) => sandbox.files.write(path, content),
+        mkdir: ({ sandbox }, path) => sandbox.files.mkdir(path),
+        readdir: async ({ sandbox }, path) =>
+          there(await sandbox.files.list(path), path).map(({ name, kind, size, modifiedAt }) => ({
+            name,
+            type: kind === "directory" ? "directory" : "file",
+            size,
+            modified: modifiedAt,
+          })),
+        exists: async ({ sandbox }, path) => (await sandbox.files.stat(path)) !== null,
+        remove: async ({ sandbox }, path) => void (await sandbox.files.delete(path, { recursive: true })),
+      },
+    },
+    snapshot: {
+      create: async (config, sandboxId, options = {}) => {
+        const { sandbox } = heldOf(serviceOf(config), sandboxId);
+        return sandbox.snapshot(options.name === undefined ? {} : { name: options.name });
+      },
+      list: async (config, options = {}) => {
+        if (options.sandboxId === undefined)
+          throw new RoomdError("Snapshots belong to a sandbox: name it as sandboxId.");
+        const found = [];
+        const service = serviceOf(config);
+        for await (const each of service.client.items("snapshot_list", { room_id: options.sandboxId }))
+          found.push(each);
+        return found;
+      },
+      delete: () => Promise.reject(new RoomdError("A snapshot ends with its sandbox, or when it expires.")),
+    },
+  },
+});
+
+/** Services by how they are reached: their connections are kept. */
+const services = new WeakMap<RoomdConfig, Roomd>();
+
+function serviceOf(config: RoomdConfig): Roomd {
+  const known = services.get(config) ?? new Roomd(config);
+  services.set(config, known);
+  return known;
+}
+
+function heldOf(service: Roomd, roomId: string): Held {
+  return { roomd: service, sandbox: service.rooms.open(roomId).sandbox(AGENT) };
+}
+
+interface Wanted {
+  templateId?: string;
+  snapshotId?: string;
+  envs?: Record<string, string>;
+  timeout?: number;
+  signal?: AbortSignal;
+}
+
+function wantedOf(config: RoomdConfig, { templateId, snapshotId, envs, timeout, signal }: Wanted): SandboxOptions {
+  const template = templateId ?? config.template;
+  return {
+    ...(template === undefined ? {} : { template }),
+    ...(snapshotId === undefined ? {} : { snapshot: snapshotId }),
+    ...(config.memoryMib === undefined ? {} : { memoryMib: config.memoryMib }),
+    ...(config.vcpus === undefined ? {} : { vcpus: config.vcpus }),
+    ...(config.egress === undefined ? {} : { egress: config.egress }),
+    ...(envs === undefined ? {} : { env: envs }),
+    ...(timeout === undefined ? {} : { maxDurationSeconds: Math.max(1, Math.ceil(timeout / 1000)) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+function labelsOf(metadata: Record<string, unknown> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, String(value)]));
+}
+
+/** A command that a signal has ended has the exit code of a shell that saw it. */
+const BY_SIGNAL = 128;
+
+async function run({ sandbox }: Held, command: string, options: RunCommandOptions): Promise<CommandResult> {
+  const { cwd, env, timeout, background, onStdout, onStderr } = options;
+  const wanted: CommandOptions = {
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    ...(timeout === undefined ? {} : { commandTimeoutMs: timeout }),
+    ...(onStdout === undefined ? {} : { onStdout }),
+    ...(onStderr === undefined ? {} : { onStderr }),
+  };
+  if (background) {
+    await sandbox.start(command, wanted);
+    return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
+  }
+  const { stdout, stderr, exitCode, durationMs } = await sandbox.exec(command, wanted);
+  return { stdout, stderr, exitCode: exitCode ?? BY_SIGNAL, durationMs };
+}
+
+function there<T>(found: T | null, path: string): T {
+  if (found === null) throw new RoomdError(`${path}: No such file or directory`);
+  return found;
+}

@@ -1,0 +1,65 @@
+/** Owns a sandbox as a backend of deepagents: its tools for files and commands work in it. */
+import { BaseSandbox, type ExecuteResponse, type FileDownloadResponse, type FileUploadResponse } from "deepagents";
+import type { Sandbox } from "./sandbox.ts";
+
+/** Of the output of one command; the rest is left out. */
+const MOST_OUTPUT_BYTES = 1024 * 1024;
+const ERRORS: [pattern: RegExp, error: NonNullable<FileUploadResponse["error"]>][] = [
+  [/Is a directory/, "is_directory"],
+  [/Permission denied|Read-only file system/, "permission_denied"],
+];
+
+/** Whoever made the sandbox ends it. */
+export class RoomdBackend extends BaseSandbox {
+  readonly id: string;
+  readonly #sandbox: Sandbox;
+
+  constructor(sandbox: Sandbox) {
+    super();
+    this.id = `${sandbox.roomId}/${sandbox.agentId}`;
+    this.#sandbox = sandbox;
+  }
+
+  override async execute(command: string): Promise<ExecuteResponse> {
+    const output: Uint8Array[] = [];
+    let left = MOST_OUTPUT_BYTES;
+    let truncated = false;
+    const { exitCode } = await this.#sandbox.exec(command, {
+      onOutput: (_, bytes) => {
+        output.push(bytes.subarray(0, left));
+        truncated ||= bytes.byteLength > left;
+        left = Math.max(0, left - bytes.byteLength);
+      },
+    });
+    return { output: Buffer.concat(output).toString(), exitCode, truncated };
+  }
+
+  override uploadFiles(files: [string, Uint8Array][]): Promise<FileUploadResponse[]> {
+    return Promise.all(
+      files.map(async ([path, content]) => {
+        const error = await this.#sandbox.files.write(path, content).then(() => null, errorOf);
+        return { path, error };
+      }),
+    );
+  }
+
+  override downloadFiles(paths: string[]): Promise<FileDownloadResponse[]> {
+    return Promise.all(
+      paths.map(async (path) => {
+        try {
+          const content = await this.#sandbox.files.read(path);
+          return { path, content, error: content === null ? ("file_not_found" as const) : null };
+        } catch (error) {
+          return { path, content: null, error: errorOf(error) };
+        }
+      }),
+    );
+  }
+}
+
+/** What is wrong with a path, in the words of deepagents. Throws what is wrong with something else. */
+function errorOf(error: unknown): NonNullable<FileUploadResponse["error"]> {
+  const found = ERRORS.find(([pattern]) => pattern.test(String(error)));
+  if (!found) throw error;
+  return found[1];
+}

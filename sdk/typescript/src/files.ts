@@ -1,0 +1,148 @@
+/**
+ * Owns the files of a sandbox's own disk, which are reached by commands in it. What several agents share goes on the room's drive; that
+ * is /mnt/drive here too.
+ */
+import type { Client } from "./client.ts";
+import { RoomdError } from "./errors.ts";
+import { type CommandResult, Execution, type SandboxName } from "./execution.ts";
+import type { CallOptions, FileBody } from "./transport.ts";
+
+export type FileKind = "file" | "directory" | "symlink" | "other";
+
+export interface FileEntry {
+  name: string;
+  kind: FileKind;
+  size: number;
+  modifiedAt: Date;
+}
+
+/** Read by one command. */
+const PART_BYTES = 4 * 1024 * 1024;
+/** How the commands here say that there is no such file. */
+const NOT_THERE = 44;
+const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
+
+const ifThere = (command: string) => `[ -e "$1" ] || [ -L "$1" ] || exit ${NOT_THERE}; ${command}`;
+/** Of an entry its kind, size, time and name, ended by a zero: a name may have anything else. */
+const SHOWN = "-printf '%y %s %T@ %f\\0'";
+const SCRIPTS = {
+  read: ifThere(`dd if="$1" bs=${PART_BYTES} skip="$2" count=1 iflag=fullblock status=none`),
+  write: 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1"',
+  list: ifThere(
+    `[ -d "$1" ] || { echo "$1 is no directory" >&2; exit 1; }; find "$1/" -mindepth 1 -maxdepth 1 ${SHOWN}`,
+  ),
+  stat: ifThere(`find -L "$1" -maxdepth 0 ${SHOWN}`),
+  remove: ifThere('rm -- "$1"'),
+  removeAll: ifThere('rm -rf -- "$1"'),
+  mkdir: 'mkdir -p -- "$1"',
+} as const;
+
+export class Files {
+  readonly #client: Client;
+  readonly #sandbox: SandboxName;
+
+  constructor(client: Client, sandbox: SandboxName) {
+    this.#client = client;
+    this.#sandbox = sandbox;
+  }
+
+  /** The file in parts, as it is read; null where there is none. */
+  async open(path: string, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array> | null> {
+    const first = await this.#part(path, 0, options);
+    return first === null ? null : this.#from(first, path, options);
+  }
+
+  /** The whole file; null where there is none. */
+  async read(path: string, options: CallOptions = {}): Promise<Uint8Array | null> {
+    const parts = await this.open(path, options);
+    if (parts === null) return null;
+    const read: Uint8Array[] = [];
+    for await (const part of parts) read.push(part);
+    return Buffer.concat(read);
+  }
+
+  async readText(path: string, options: CallOptions = {}): Promise<string | null> {
+    const bytes = await this.read(path, options);
+    return bytes === null ? null : new TextDecoder().decode(bytes);
+  }
+
+  /** Writes a file in place, and makes the directories above it. */
+  async write(path: string, data: FileBody, options: CallOptions = {}): Promise<void> {
+    const writing = await this.#start(SCRIPTS.write, [path], options);
+    const written = writing.wait(options);
+    try {
+      for await (const part of partsOf(data)) await writing.write(part, options);
+      await writing.end(options);
+    } catch (error) {
+      // Why it took no more is what the command says.
+      await writing.kill().catch(() => {});
+      succeeded(await written);
+      throw error;
+    }
+    succeeded(await written);
+  }
+
+  /** What is in a directory, without what is below; null where there is none. */
+  async list(path: string, options: CallOptions = {}): Promise<FileEntry[] | null> {
+    const listed = await this.#run(SCRIPTS.list, path, options);
+    return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
+  }
+
+  /** Of a link what it leads to; null where there is none. */
+  async stat(path: string, options: CallOptions = {}): Promise<FileEntry | null> {
+    const shown = await this.#run(SCRIPTS.stat, path, options);
+    return shown && entryOf(shown.stdout.replace(/\0$/, ""));
+  }
+
+  async mkdir(path: string, options: CallOptions = {}): Promise<void> {
+    await this.#run(SCRIPTS.mkdir, path, options);
+  }
+
+  /** False where there was none. A directory only if `recursive` is given. */
+  async delete(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<boolean> {
+    return (await this.#run(recursive ? SCRIPTS.removeAll : SCRIPTS.remove, path, options)) !== null;
+  }
+
+  async *#from(first: Uint8Array, path: string, options: CallOptions): AsyncGenerator<Uint8Array> {
+    let part: Uint8Array | null = first;
+    for (let index = 1; part !== null && part.byteLength > 0; index++) {
+      yield part;
+      if (part.byteLength < PART_BYTES) return;
+      part = await this.#part(path, index, options);
+    }
+  }
+
+  async #part(path: string, index: number, options: CallOptions): Promise<Uint8Array | null> {
+    return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
+  }
+
+  #start(script: string, args: readonly string[], options: CallOptions): Promise<Execution> {
+    return Execution.start(this.#client, this.#sandbox, ["sh", "-c", script, "sh", ...args], options);
+  }
+
+  /** Null where the path leads to nothing. */
+  async #run(script: string, path: string, options: CallOptions, ...more: string[]): Promise<CommandResult | null> {
+    const done = await (await this.#start(script, [path, ...more], options)).wait(options);
+    return done.exitCode === NOT_THERE ? null : succeeded(done);
+  }
+}
+
+function succeeded(done: CommandResult): CommandResult {
+  if (done.exitCode === 0) return done;
+  throw new RoomdError(done.stderr.trim() || `The command ended with ${done.exitCode ?? done.signal}.`);
+}
+
+async function* partsOf(data: FileBody): AsyncGenerator<Uint8Array | string> {
+  if (typeof data === "string" || data instanceof Uint8Array) yield data;
+  else yield* data instanceof Blob ? (data.stream() as unknown as AsyncIterable<Uint8Array>) : data;
+}
+
+function entryOf(line: string): FileEntry {
+  const [kind = "", size, time, ...name] = line.split(" ");
+  return {
+    name: name.join(" "),
+    kind: KINDS[kind] ?? "other",
+    size: Number(size),
+    modifiedAt: new Date(Number(time) * 1000),
+  };
+}

@@ -1,0 +1,551 @@
+/**
+ * Webhooks, to a real receiver over TLS: what arrives, in which order and signed how; what becomes of it where the receiver is down,
+ * refuses, redirects, hangs, or is where nothing may be sent; and that a crash loses nothing.
+ */
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Received, WebhookReceiver } from "../fixtures/webhook-receiver.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { blocksOf, pageAt, typed } from "../harness/documents.ts";
+import { until } from "../harness/guests.ts";
+import { issue } from "../harness/issued-certificate.ts";
+import { Visitor } from "../harness/visitor.ts";
+import { bearer, makeKey, makeOrg } from "./calls.ts";
+
+const HOOKS = "/v1/orgs/self/webhooks";
+const home = mkdtempSync(join(tmpdir(), "roomd-webhooks-"));
+const names = join(home, "hosts");
+let receiver: WebhookReceiver;
+let untrusted: WebhookReceiver;
+let daemon: TestDaemon;
+
+beforeAll(async () => {
+  const issued = await issue(["receiver.test", "other.test", "localhost"]);
+  writeFileSync(join(home, "ca.pem"), issued.authority);
+  nameAddresses();
+  receiver = await new WebhookReceiver(issued).listen();
+  untrusted = await new WebhookReceiver(await issue(["receiver.test"])).listen();
+  daemon = await TestDaemon.start({
+    env: {
+      NODE_EXTRA_CA_CERTS: join(home, "ca.pem"),
+      ROOMD_WEBHOOKS_PRIVATE_RANGES: "127.0.0.1",
+      ROOMD_EGRESS_HOSTS_FILE: names,
+      // None is asked.
+      HTTPS_PROXY: "http://127.0.0.1:1",
+    },
+  });
+});
+afterAll(async () => {
+  await daemon.stop();
+  await receiver.stop();
+  await untrusted.stop();
+  rmSync(home, { recursive: true });
+});
+
+/** What names lead to. */
+function nameAddresses(more: readonly string[] = []): void {
+  const lines = ["127.0.0.1 receiver.test", "127.0.0.1 unnamed.test", "127.0.0.2 beside.test", "10.1.2.3 inside.test"];
+  const both = ["127.0.0.1 both.test", "192.168.1.1 both.test", "169.254.169.254 metadata.test"];
+  writeFileSync(names, [...lines, ...both, ...more, ""].join("\n"));
+}
+
+interface Hook {
+  webhook_id: string;
+  secret: string;
+  path: string;
+}
+
+let made = 0;
+/** A webhook at a path of its own. */
+async function hook(types: string[], more: Json = {}): Promise<Hook> {
+  const path = `/hook-${++made}`;
+  const { webhook_id, secret } = await daemon.ok("POST", HOOKS, { url: receiver.url(path), types, ...more });
+  return { webhook_id, secret, path };
+}
+const get = ({ webhook_id }: Hook): Promise<Json> => daemon.ok("GET", `${HOOKS}/${webhook_id}`);
+const remove = ({ webhook_id }: Hook) => daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
+const deliveries = async ({ webhook_id }: Hook): Promise<Json[]> =>
+  (await daemon.ok("GET", `${HOOKS}/${webhook_id}/deliveries`)).items;
+/** What is told of the first event that was not taken. */
+const told = (own: Hook) => until("it is told", async () => (await deliveries(own))[0]);
+const arrived = (path: string, count: number, type = "") =>
+  until(`${count} events at ${path}`, () => {
+    const all = receiver.at(path, type);
+    return all.length >= count && all;
+  });
+/** Throws where the signature is not one of the secret's, or is of another time than now. */
+const verify = ({ headers, body }: Received, secret: string) => new Webhook(secret).verify(body, headers);
+const roomsOf = (all: readonly Received[]) => all.map(({ event }) => event.data.room_id);
+
+/** Rows are changed while no daemon has them: time passes as a test wants it. */
+async function whileDown(change: (rows: Database) => void, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+  await daemon.end(signal);
+  const rows = new Database(join(daemon.dataDir, "roomd.db"));
+  change(rows);
+  rows.close();
+  await daemon.serve();
+}
+
+describe("an event", () => {
+  test("arrives signed, thin, in order, and is what the audit has", async () => {
+    const own = await hook(["room.created"]);
+    for (let n = 0; n < 20; n++) await daemon.room(`ordered-${n}`);
+    const all = await arrived(own.path, 20);
+    expect(roomsOf(all)).toEqual(Array.from({ length: 20 }, (_, n) => `ordered-${n}`));
+    for (const each of all) verify(each, own.secret);
+    const [{ headers, event }] = all as [Received];
+    const { items } = await daemon.ok("GET", `/v1/orgs/self/audit?audit_id=${headers["webhook-id"]}`);
+    const [record] = items;
+    expect(event).toEqual({
+      type: "room.created",
+      timestamp: record.at,
+      data: {
+        event_id: record.audit_id,
+        org_id: daemon.orgId,
+        room_id: "ordered-0",
+        room_uid: record.room_uid,
+        agent_id: null,
+        sandbox_id: null,
+        actor: { type: "key", id: record.actor.id },
+        outcome: "success",
+        error_code: null,
+        request_id: record.request_id,
+        details: {},
+      },
+    });
+    expect(headers["webhook-id"]).toMatch(/^evt_[0-9A-Z]{26}$/);
+    expect(headers.host).toBe(`receiver.test:${receiver.port}`);
+    expect(all.every(({ body }) => Buffer.byteLength(body) < 20_000)).toBe(true);
+    expect(await get(own)).toMatchObject({ sent_count: 20, waiting_count: 0, failing_since: null });
+    expect(await deliveries(own)).toEqual([]);
+    await remove(own);
+  });
+
+  test("is sent to whom it is for: by its beginning, and by its room", async () => {
+    const [all, ofRoom] = [await hook(["*"]), await hook(["*"], { room_ids: ["wanted"] })];
+    await daemon.room("unwanted");
+    await daemon.room("wanted");
+    await daemon.ok("GET", "/v1/rooms/wanted");
+    await daemon.ok("DELETE", "/v1/rooms/wanted");
+    await arrived(ofRoom.path, 2);
+    expect(receiver.at(ofRoom.path).map(({ event }) => event.type)).toEqual(["room.created", "room.destroyed"]);
+    const seen = (await arrived(all.path, 4)).map(({ event }) => event.type);
+    // That of the second webhook, and nothing of those who only look.
+    expect(seen.slice(0, 4)).toEqual(["webhook.created", "webhook.created", "room.created", "room.created"]);
+    expect(receiver.at(all.path).filter(({ event }) => /read|listed/.test(event.type))).toEqual([]);
+    await remove(all);
+    await remove(ofRoom);
+  });
+});
+
+describe("a receiver", () => {
+  test("that is down gets everything once it is back, and disturbs no other", async () => {
+    const [first, other] = [await hook(["room."]), await hook(["room."])];
+    const { webhook_id } = await daemon.ok("POST", HOOKS, { url: "https://receiver.test:1024/", types: ["room."] });
+    for (let n = 0; n < 3; n++) await daemon.room(`before-${n}`);
+    await arrived(first.path, 3);
+    await arrived(other.path, 3);
+    await receiver.stop();
+    for (let n = 0; n < 3; n++) await daemon.room(`down-${n}`);
+    const waiting = await until("three wait", async () => {
+      const all = await deliveries(first);
+      return all.length === 3 && all;
+    });
+    expect(waiting[0]).toMatchObject({ state: "waiting", type: "room.created", status: null });
+    expect(waiting[0]?.error).toBe(`receiver.test takes no connections at port ${receiver.port}.`);
+    expect(await get(first)).toMatchObject({ waiting_count: 3, failing_since: expect.any(String) });
+    await receiver.listen();
+    const all = await arrived(first.path, 6);
+    expect(roomsOf(all).sort()).toEqual(["before-0", "before-1", "before-2", "down-0", "down-1", "down-2"]);
+    await until("they are told of as delivered", async () =>
+      (await deliveries(first)).every(({ state, attempts }) => state === "delivered" && attempts > 1),
+    );
+    expect(await get(first)).toMatchObject({ waiting_count: 0, failing_since: null, sent_count: 6 });
+    await daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
+    for (const each of [first, other]) await remove(each);
+  });
+
+  test("that answers 500 to every third gets the others at once, and those with the next try", async () => {
+    const own = await hook(["room.created"]);
+    const refused = new Set<string>();
+    let count = 0;
+    receiver.answer(({ path, headers }) => {
+      const id = String(headers["webhook-id"]);
+      if (path !== own.path || refused.has(id) || ++count % 3 !== 0) return 204;
+      refused.add(id);
+      return 500;
+    });
+    for (let n = 0; n < 9; n++) await daemon.room(`third-${n}`);
+    await until("three were refused", () => refused.size === 3);
+    const one = await told(own);
+    expect(one).toMatchObject({ state: "waiting", status: 500, error: "The receiver answered 500.", attempts: 1 });
+    expect(Date.parse(one.next_at) - Date.parse(one.last_attempt_at)).toBeGreaterThanOrEqual(5000);
+    const all = await arrived(own.path, 12);
+    const twice = all.filter(({ headers }) => refused.has(String(headers["webhook-id"])));
+    expect(twice).toHaveLength(6);
+    for (const each of all) verify(each, own.secret);
+    // The same bytes each time, and the same id: only the time of the try and the signature differ.
+    for (const id of refused) {
+      const both = all.filter(({ headers }) => headers["webhook-id"] === id);
+      expect(new Set(both.map(({ body }) => body)).size).toBe(1);
+      expect(Number(both[1]?.headers["webhook-timestamp"])).toBeGreaterThan(
+        Number(both[0]?.headers["webhook-timestamp"]),
+      );
+    }
+    receiver.answer(() => 204);
+    await remove(own);
+  });
+
+  test.each<[string, (path: string) => string, Json]>([
+    ["whose certificate is not trusted", (path) => untrusted.url(path), { error: /is not trusted/ }],
+    ["whose certificate has another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
+    ["whose certificate is for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
+    ["in a private network", () => "https://inside.test/", { error: /may not be sent to.*webhooks.private_ranges/ }],
+    ["beside the one on the list", (path) => receiver.url(path, "beside.test"), { error: /may not be sent to/ }],
+    ["with one address too many", (path) => receiver.url(path, "both.test"), { error: /may not be sent to/ }],
+    ["that gives away credentials", () => "https://metadata.test/", { error: /may not be sent to/ }],
+  ])("%s is sent nothing, which its test says", async (_, urlOf, { error }) => {
+    const url = urlOf(`/never-${++made}`);
+    const { webhook_id } = await daemon.ok("POST", HOOKS, { url, types: ["none."] });
+    const told = await daemon.ok("POST", `${HOOKS}/${webhook_id}/test`, {});
+    expect(told).toMatchObject({ delivered: false, status: null, error: expect.stringMatching(error) });
+    expect([...receiver.received, ...untrusted.received].filter(({ path }) => url.endsWith(path))).toEqual([]);
+    await daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
+  });
+
+  test("whose name leads elsewhere the next time is refused then", async () => {
+    nameAddresses(["127.0.0.1 other.test"]);
+    const path = "/rebound";
+    const { webhook_id } = await daemon.ok("POST", HOOKS, { url: receiver.url(path, "other.test"), types: ["room."] });
+    await daemon.room("rebound-0");
+    await arrived(path, 1);
+    nameAddresses(["127.0.0.2 other.test"]);
+    await daemon.room("rebound-1");
+    expect(await told({ webhook_id, secret: "", path })).toMatchObject({
+      state: "waiting",
+      status: null,
+      error: expect.stringMatching(/may not be sent to/),
+    });
+    expect(receiver.at(path)).toHaveLength(1);
+    nameAddresses();
+    await daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
+  });
+
+  test.each<[string, (path: string) => string]>([
+    ["without TLS", () => "http://example.org/"],
+    ["at a system's port", () => "https://example.org:22/"],
+    ["with a password", () => "https://me:pass@example.org/"],
+    ["at a private address", () => "https://10.0.0.1/"],
+    ["at loopback, oddly written", () => "https://0x7f.2/"],
+    ["at a metadata service", () => "https://[fd00:ec2::254]/"],
+    ["that is no URL", () => "example.org"],
+  ])("%s is refused at once", async (_, urlOf) => {
+    const told = await daemon.problem("POST", HOOKS, { url: urlOf("/x"), types: ["*"] });
+    expect(told).toMatchObject({ status: 422, errors: [expect.objectContaining({ field: "url" })] });
+  });
+
+  test("that redirects is not followed", async () => {
+    const own = await hook(["none."]);
+    receiver.answer(({ path }, response) => {
+      if (path !== own.path) return 204;
+      response.writeHead(302, { location: receiver.url("/followed") }).end();
+      return undefined;
+    });
+    expect(await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/test`, {})).toMatchObject({
+      delivered: false,
+      status: 302,
+      error: "The receiver answered 302: redirects are not followed.",
+    });
+    expect(receiver.at("/followed")).toEqual([]);
+    receiver.answer(() => 204);
+    await remove(own);
+  });
+
+  test("that never ends its answer, or never begins it, holds nobody up", { timeout: 30_000 }, async () => {
+    const [endless, other, mute] = [await hook(["room."]), await hook(["room."]), await hook(["none."])];
+    const writing = new Set<Timer>();
+    receiver.answer(({ path }, response) => {
+      if (path === mute.path) return undefined;
+      if (path !== endless.path) return 204;
+      response.writeHead(200);
+      const timer = setInterval(() => response.write("more and more "), 20);
+      writing.add(timer);
+      response.on("close", () => {
+        clearInterval(timer);
+        writing.delete(timer);
+      });
+      return undefined;
+    });
+    const muted = daemon.ok("POST", `${HOOKS}/${mute.webhook_id}/test`, {});
+    for (let n = 0; n < 3; n++) await daemon.room(`endless-${n}`);
+    await arrived(other.path, 3);
+    await arrived(endless.path, 3);
+    await until("it is let go", async () => (await get(endless)).sent_count === 3 && writing.size === 0);
+    expect(await muted).toMatchObject({
+      ...{ delivered: false, status: null, error: "receiver.test did not answer within 15 seconds." },
+    });
+    receiver.answer(() => 204);
+    for (const each of [endless, other, mute]) await remove(each);
+  });
+
+  test("that asks for time gets it", async () => {
+    const own = await hook(["room."]);
+    receiver.answer(({ path }, response) => {
+      if (path !== own.path) return 204;
+      response.writeHead(429, { "retry-after": "3600" }).end();
+      return undefined;
+    });
+    await daemon.room("asked-for-time");
+    await daemon.room("asked-for-time-too");
+    const one = await told(own);
+    expect(Date.parse(one.next_at) - Date.parse(one.last_attempt_at)).toBeGreaterThanOrEqual(3_600_000);
+    // The second waits in the audit, untried.
+    expect(receiver.at(own.path)).toHaveLength(1);
+    expect(await get(own)).toMatchObject({ waiting_count: 1, behind_count: expect.any(Number) });
+    receiver.answer(() => 204);
+    // Whoever changes it has it begin anew.
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
+    await arrived(own.path, 2);
+    await remove(own);
+  });
+
+  test("that answers 410 is left alone, which is on record; enabled again it gets what it missed", async () => {
+    const [own, watcher] = [await hook(["room."]), await hook(["webhook.disabled"])];
+    receiver.answer(({ path }) => (path === own.path ? 410 : 204));
+    await daemon.room("gone-0");
+    const [told] = (await arrived(watcher.path, 1)) as [Received];
+    expect(told.event.data.details).toMatchObject({ webhook_id: own.webhook_id, reason: "gone" });
+    expect(await get(own)).toMatchObject({ enabled: false, disabled_reason: "gone" });
+    await daemon.room("gone-1");
+    expect(
+      await daemon.problem("POST", `${HOOKS}/${own.webhook_id}/deliveries/${told.headers["webhook-id"]}/redeliver`, {}),
+    ).toMatchObject({
+      code: "invalid_state",
+    });
+    receiver.answer(() => 204);
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
+    await until("both arrive", () => new Set(roomsOf(receiver.at(own.path))).size === 2);
+    for (const each of [own, watcher]) await remove(each);
+  });
+});
+
+describe("over the daemon's end", () => {
+  test("by SIGKILL, again and again, nothing is lost", { timeout: 60_000 }, async () => {
+    const own = await hook(["room.created"]);
+    let count = 0;
+    receiver.answer(({ path }) => (path === own.path && ++count % 4 === 0 ? 503 : 204));
+    const rooms: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      for (let n = 0; n < 6; n++) {
+        const name = `killed-${round}-${n}`;
+        await daemon.room(name);
+        rooms.push(name);
+      }
+      // In the middle: some are sent and not written down, some are not sent.
+      await daemon.restart("SIGKILL");
+    }
+    receiver.answer(() => 204);
+    const taken = () => new Set(roomsOf(receiver.at(own.path)));
+    await until("all arrive", () => taken().size === rooms.length, 30_000);
+    await until("none waits", async () => (await get(own)).waiting_count === 0, 30_000);
+    expect([...taken()].sort()).toEqual(rooms.sort());
+    for (const each of receiver.at(own.path)) verify(each, own.secret);
+    await remove(own);
+  });
+
+  test("tries come later and later, and end", { timeout: 60_000 }, async () => {
+    const own = await hook(["room.created"]);
+    receiver.answer(({ path }) => (path === own.path ? 500 : 204));
+    await daemon.room("again");
+    const waits: number[] = [];
+    for (let tries = 1; tries <= 8; tries++) {
+      const one = await until(`try ${tries}`, async () => {
+        const [first] = await deliveries(own);
+        return first?.attempts === tries && first;
+      });
+      if (one.next_at === null) break;
+      waits.push(Math.round((Date.parse(one.next_at) - Date.parse(one.last_attempt_at)) / 1000));
+      await whileDown((rows) => rows.run("UPDATE webhook_deliveries SET next_at = '2000-01-01T00:00:00.000Z'"));
+    }
+    expect(waits).toEqual([5, 60, 300, 1800, 7200, 21_600, 43_200]);
+    expect((await deliveries(own))[0]).toMatchObject({ state: "failed", attempts: 8, next_at: null });
+    // Until somebody asks for it.
+    receiver.answer(() => 204);
+    const [{ delivery_id }] = (await deliveries(own)) as [Json];
+    const before = receiver.at(own.path).length;
+    await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/deliveries/${delivery_id}/redeliver`, {});
+    await arrived(own.path, before + 1);
+    await remove(own);
+  });
+
+  test("five days of failure disable it", async () => {
+    const own = await hook(["room.created"]);
+    receiver.answer(({ path }) => (path === own.path ? 500 : 204));
+    await daemon.room("five-days");
+    await until("it fails", async () => (await get(own)).failing_since);
+    const ago = new Date(Date.now() - 5 * 86_400_000).toISOString();
+    await whileDown((rows) => rows.run("UPDATE webhooks SET failing_since = ?", [ago]));
+    await daemon.room("five-days-and-one");
+    await until("it is disabled", async () => !(await get(own)).enabled);
+    expect(await get(own)).toMatchObject({ disabled_reason: "failing", failing_since: ago });
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=webhook.disabled&limit=1");
+    expect(items[0]).toMatchObject({
+      actor: { type: "system", id: "webhooks" },
+      details: { webhook_id: own.webhook_id, reason: "failing", failing_since: ago, last_status: 500 },
+    });
+    receiver.answer(() => 204);
+    await remove(own);
+  });
+
+  test("what the audit's retention deleted first is told, and not passed over", async () => {
+    const own = await hook(["room.created"]);
+    receiver.answer(({ path }) => (path === own.path ? 500 : 204));
+    await daemon.room("lost");
+    await until("it waits", async () => (await deliveries(own)).length === 1);
+    await whileDown((rows) => {
+      const { seq } = rows.query("SELECT max(seq) AS seq FROM audit WHERE org_key = ?").get(daemon.orgId) as Json;
+      const { hash } = rows
+        .query("SELECT hash FROM audit WHERE org_key = ? AND seq = ?")
+        .get(daemon.orgId, seq) as Json;
+      rows.run("INSERT OR REPLACE INTO audit_starts (org_key, seq, hash) VALUES (?, ?, ?)", [daemon.orgId, seq, hash]);
+      rows.run("DELETE FROM audit WHERE org_key = ?", [daemon.orgId]);
+      rows.run("UPDATE webhooks SET seq = seq - 2 WHERE webhook_id = ?", [own.webhook_id]);
+      rows.run("UPDATE webhook_deliveries SET next_at = '2000-01-01T00:00:00.000Z'");
+    });
+    receiver.answer(() => 204);
+    await daemon.room("found");
+    await until("the next one arrives", () => roomsOf(receiver.at(own.path)).includes("found"));
+    await until("it is told", async () => (await deliveries(own))[0]?.state === "lost");
+    expect((await get(own)).missed_count).toBeGreaterThanOrEqual(3);
+    await remove(own);
+  });
+});
+
+describe("its owner", () => {
+  test("rotates its secret: for a while both sign", async () => {
+    const own = await hook(["room.created"]);
+    const rotated = await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/rotate`, { grace_seconds: 3600 });
+    expect(rotated.secret).not.toBe(own.secret);
+    await daemon.room("by-both");
+    const [both] = (await arrived(own.path, 1)) as [Received];
+    for (const secret of [own.secret, rotated.secret]) verify(both, secret);
+    const last = await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/rotate`, { grace_seconds: 0 });
+    await daemon.room("by-one");
+    const [, one] = (await arrived(own.path, 2)) as [Received, Received];
+    verify(one, last.secret);
+    for (const secret of [own.secret, rotated.secret]) expect(() => verify(one, secret)).toThrow();
+    expect(statSync(join(daemon.dataDir, "webhook_key")).mode & 0o777).toBe(0o600);
+    await remove(own);
+  });
+
+  test("has an event sent again that was taken, and tries the receiver", async () => {
+    const own = await hook(["room.created"]);
+    await daemon.room("again-taken");
+    const [first] = (await arrived(own.path, 1)) as [Received];
+    const id = first.headers["webhook-id"];
+    await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/deliveries/${id}/redeliver`, {});
+    const [, second] = (await arrived(own.path, 2)) as [Received, Received];
+    expect(second.body).toBe(first.body);
+    expect(second.headers["webhook-id"]).toBe(id);
+    expect(await daemon.problem("POST", `${HOOKS}/${own.webhook_id}/deliveries/evt_none/redeliver`, {})).toMatchObject({
+      code: "delivery_not_found",
+    });
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: false });
+    const told = await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/test`, {});
+    expect(told).toMatchObject({ delivered: true, status: 204, error: null });
+    const [tried] = receiver.at(own.path, "webhook.test") as [Received];
+    expect(tried.headers["webhook-id"]).toBe(told.event_id);
+    verify(tried, own.secret);
+    await remove(own);
+  });
+
+  test("loses nothing while it is disabled, and may change where it is sent", async () => {
+    const own = await hook(["room.created"]);
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: false });
+    await daemon.room("while-disabled");
+    const path = `${own.path}-moved`;
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { url: receiver.url(path), enabled: true });
+    expect(roomsOf(await arrived(path, 1))).toEqual(["while-disabled"]);
+    expect(receiver.at(own.path)).toEqual([]);
+    await remove(own);
+    expect(await daemon.problem("GET", `${HOOKS}/${own.webhook_id}`)).toMatchObject({ code: "webhook_not_found" });
+  });
+
+  test("alone sees it: no other organization, no narrower key, no member who looks", async () => {
+    const own = await hook(["none."]);
+    const foreign = bearer((await makeOrg(daemon, "foreign")).api_key);
+    const bound = bearer((await makeKey(daemon, { rooms: ["r"] })).key);
+    const narrow = bearer((await makeKey(daemon, { scopes: ["rooms:read", "audit:read"] })).key);
+    for (const path of ["", "/deliveries"]) {
+      const at = (who: Record<string, string>) =>
+        daemon.api("GET", `${HOOKS}/${own.webhook_id}${path}`, undefined, who);
+      expect((await at(foreign)).body.code).toBe("webhook_not_found");
+      expect((await at(bound)).body.code).toBe("insufficient_scope");
+      expect((await at(narrow)).body.code).toBe("insufficient_scope");
+    }
+    expect((await daemon.api("GET", HOOKS, undefined, foreign)).body.items).toEqual([]);
+    const owner = await Visitor.owner(daemon);
+    expect((await owner.api("GET", HOOKS)).body.items).toHaveLength(1);
+    expect((await owner.api("POST", HOOKS, { url: receiver.url("/x"), types: ["*"] })).body.code).toBe(
+      "hub_is_read_only",
+    );
+    // By its id it is found by those who see it.
+    const place = `/v1/locate/${own.webhook_id}`;
+    expect(await daemon.ok("GET", place)).toMatchObject({
+      type: "webhook",
+      path: `/webhooks?webhook=${own.webhook_id}`,
+    });
+    expect((await owner.api("GET", place)).status).toBe(200);
+    for (const who of [foreign, bound, narrow]) {
+      expect((await daemon.api("GET", place, undefined, who)).body.code).toBe("id_not_found");
+    }
+    // Its secret is in no answer but the first.
+    expect(JSON.stringify((await owner.api("GET", `${HOOKS}/${own.webhook_id}`)).body)).not.toContain("whsec_");
+    await remove(own);
+  });
+
+  test("ends with its organization", async () => {
+    const { org_id, api_key } = await makeOrg(daemon, "ending");
+    const path = "/ending";
+    const body = { url: receiver.url(path), types: ["*"] };
+    expect((await daemon.api("POST", HOOKS, body, bearer(api_key))).status).toBe(201);
+    await arrived(path, 1);
+    expect((await daemon.cli(["org", "delete", org_id, "--name", "ending"])).status).toBe(0);
+    const rows = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+    await until("its rows are gone", () => {
+      const { n } = rows.query("SELECT count(*) AS n FROM webhooks WHERE org_id = ?").get(org_id) as { n: number };
+      return n === 0;
+    });
+    rows.close();
+  });
+
+  test("is told what types and how many there may be", async () => {
+    for (const types of [[], ["Room"], ["audit.listed"]]) {
+      expect((await daemon.problem("POST", HOOKS, { url: receiver.url("/x"), types })).status).toBe(422);
+    }
+    const all: Hook[] = [];
+    for (let n = 0; n < 20; n++) all.push(await hook(["none."]));
+    expect(await daemon.problem("POST", HOOKS, { url: receiver.url("/x"), types: ["*"] })).toMatchObject({
+      code: "quota_exceeded",
+    });
+    const { items, next_cursor } = await daemon.ok("GET", `${HOOKS}?limit=15`);
+    const rest = await daemon.ok("GET", `${HOOKS}?cursor=${next_cursor}`);
+    expect([...items, ...rest.items].map(({ webhook_id }: Json) => webhook_id)).toEqual(
+      all.map(({ webhook_id }) => webhook_id),
+    );
+    for (const each of all) await remove(each);
+  });
+});
+
+test("docs/webhooks.md runs as it stands, without guests too", async () => {
+  const page = pageAt("docs/webhooks.md");
+  const blocks = blocksOf(page, "sh test");
+  const { status, printed, errors } = await typed(daemon, page.path, blocks);
+  expect([status, status === 0 ? "" : printed + errors]).toEqual([0, ""]);
+  expect(printed.match(/^--- /gm)?.length).toBe(blocks.length);
+  expect(printed).toContain("nobody is there");
+});

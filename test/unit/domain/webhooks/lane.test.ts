@@ -1,0 +1,182 @@
+/**
+ * A webhook's lane in a made-up world: a real chain in a database in memory, a receiver that is a function, and crashes, which leave of
+ * a lane what is in the database. Whatever happens every event is taken in the end, and in order while nothing fails.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Bells } from "../../../../daemon/core/bells.ts";
+import { Deadlines } from "../../../../daemon/core/deadlines.ts";
+import { FairPlaces } from "../../../../daemon/core/fair-places.ts";
+import type { Log } from "../../../../daemon/core/log.ts";
+import type { Connection } from "../../../../daemon/db/client.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain-bell.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
+import { Chains } from "../../../../daemon/domain/audit/chains.ts";
+import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
+import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";
+import { countWaiting, getWebhook, insertWebhook, listDeliveries } from "../../../../daemon/domain/webhooks/store.ts";
+import type { WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
+import { MAX_OVER, MAX_WAITING } from "../../../../shared/api/webhooks.ts";
+import type { OrgId, WebhookId } from "../../../../shared/ids.ts";
+import { until } from "../../../harness/guests.ts";
+import { Chance } from "../../../harness/random.ts";
+import { append, auditDatabase, ORG } from "../audit/audit-fixture.ts";
+
+const ID = "whk_test" as WebhookId;
+const OK: Attempt = {
+  ...{ delivered: true, isGone: false, status: 204, error: null, asked_seconds: null, at_ms: 0, duration_ms: 1 },
+};
+const FAILED: Attempt = { ...OK, delivered: false, status: 500, error: "no" };
+
+/** What is broken here, as it is logged. */
+const broken: string[] = [];
+const silent = () => {};
+const LOG: Log = {
+  ...{ debug: silent, info: silent, warn: silent, error: (message: string) => void broken.push(message) },
+  with: () => LOG,
+};
+
+let connection: Connection;
+let database: Database;
+let bells: Bells;
+let deadlines: Deadlines;
+let lane: Lane | null = null;
+/** What the receiver has taken, in order. */
+let taken: string[];
+/** What is answered to the event of this number. */
+let answer: (n: number) => Attempt;
+
+beforeEach(() => {
+  connection = auditDatabase();
+  database = makeDatabase(connection);
+  bells = new Bells();
+  deadlines = new Deadlines(() => lane?.look());
+  taken = [];
+  answer = () => OK;
+  connection.execute("PRAGMA foreign_keys = OFF");
+  insertWebhook(connection.queries, {
+    ...{ webhook_id: ID, org_id: ORG as OrgId, url: "https://receiver.test/", types: ["drive."], room_ids: null },
+    ...{ disabled_reason: null, disabled_at: null, secret_number: 1, former_until: null, created_at: "" },
+    ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", seq: 0, sent_count: 0, missed_count: 0 },
+    ...{ last_sent_at: null, failing_since: null },
+  });
+});
+afterEach(async () => {
+  await lane?.close();
+  lane = null;
+  await database.close();
+});
+
+const row = (): WebhookRow => getWebhook(connection.queries, ORG as OrgId, ID) as WebhookRow;
+const waiting = () => countWaiting(connection.queries, ID);
+
+function open(): Lane {
+  const deps: LaneDeps = {
+    database,
+    log: LOG,
+    chains: new Chains(connection.queries, bells),
+    places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
+    deadlines,
+    attempt: async (_webhook, { body }: Message, signal) => {
+      const { n } = JSON.parse(body).data.room_id.match(/(?<n>\d+)$/).groups;
+      await Promise.resolve();
+      const given = signal.aborted ? FAILED : answer(Number(n));
+      if (given.delivered) taken.push(n);
+      return { ...given, at_ms: Date.now() };
+    },
+    onDisabled: (disabled) => void disabled.close(),
+  };
+  lane = new Lane(deps, row());
+  return lane;
+}
+/** Events from `from` on, of which the lane is woken. */
+async function happen(from: number, count: number): Promise<void> {
+  await database.commit(() => {
+    for (let n = from; n < from + count; n++) append(connection, n, { event: "drive.written", room_id: `room-${n}` });
+  });
+  bells.ring(bellGroup(chainKey(ORG)), CHAIN_BELL);
+}
+
+/** Everything that waits is due. */
+function passTime(): void {
+  connection.execute("UPDATE webhook_deliveries SET next_at = '2000-01-01T00:00:00.000Z' WHERE next_at IS NOT NULL");
+  lane?.look();
+}
+
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => String(from + n));
+
+test("what happens is taken in order, each once, and the place is written some together", async () => {
+  open();
+  let writes = 0;
+  database.beforeCommit(() => void writes++);
+  await happen(0, 300);
+  await until("all are taken", () => taken.length === 300);
+  expect(taken).toEqual(numbers(0, 300));
+  await lane?.close();
+  expect(row()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
+  expect(writes).toBeLessThan(30);
+});
+
+test("one that fails is set aside in one commit with the place, and later ones go on", async () => {
+  answer = (n) => (n === 1 ? FAILED : OK);
+  open();
+  await happen(0, 4);
+  await until("the others are taken", () => taken.length === 3);
+  expect(taken).toEqual(["0", "2", "3"]);
+  expect(listDeliveries(connection.queries, ID, null, 9)).toMatchObject([{ seq: 2, attempts: 1, state: "waiting" }]);
+  answer = () => OK;
+  passTime();
+  await until("it is taken", () => taken.length === 4);
+});
+
+test("only so many are set aside: then the place waits in the chain, and nothing is lost", {
+  timeout: 60_000,
+}, async () => {
+  answer = () => FAILED;
+  open();
+  await happen(0, MAX_WAITING + 100);
+  await until("no more are set aside", () => waiting() === MAX_WAITING, 30_000);
+  expect(lane?.progress.seq).toBe(MAX_WAITING);
+  answer = () => OK;
+  await until(
+    "all are taken",
+    () => {
+      passTime();
+      return new Set(taken).size === MAX_WAITING + 100;
+    },
+    30_000,
+  );
+  await until("none waits", () => waiting() === 0);
+  // Of those that are over so many are kept.
+  expect(listDeliveries(connection.queries, ID, null, 2 * MAX_WAITING).length).toBeLessThanOrEqual(MAX_OVER);
+});
+
+describe("a world of failures and crashes", () => {
+  test.each([1, 2, 3, 4, 5, 6])("loses nothing, seed %s", { timeout: 30_000 }, async (seed) => {
+    const chance = new Chance(seed);
+    const random = () => chance.next();
+    answer = () => (random() < 0.3 ? FAILED : OK);
+    let happened = 0;
+    open();
+    for (let step = 0; step < 30; step++) {
+      const count = Math.floor(random() * 10);
+      await happen(happened, count);
+      happened += count;
+      if (random() < 0.4) passTime();
+      if (random() < 0.3) {
+        // The row as it is now is what the next one knows; what the old one writes on its way out comes before, or never.
+        const before = row();
+        await lane?.close();
+        if (random() < 0.5) connection.execute(`UPDATE webhooks SET seq = ${before.seq} WHERE webhook_id = '${ID}'`);
+        open();
+      }
+    }
+    answer = () => OK;
+    await until("all are taken", () => {
+      passTime();
+      return new Set(taken).size === happened;
+    });
+    expect([...new Set(taken)].sort((a, b) => Number(a) - Number(b))).toEqual(numbers(0, happened));
+    expect(broken).toEqual([]);
+  });
+});

@@ -1,0 +1,61 @@
+/** Where webhooks may be sent to, as far as a URL tells it; what names lead to is in test/api/webhooks.test.ts. */
+import { networkInterfaces } from "node:os";
+import { describe, expect, test } from "vitest";
+import { loadConfig } from "../../../../daemon/core/config.ts";
+import { readRange } from "../../../../daemon/domain/egress/addresses.ts";
+import { planReach, Reach } from "../../../../daemon/domain/webhooks/reach.ts";
+
+const reachOf = (...ranges: string[]) =>
+  new Reach({ private_ranges: ranges.flatMap((text) => readRange(text) ?? []), hosts_file: "" });
+const nobody = { org_id: "org_1", sandbox_id: "whk_1" };
+
+describe("without a list", () => {
+  test.each([
+    "https://example.org/",
+    "https://example.org:8443/hooks?x=1",
+    "https://example.org:1024/",
+    "https://8.8.8.8/",
+    "https://[2606:4700::1111]/",
+  ])("%s is open", (url) => {
+    expect(reachOf().refusalOf(url)).toBeNull();
+  });
+
+  test.each([
+    ...["http://example.org/", "ftp://example.org/", "example.org", "https://", "https://a b/"],
+    ...["https://example.org:80/", "https://example.org:1023/", "https://example.org:22/"],
+    ...["https://me@example.org/", "https://me:you@example.org/", "https://example.org/#part"],
+    // Addresses in every spelling that a URL may have.
+    ...["https://127.0.0.1/", "https://127.1/", "https://0x7f000001/", "https://2130706433/", "https://0/"],
+    ...["https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://100.64.0.1/"],
+    ...["https://169.254.169.254/", "https://168.63.129.16/", "https://224.0.0.1/", "https://255.255.255.255/"],
+    ...["https://[::1]/", "https://[::]/", "https://[fd00::1]/", "https://[fe80::1]/", "https://[::ffff:10.0.0.1]/"],
+    ...["https://[64:ff9b::a00:1]/", "https://[2002:a00:1::]/"],
+  ])("%s is refused", async (url) => {
+    expect(reachOf().refusalOf(url)).toEqual(expect.any(String));
+    if (URL.canParse(url)) await expect(reachOf().addressesOf(new URL(url), nobody)).rejects.toThrow(/URL/);
+  });
+
+  test("this host's own addresses are refused, public ones too", () => {
+    const own = Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address));
+    for (const address of own.filter((each) => !each.includes("%") && !each.startsWith("fe80"))) {
+      const host = address.includes(":") ? `[${address}]` : address;
+      expect(reachOf().refusalOf(`https://${host}/`), address).not.toBeNull();
+    }
+  });
+});
+
+describe("an operator's list", () => {
+  const reach = reachOf("10.1.0.0/16", "127.0.0.1", "169.254.0.0/16");
+  test.each(["https://10.1.2.3/", "https://127.0.0.1/"])("opens %s", (url) => {
+    expect(reach.refusalOf(url)).toBeNull();
+  });
+
+  test.each(["https://10.2.0.1/", "https://127.0.0.2/", "https://169.254.169.254/"])("does not open %s", (url) => {
+    expect(reach.refusalOf(url)).not.toBeNull();
+  });
+
+  test("that is none keeps the service from starting, by name", () => {
+    const { config } = loadConfig({ file: "/dev/null", env: { ROOMD_WEBHOOKS_PRIVATE_RANGES: "10.0.0.0/8, mine" } });
+    expect(() => planReach(config)).toThrow("webhooks.private_ranges: mine is neither an address nor a CIDR");
+  });
+});

@@ -1,0 +1,176 @@
+/** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Client, LimitError, StreamError, UnavailableError } from "../../../sdk/typescript/src/index.ts";
+
+interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+}
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+const ROOM = { room_id: "a" };
+const EXECUTION = { room_id: "a", sandbox: "b", exec_id: "c" };
+/** An answer that is cut. */
+const BROKEN: Reply = { status: 200, headers: { ...JSON_TYPE, "Content-Length": "99" }, text: "{" };
+
+const ok = (value: unknown): Reply => ({ status: 200, headers: JSON_TYPE, text: JSON.stringify(value) });
+const problem = (status: number, code: string, retryable: boolean, retryAfter = "0"): Reply => ({
+  status,
+  headers: { "Content-Type": "application/problem+json", "Retry-After": retryAfter },
+  text: JSON.stringify({ status, code, retryable, detail: `${code}.`, hint: null, details: {}, errors: [] }),
+});
+const lines = (...events: object[]): Reply => ({
+  status: 200,
+  headers: { "Content-Type": "application/x-ndjson" },
+  text: events.map((event) => `${JSON.stringify(event)}\n`).join(""),
+});
+const out = (seq: number) => ({ type: "stdout", seq, data_b64: "" });
+
+let server: Server;
+let client: Client;
+let replies: Reply[];
+let asked: { path: string; headers: IncomingHttpHeaders }[];
+
+beforeEach(async () => {
+  replies = [];
+  asked = [];
+  server = createServer((request, response) => {
+    asked.push({ path: request.url ?? "", headers: request.headers });
+    request.resume();
+    const { status, headers, text } = replies.shift() ?? problem(500, "internal", false);
+    response.writeHead(status, headers);
+    if (headers["Content-Length"] === undefined) response.end(text);
+    else response.write(text, () => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  client = new Client({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/below`, apiKey: "key-1" });
+});
+afterEach(() => {
+  client.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+const create = (options = {}) => client.call("room_create", ROOM, options);
+const keys = () => asked.map(({ headers }) => String(headers["idempotency-key"]));
+
+describe("a call", () => {
+  test("says who it is, below whatever path the service is", async () => {
+    replies = [ok(ROOM)];
+    await create();
+    expect(asked[0]).toMatchObject({ path: "/below/v1/rooms", headers: { authorization: "Bearer key-1" } });
+  });
+
+  test("keeps its key over faults", async () => {
+    const gateway = { status: 502, headers: { "Content-Type": "text/html", "Retry-After": "0" }, text: "<h1>502</h1>" };
+    const json = { status: 502, headers: { ...JSON_TYPE, "Retry-After": "0" }, text: "{}" };
+    replies = [problem(503, "not_ready", true), gateway, json, BROKEN, ok(ROOM)];
+    expect(await create()).toEqual(ROOM);
+    expect([asked.length, new Set(keys()).size]).toEqual([5, 1]);
+  });
+
+  test("that was refused for now is tried again as a call of its own", async () => {
+    replies = [problem(429, "inbox_full", true), ok(ROOM)];
+    await create();
+    expect(new Set(keys()).size).toBe(2);
+  });
+
+  test("that is still carried out keeps its key, and is waited for", async () => {
+    replies = [BROKEN, ...Array.from({ length: 10 }, () => problem(409, "idempotency_in_progress", true)), ok(ROOM)];
+    await create();
+    expect([asked.length, new Set(keys()).size]).toEqual([12, 1]);
+  });
+
+  test("that may have been carried out keeps its key also when it comes too fast", async () => {
+    const fast = () => problem(429, "rate_limited", true);
+    replies = [BROKEN, fast(), problem(429, "inbox_full", true), fast(), ok(ROOM)];
+    await create();
+    const [one, two, three, four, five] = keys();
+    expect([two, three]).toEqual([one, one]);
+    expect(new Set([three, four, five]).size).toBe(3);
+  });
+
+  test("with a key of its caller keeps that", async () => {
+    replies = [problem(429, "rate_limited", true), ok(ROOM)];
+    await create({ idempotencyKey: "mine" });
+    expect(keys()).toEqual(["mine", "mine"]);
+  });
+
+  test.each([
+    ["what is not retryable", problem(500, "internal", false)],
+    ["the outcome of a wait", problem(504, "reply_timeout", true)],
+    ["what would come too late", problem(429, "rate_limited", true, "60")],
+  ])("is told %s at once", async (_, reply) => {
+    replies = [reply];
+    const kind = reply.status === 429 ? LimitError : UnavailableError;
+    await expect(create({ timeoutMs: 2000 })).rejects.toBeInstanceOf(kind);
+    expect(asked).toHaveLength(1);
+  });
+
+  test("is tried six times", async () => {
+    replies = Array.from({ length: 7 }, () => problem(503, "not_ready", true));
+    await expect(create()).rejects.toBeInstanceOf(UnavailableError);
+    expect(asked).toHaveLength(6);
+  });
+
+  test("to what is not roomd says so", async () => {
+    replies = [{ status: 404, headers: { "Content-Type": "text/html" }, text: "nothing" }];
+    await expect(create()).rejects.toThrow("404, but it is not roomd");
+  });
+
+  test("for health is answered as fully when it is not well", async () => {
+    replies = [{ status: 503, headers: JSON_TYPE, text: '{"status":"unavailable"}' }];
+    expect(await client.call("health", {})).toEqual({ status: "unavailable" });
+  });
+
+  test("for a list reads it to its last page", async () => {
+    replies = [ok({ items: [1, 2], next_cursor: "more" }), ok({ items: [3], next_cursor: null })];
+    expect(await Array.fromAsync(client.items("room_list", {}))).toEqual([1, 2, 3]);
+    expect(asked[1]?.path).toBe("/below/v1/rooms?cursor=more");
+  });
+});
+
+describe("a stream", () => {
+  const follow = async () =>
+    (await Array.fromAsync(client.events("execution_stream", EXECUTION))).map((event) => "seq" in event && event.seq);
+
+  test("without its end is gone on with", async () => {
+    const end = { type: "exit", seq: 4 };
+    replies = [lines(out(1), out(2)), lines(), lines({ type: "ping" }, out(3)), lines(end, out(5))];
+    expect(await follow()).toEqual([1, 2, 3, 4]);
+    expect(asked.map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=2", "after=2", "after=3"]);
+  });
+
+  test("that was cut in an event asks for that again", async () => {
+    const { status, headers, text } = lines(out(1), out(2));
+    replies = [{ status, headers, text: text.slice(0, -5) }, lines(out(2), { type: "exit", seq: 3 })];
+    expect(await follow()).toEqual([1, 2, 3]);
+  });
+
+  test("that cannot go on says why", async () => {
+    replies = [lines(out(1), { type: "error", code: "sandbox_not_found", detail: "It has gone.", retryable: false })];
+    await expect(follow()).rejects.toMatchObject({
+      name: "StreamError",
+      code: "sandbox_not_found",
+      message: "It has gone.",
+    });
+  });
+
+  test("of an audit goes on while the code says so, and ends with its room", async () => {
+    const end = { event: "room.destroyed", outcome: "success", seq: 9 };
+    replies = [lines({ type: "error", code: "shutting_down" }), lines(), lines(end)];
+    expect(await Array.fromAsync(client.events("room_events", ROOM))).toEqual([end]);
+    replies = [lines({ type: "error", code: "api_key_expired" })];
+    await expect(Array.fromAsync(client.events("room_events", ROOM))).rejects.toBeInstanceOf(StreamError);
+  });
+
+  test("of a terminal is gone on with behind its last byte", async () => {
+    replies = [lines({ type: "output", offset: 10, data_b64: "YWJj" }), lines({ type: "exit" })];
+    const events = client.events("terminal_watch", { room_id: "a", sandbox: "b", terminal_id: "c" });
+    expect((await Array.fromAsync(events)).map(({ type }) => type)).toEqual(["output", "exit"]);
+    expect(asked[1]?.path.split("?")[1]).toBe("after=13");
+  });
+});

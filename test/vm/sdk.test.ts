@@ -1,0 +1,158 @@
+/** The SDK with real guests: commands that run once and whose output is whole, whatever happens to the connection and the service. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ProblemError, Roomd, Sandbox } from "../../sdk/typescript/src/index.ts";
+import { LONG, until, withGuests } from "../harness/guests.ts";
+import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
+
+const ROOM = "by-sdk";
+/** Where there is little time, one of so many bytes. */
+const SOME = 13;
+
+withGuests("the SDK", {}, (guests) => {
+  let proxy: UnreliableProxy;
+  /** By way of the proxy. */
+  let roomd: Roomd;
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    proxy = new UnreliableProxy(() => guests.daemon.url);
+    roomd = new Roomd({ url: await proxy.listen(), apiKey: guests.daemon.apiKey });
+    const room = await roomd.rooms.create({ roomId: ROOM });
+    sandbox = await room.createSandbox("worker", { memoryMib: 256 });
+  });
+  afterAll(() => {
+    roomd.close();
+    proxy.close();
+  });
+
+  /** How often the command has begun. */
+  const begun = async (file: string) => (await roomd.rooms.open(ROOM).drive.readText(file)).split("\n").length - 1;
+
+  test("runs a command: its output, its code, its input", async () => {
+    const heard: string[] = [];
+    const done = await sandbox.exec("cat; echo $WORD; echo wrong >&2; exit 3", {
+      stdin: "said\n",
+      env: { WORD: "word" },
+      onStdout: (text) => heard.push(text),
+    });
+    expect(done).toMatchObject({
+      stdout: "said\nword\n",
+      stderr: "wrong\n",
+      exitCode: 3,
+      signal: null,
+      timedOut: false,
+    });
+    expect(heard.join("")).toBe(done.stdout);
+    expect((await sandbox.exec(["printf", "%s|", "a b", "c"])).stdout).toBe("a b|c|");
+    expect(await sandbox.exec("sleep 60", { commandTimeoutMs: 300 })).toMatchObject({ timedOut: true });
+    await expect(sandbox.exec("true", { cwd: "/none" })).rejects.toMatchObject({ code: "cwd_not_found" });
+  });
+
+  test("writes to one that runs, and ends it", async () => {
+    const running = await sandbox.start('while read -r line; do echo "got $line"; done; echo end');
+    await running.write("one\n");
+    await running.write("two\n");
+    await running.end();
+    expect((await running.wait()).stdout).toBe("got one\ngot two\nend\n");
+    const left = await sandbox.start("sleep 600 & sleep 600");
+    expect((await left.kill()).state).toBe("exited");
+    const ended = new AbortController();
+    const waiting = sandbox.exec("echo here; sleep 600", {
+      signal: ended.signal,
+      killOnAbort: true,
+      execId: "aborted",
+      onStdout: () => ended.abort(),
+    });
+    await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
+    expect(await sandbox.execution("aborted").get()).toMatchObject({ state: "exited", timed_out: false });
+  });
+
+  test("cut at any byte of a command's stream, nothing is lost, told twice or run twice", {
+    timeout: 300_000,
+  }, async () => {
+    const command = "echo begun >>/mnt/drive/cut; for n in 1 2 3 4 5 6; do echo out $n; echo err $n >&2; done; exit 7";
+    const execution = await sandbox.start(command, { execId: "cut" });
+    const whole = await execution.wait();
+    expect(whole).toMatchObject({ exitCode: 7, stdout: "out 1\nout 2\nout 3\nout 4\nout 5\nout 6\n" });
+    const answer = await fetch(`${guests.daemon.url}/v1/rooms/${ROOM}/sandboxes/worker/executions/cut/stream`, {
+      headers: { Authorization: `Bearer ${guests.daemon.apiKey}`, Accept: "application/x-ndjson" },
+    });
+    const { byteLength } = await answer.arrayBuffer();
+    for (let at = 0; at <= byteLength; at += LONG ? 1 : SOME) {
+      let left = 1;
+      proxy.fault = () => (left-- > 0 ? { cutAfterBytes: at } : null);
+      const { stdout, stderr, exitCode } = await execution.wait();
+      expect([at, stdout, stderr, exitCode]).toEqual([at, whole.stdout, whole.stderr, 7]);
+    }
+    proxy.fault = () => null;
+    expect(await begun("/cut")).toBe(1);
+  });
+
+  test.each(["refused", "answer_lost"] as const)("a call by which it is begun is %s: it runs once", async (fault) => {
+    let left = 2;
+    proxy.fault = ({ method }) => (method === "POST" && left-- > 0 ? fault : null);
+    const { stdout } = await sandbox.exec(`echo begun >>/mnt/drive/${fault}; echo done`);
+    proxy.fault = () => null;
+    expect(stdout).toBe("done\n");
+    expect(await begun(`/${fault}`)).toBe(1);
+  });
+
+  test("a daemon that is killed under it comes back, and all of its output with it", { timeout: 120_000 }, async () => {
+    const command = "echo begun >>/mnt/drive/killed; for n in $(seq 40); do echo line $n; sleep 0.1; done";
+    let heard = "";
+    const running = sandbox.exec(command, {
+      onStdout: (text) => {
+        heard += text;
+      },
+    });
+    await until("it has begun", () => heard.includes("line 3\n"));
+    await guests.daemon.restart("SIGKILL");
+    const { stdout, exitCode } = await running;
+    expect(stdout).toBe(Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join(""));
+    expect([exitCode, heard]).toEqual([0, stdout]);
+    expect(await begun("/killed")).toBe(1);
+  });
+
+  test("types into a terminal", async () => {
+    // The proxy knows no WebSockets.
+    const direct = new Roomd({ url: guests.daemon.url, apiKey: guests.daemon.apiKey });
+    const terminal = await direct.rooms.open(ROOM).sandbox("worker").openTerminal({ command: "cat" });
+    const attached = await terminal.attach();
+    attached.write("typed\n");
+    let shown = "";
+    for await (const bytes of attached.output) {
+      shown += Buffer.from(bytes).toString();
+      // As it is echoed, and as cat says it.
+      if (shown.split("typed").length > 2) break;
+    }
+    attached.close();
+    expect((await terminal.end()).state).toBe("ended");
+    direct.close();
+  });
+
+  test("keeps, copies and turns back a sandbox", { timeout: 240_000 }, async () => {
+    await sandbox.exec("echo before >/root/state");
+    const { snapshot_id } = await sandbox.snapshot();
+    await sandbox.exec("echo after >/root/state");
+    const [copy] = await sandbox.fork(["copy"]);
+    expect(copy?.problem).toBeNull();
+    const other = roomd.rooms.open(ROOM).sandbox("copy");
+    expect((await other.exec("cat /root/state; hostname")).stdout).toBe("after\ncopy\n");
+    await other.destroy();
+    await sandbox.rollback(snapshot_id);
+    expect((await sandbox.exec("cat /root/state")).stdout).toBe("before\n");
+  });
+
+  test("makes a room of one, and ends both", { timeout: 120_000 }, async () => {
+    let roomId: string;
+    {
+      await using alone = await Sandbox.create({
+        url: guests.daemon.url,
+        apiKey: guests.daemon.apiKey,
+        memoryMib: 256,
+      });
+      roomId = alone.roomId;
+      expect((await alone.exec("echo alone")).stdout).toBe("alone\n");
+    }
+    await expect(roomd.rooms.open(roomId).get()).rejects.toBeInstanceOf(ProblemError);
+  });
+});
