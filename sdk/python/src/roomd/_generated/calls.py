@@ -59,6 +59,42 @@ class Call(Protocol):
         """Revoke an API key."""
 
     @overload
+    def __call__(self, name: Literal["webhook_create"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookCreateInput]) -> s.WebhookCreateAnswer:
+        """Create a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_list"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookListInput]) -> s.WebhookListAnswer:
+        """List the organization's webhooks."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_get"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookGetInput]) -> s.WebhookGetAnswer:
+        """Get a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_update"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookUpdateInput]) -> s.WebhookUpdateAnswer:
+        """Change a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_delete"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeleteInput]) -> s.WebhookDeleteAnswer:
+        """Delete a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_rotate"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRotateInput]) -> s.WebhookRotateAnswer:
+        """Replace a webhook's secret."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_deliveries"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeliveriesInput]) -> s.WebhookDeliveriesAnswer:
+        """List a webhook's deliveries that were not taken at once."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_redeliver"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRedeliverInput]) -> s.WebhookRedeliverAnswer:
+        """Send an event again."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_test"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookTestInput]) -> s.WebhookTestAnswer:
+        """Send a test event."""
+
+    @overload
     def __call__(self, name: Literal["billing_get"], options: CallOptions | None = None, /, **input: Unpack[s.BillingGetInput]) -> s.BillingGetAnswer:
         """Show what the organization has bought."""
 
@@ -601,6 +637,42 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["key_revoke"], options: CallOptions | None = None, /, **input: Unpack[s.KeyRevokeInput]) -> Coroutine[Any, Any, s.KeyRevokeAnswer]:
         """Revoke an API key."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_create"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookCreateInput]) -> Coroutine[Any, Any, s.WebhookCreateAnswer]:
+        """Create a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_list"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookListInput]) -> Coroutine[Any, Any, s.WebhookListAnswer]:
+        """List the organization's webhooks."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_get"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookGetInput]) -> Coroutine[Any, Any, s.WebhookGetAnswer]:
+        """Get a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_update"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookUpdateInput]) -> Coroutine[Any, Any, s.WebhookUpdateAnswer]:
+        """Change a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_delete"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeleteInput]) -> Coroutine[Any, Any, s.WebhookDeleteAnswer]:
+        """Delete a webhook."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_rotate"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRotateInput]) -> Coroutine[Any, Any, s.WebhookRotateAnswer]:
+        """Replace a webhook's secret."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_deliveries"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeliveriesInput]) -> Coroutine[Any, Any, s.WebhookDeliveriesAnswer]:
+        """List a webhook's deliveries that were not taken at once."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_redeliver"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRedeliverInput]) -> Coroutine[Any, Any, s.WebhookRedeliverAnswer]:
+        """Send an event again."""
+
+    @overload
+    def __call__(self, name: Literal["webhook_test"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookTestInput]) -> Coroutine[Any, Any, s.WebhookTestAnswer]:
+        """Send a test event."""
 
     @overload
     def __call__(self, name: Literal["billing_get"], options: CallOptions | None = None, /, **input: Unpack[s.BillingGetInput]) -> Coroutine[Any, Any, s.BillingGetAnswer]:

@@ -1245,7 +1245,7 @@ class KeyRotateResult(TypedDict):
 class LocateResult(TypedDict):
     id: str
     """As it is called: of a room its room_id, of an agent its agent_id."""
-    type: Literal["room", "sandbox", "agent", "execution", "message", "barrier", "terminal", "recording", "snapshot", "checkpoint", "port", "audit", "request", "key", "org", "template", "template_build", "account", "member", "invitation", "session", "passkey", "identity", "application", "credit", "ssh_key", "ssh_access"]
+    type: Literal["room", "sandbox", "agent", "execution", "message", "barrier", "terminal", "recording", "snapshot", "checkpoint", "port", "audit", "request", "key", "org", "template", "template_build", "account", "member", "invitation", "session", "passkey", "identity", "application", "credit", "ssh_key", "ssh_access", "webhook"]
     path: str
     """Where its page is, beneath the address of the web."""
     room_id: str | None
@@ -1417,6 +1417,48 @@ class NewApiKey(TypedDict):
     """The key itself: shown now and never again."""
 
 
+class NewWebhookCreatedBy(TypedDict):
+    type: str
+    id: str
+
+
+class NewWebhook(TypedDict):
+    webhook_id: str
+    url: str
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: list[str]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: list[str] | None
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: bool
+    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    disabled_reason: Literal["by_request", "gone", "failing"] | None
+    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days."""
+    disabled_at: str | None
+    """RFC 3339, in UTC."""
+    created_at: str
+    """RFC 3339, in UTC."""
+    created_by: NewWebhookCreatedBy
+    updated_at: str
+    """RFC 3339, in UTC."""
+    former_secret_until: str | None
+    """Until then the secret before this one signs too. RFC 3339, in UTC."""
+    sent_count: int
+    """Events that the receiver has taken."""
+    waiting_count: int
+    """Events that it did not take and that are tried again."""
+    behind_count: int
+    """Records of the audit that were not looked at yet."""
+    missed_count: int
+    """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    last_sent_at: str | None
+    """When the receiver last took an event. RFC 3339, in UTC."""
+    failing_since: str | None
+    """Since when it has taken none that it was sent. RFC 3339, in UTC."""
+    secret: str
+    """Signs what is sent: shown now and never again."""
+
+
 class OrgCreateRequest(TypedDict):
     name: str
     plan: NotRequired[Literal["free", "starter"]]
@@ -1523,7 +1565,7 @@ class Problem(TypedDict):
     title: str
     status: int
     detail: str
-    code: Literal["invalid_json", "invalid_body", "invalid_query", "invalid_cursor", "missing_credentials", "invalid_api_key", "api_key_expired", "session_ended", "sign_in_failed", "insufficient_scope", "scope_escalation", "hub_is_read_only", "sign_up_closed", "proof_required", "foreign_request", "source_mismatch", "path_escapes_drive", "room_not_found", "sandbox_not_found", "execution_not_found", "path_not_found", "port_not_exposed", "agent_not_found", "message_not_found", "barrier_not_found", "snapshot_not_found", "checkpoint_not_found", "recording_not_found", "template_build_not_found", "org_not_found", "key_not_found", "member_not_found", "invitation_not_found", "session_not_found", "grant_not_found", "device_not_found", "passkey_not_found", "identity_not_found", "checkout_not_found", "link_not_found", "id_not_found", "route_not_found", "method_not_allowed", "body_too_large", "payload_too_large", "file_too_large", "unsupported_media_type", "room_id_in_use", "agent_id_in_use", "guest_cid_in_use", "last_owner", "last_way_in", "invalid_state", "room_destroying", "snapshot_incompatible", "snapshot_in_use", "exec_id_in_use", "billing_off", "mail_off", "already_exists", "is_directory", "not_empty", "agent_unavailable", "deadlock_detected", "barrier_timeout", "barrier_broken", "barrier_cancelled", "barrier_parties_mismatch", "idempotency_in_progress", "history_gone", "precondition_failed", "validation_failed", "unknown_field", "conflicting_fields", "guest_cid_out_of_range", "memory_mib_out_of_range", "memory_below_template_minimum", "template_not_found", "invalid_env_json", "reserved_env_key", "invalid_egress_entry", "invalid_command", "cwd_not_found", "timeout_out_of_range", "port_out_of_range", "invalid_path", "build_failed", "image_not_found", "image_unauthorized", "image_too_large", "image_invalid", "idempotency_key_reused", "rate_limited", "registry_rate_limited", "quota_exceeded", "inbox_full", "too_many_executions", "too_many_ports", "caller_left", "range_not_satisfiable", "internal", "billing_failed", "upstream_failed", "guest_unreachable", "port_not_listening", "not_ready", "insufficient_capacity", "shutting_down", "reply_timeout", "drive_full", "disk_full"]
+    code: Literal["invalid_json", "invalid_body", "invalid_query", "invalid_cursor", "missing_credentials", "invalid_api_key", "api_key_expired", "session_ended", "sign_in_failed", "insufficient_scope", "scope_escalation", "hub_is_read_only", "sign_up_closed", "proof_required", "foreign_request", "source_mismatch", "path_escapes_drive", "room_not_found", "sandbox_not_found", "execution_not_found", "path_not_found", "port_not_exposed", "agent_not_found", "message_not_found", "barrier_not_found", "snapshot_not_found", "checkpoint_not_found", "recording_not_found", "template_build_not_found", "org_not_found", "key_not_found", "webhook_not_found", "delivery_not_found", "member_not_found", "invitation_not_found", "session_not_found", "grant_not_found", "device_not_found", "passkey_not_found", "identity_not_found", "checkout_not_found", "link_not_found", "id_not_found", "route_not_found", "method_not_allowed", "body_too_large", "payload_too_large", "file_too_large", "unsupported_media_type", "room_id_in_use", "agent_id_in_use", "guest_cid_in_use", "last_owner", "last_way_in", "invalid_state", "room_destroying", "snapshot_incompatible", "snapshot_in_use", "exec_id_in_use", "billing_off", "mail_off", "already_exists", "is_directory", "not_empty", "agent_unavailable", "deadlock_detected", "barrier_timeout", "barrier_broken", "barrier_cancelled", "barrier_parties_mismatch", "idempotency_in_progress", "history_gone", "precondition_failed", "validation_failed", "unknown_field", "conflicting_fields", "guest_cid_out_of_range", "memory_mib_out_of_range", "memory_below_template_minimum", "template_not_found", "invalid_env_json", "reserved_env_key", "invalid_egress_entry", "invalid_command", "cwd_not_found", "timeout_out_of_range", "port_out_of_range", "invalid_path", "build_failed", "image_not_found", "image_unauthorized", "image_too_large", "image_invalid", "idempotency_key_reused", "rate_limited", "registry_rate_limited", "quota_exceeded", "inbox_full", "too_many_executions", "too_many_ports", "caller_left", "range_not_satisfiable", "internal", "billing_failed", "upstream_failed", "guest_unreachable", "port_not_listening", "not_ready", "insufficient_capacity", "shutting_down", "reply_timeout", "drive_full", "disk_full"]
     retryable: bool
     request_id: str
     details: dict[str, Any]
@@ -2676,6 +2718,152 @@ class UsageResult(TypedDict):
     """RFC 3339, in UTC."""
 
 
+class WebhookCreatedBy(TypedDict):
+    type: str
+    id: str
+
+
+class Webhook(TypedDict):
+    webhook_id: str
+    url: str
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: list[str]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: list[str] | None
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: bool
+    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    disabled_reason: Literal["by_request", "gone", "failing"] | None
+    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days."""
+    disabled_at: str | None
+    """RFC 3339, in UTC."""
+    created_at: str
+    """RFC 3339, in UTC."""
+    created_by: WebhookCreatedBy
+    updated_at: str
+    """RFC 3339, in UTC."""
+    former_secret_until: str | None
+    """Until then the secret before this one signs too. RFC 3339, in UTC."""
+    sent_count: int
+    """Events that the receiver has taken."""
+    waiting_count: int
+    """Events that it did not take and that are tried again."""
+    behind_count: int
+    """Records of the audit that were not looked at yet."""
+    missed_count: int
+    """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    last_sent_at: str | None
+    """When the receiver last took an event. RFC 3339, in UTC."""
+    failing_since: str | None
+    """Since when it has taken none that it was sent. RFC 3339, in UTC."""
+
+
+class WebhookCreateRequest(TypedDict):
+    url: str
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: list[str]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: NotRequired[list[str] | None]
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: NotRequired[bool]
+    """true if absent."""
+
+
+class WebhookDeleteResult(TypedDict):
+    webhook_id: str
+    state: Literal["deleted"]
+
+
+class WebhookDelivery(TypedDict):
+    delivery_id: str
+    """The event's id: its record in the audit has it as audit_id."""
+    webhook_id: str
+    type: str
+    """The event's name."""
+    event_at: str
+    """RFC 3339, in UTC."""
+    state: Literal["waiting", "delivered", "failed", "lost"]
+    """waiting: it is tried again at next_at. delivered: it was taken. failed: it is not tried any more. lost: the audit's retention deleted it first."""
+    attempts: int
+    """How often it was tried."""
+    last_attempt_at: str | None
+    """RFC 3339, in UTC."""
+    next_at: str | None
+    """When it is tried next. RFC 3339, in UTC."""
+    status: int | None
+    """What the receiver answered last; null: nothing."""
+    error: str | None
+    """Why the last try failed, in words."""
+
+
+class WebhookDeliveryPage(TypedDict):
+    items: list[WebhookDelivery]
+    next_cursor: str | None
+
+
+class WebhookEventDataActor(TypedDict):
+    type: str
+    id: str
+
+
+class WebhookEventData(TypedDict):
+    event_id: str
+    """The record's audit_id, and the header webhook-id."""
+    org_id: str
+    room_id: str | None
+    room_uid: str | None
+    agent_id: str | None
+    sandbox_id: str | None
+    actor: WebhookEventDataActor
+    outcome: Literal["success", "denied", "error"]
+    error_code: str | None
+    request_id: str | None
+    details: dict[str, Any]
+    """Ids and reasons of the record's details. The whole record is GET /v1/orgs/self/audit?audit_id=EVENT_ID."""
+
+
+class WebhookEvent(TypedDict):
+    type: str
+    """The event's name, as the audit has it."""
+    timestamp: str
+    """When it happened. RFC 3339, in UTC."""
+    data: WebhookEventData
+
+
+class WebhookPage(TypedDict):
+    items: list[Webhook]
+    next_cursor: str | None
+
+
+class WebhookRotateRequest(TypedDict):
+    grace_seconds: NotRequired[int]
+    """How long the secret before it signs too; 86400 if absent."""
+
+
+class WebhookTest(TypedDict):
+    event_id: str
+    """What the receiver had as webhook-id."""
+    delivered: bool
+    """Whether the receiver took it."""
+    status: int | None
+    """What the receiver answered; null: nothing."""
+    error: str | None
+    """Why it was not taken, in words."""
+    duration_ms: int
+    """How long it took."""
+
+
+class WebhookUpdateRequest(TypedDict):
+    url: NotRequired[str]
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: NotRequired[list[str]]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: NotRequired[list[str] | None]
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: NotRequired[bool]
+    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+
+
 class WrittenFile(TypedDict):
     path: str
     guest_path: str
@@ -2778,6 +2966,111 @@ class KeyRevokeInput(TypedDict):
     key_id: str
 
 KeyRevokeAnswer: TypeAlias = ApiKey
+
+
+class WebhookCreateInput(TypedDict):
+    url: str
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: list[str]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: NotRequired[list[str] | None]
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: NotRequired[bool]
+    """true if absent."""
+    org_id: str
+    """The organization, or self."""
+
+WebhookCreateAnswer: TypeAlias = NewWebhook
+
+
+class WebhookListInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    limit: NotRequired[int]
+    """Most items to return; 100 if absent."""
+    cursor: NotRequired[str]
+    """next_cursor of the previous page, unchanged."""
+
+WebhookListAnswer: TypeAlias = WebhookPage
+
+
+class WebhookGetInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+
+WebhookGetAnswer: TypeAlias = Webhook
+
+
+class WebhookUpdateInput(TypedDict):
+    url: NotRequired[str]
+    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    types: NotRequired[list[str]]
+    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    room_ids: NotRequired[list[str] | None]
+    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    enabled: NotRequired[bool]
+    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+
+WebhookUpdateAnswer: TypeAlias = Webhook
+
+
+class WebhookDeleteInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+
+WebhookDeleteAnswer: TypeAlias = WebhookDeleteResult
+
+
+class WebhookRotateInput(TypedDict):
+    grace_seconds: NotRequired[int]
+    """How long the secret before it signs too; 86400 if absent."""
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+
+WebhookRotateAnswer: TypeAlias = NewWebhook
+
+
+class WebhookDeliveriesInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+    limit: NotRequired[int]
+    """Most items to return; 100 if absent."""
+    cursor: NotRequired[str]
+    """next_cursor of the previous page, unchanged."""
+
+WebhookDeliveriesAnswer: TypeAlias = WebhookDeliveryPage
+
+
+class WebhookRedeliverInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+    delivery_id: str
+    """The event's id, which its receiver had as webhook-id; any event that the audit still has."""
+
+WebhookRedeliverAnswer: TypeAlias = WebhookDelivery
+
+
+class WebhookTestInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    webhook_id: str
+    """Which webhook of the organization."""
+
+WebhookTestAnswer: TypeAlias = WebhookTest
 
 
 class BillingGetInput(TypedDict):
