@@ -24,6 +24,16 @@ export class UnreliableProxy {
   readonly asked: Asked[] = [];
   /** Decides about each request; lets all through if absent. */
   fault: (asked: Asked) => Fault = () => null;
+  /** The same for who is in another process. */
+  readonly deeds = {
+    /** Lets this happen to the first so many requests that are asked for from now on. */
+    happens: ({ times, fault }: { times: number; fault: Fault }): void => {
+      let left = times;
+      this.asked.length = 0;
+      this.fault = () => (left-- > 0 ? fault : null);
+    },
+    asked: (): Asked[] => this.asked,
+  };
   readonly #server: Server;
   /** Where the service is now. */
   readonly #target: () => string;

@@ -1,0 +1,100 @@
+"""Rooms of sandboxes for groups of AI agents."""
+
+from ._generated import schemas
+from .agent import Agent, Destination, Topic
+from .aio import (
+    AsyncAgent,
+    AsyncAttachedTerminal,
+    AsyncClient,
+    AsyncDownload,
+    AsyncDrive,
+    AsyncExecution,
+    AsyncFiles,
+    AsyncRoom,
+    AsyncRoomd,
+    AsyncSandbox,
+    AsyncTerminal,
+)
+from .cancel import Cancel
+from .client import Client, Download
+from .drive import Drive
+from .errors import (
+    AuthenticationError,
+    Cancelled,
+    ConflictError,
+    ConnectionError,
+    GoneError,
+    InvalidRequestError,
+    LimitError,
+    NotFoundError,
+    PermissionError,
+    PreconditionError,
+    ProblemError,
+    RoomdError,
+    StreamError,
+    TimeoutError,
+    UnavailableError,
+)
+from .execution import Command, CommandOptions, CommandResult, Execution, OutputPart
+from .files import FileEntry, FileKind, Files
+from .room import Room
+from .sandbox import Sandbox, SandboxOptions
+from .service import Roomd
+from .terminal import AttachedTerminal, Terminal
+from .transport import CallOptions, FileBody
+from .version import VERSION
+
+__version__ = VERSION
+__all__ = [
+    "Agent",
+    "AsyncAgent",
+    "AsyncAttachedTerminal",
+    "AsyncClient",
+    "AsyncDownload",
+    "AsyncDrive",
+    "AsyncExecution",
+    "AsyncFiles",
+    "AsyncRoom",
+    "AsyncRoomd",
+    "AsyncSandbox",
+    "AsyncTerminal",
+    "AttachedTerminal",
+    "AuthenticationError",
+    "CallOptions",
+    "Cancel",
+    "Cancelled",
+    "Client",
+    "Command",
+    "CommandOptions",
+    "CommandResult",
+    "ConflictError",
+    "ConnectionError",
+    "Destination",
+    "Download",
+    "Drive",
+    "Execution",
+    "FileBody",
+    "FileEntry",
+    "FileKind",
+    "Files",
+    "GoneError",
+    "InvalidRequestError",
+    "LimitError",
+    "NotFoundError",
+    "OutputPart",
+    "PermissionError",
+    "PreconditionError",
+    "ProblemError",
+    "Room",
+    "Roomd",
+    "RoomdError",
+    "Sandbox",
+    "SandboxOptions",
+    "StreamError",
+    "Terminal",
+    "TimeoutError",
+    "Topic",
+    "UnavailableError",
+    "VERSION",
+    "schemas",
+]

@@ -1,0 +1,430 @@
+"""Owns the SDK for asyncio: the same nouns and verbs, to be awaited.
+
+What takes and returns the same as its plain method is written down once, there. Cancelling a task ends its waiting at
+once; what the service has begun goes on.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ._generated.schemas import Message, TemplateBuild
+from .agent import DEFAULT_WAIT_MS, Agent, Filter
+from .client import Client, Download
+from .drive import Drive
+from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
+from .files import Files
+from .room import Room
+from .sandbox import Sandbox, SandboxOptions
+from .service import Rooms, Roomd, Templates
+from .terminal import AttachedTerminal, Terminal
+from .threads import Threads, Wrapped, called, iterated
+from .transport import CallOptions
+
+if TYPE_CHECKING:
+    from ._generated.calls import AsyncCall
+
+
+class AsyncClient(Wrapped[Client]):
+    """Every operation of the interface, by its name."""
+
+    if TYPE_CHECKING:
+        call: AsyncCall
+    else:
+        call = called(Client.call)
+    upload = called(Client.upload)
+    events = iterated(Client.events)
+    items = iterated(Client.items)
+
+    async def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> "AsyncDownload":
+        """A file, as it is."""
+        return AsyncDownload(self._threads, await self._threads.run(self._plain.download, name, options, **input))
+
+
+class AsyncDownload(Wrapped[Download]):
+    """A file as it comes. It is read once: to its end, or it is to be closed."""
+
+    read = called(Download.read)
+    text = called(Download.text)
+
+    @property
+    def size(self) -> int | None:
+        """Of what follows; None where it is not told."""
+        return self._plain.size
+
+    @property
+    def etag(self) -> str | None:
+        return self._plain.etag
+
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        return self._threads.iterate(self._plain.__iter__)
+
+    def close(self) -> None:
+        self._plain.close()
+
+    async def __aenter__(self) -> "AsyncDownload":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncDrive(Wrapped[Drive]):
+    """A room's drive: one directory of files that all its sandboxes see as /mnt/drive."""
+
+    write = called(Drive.write)
+    upload = called(Drive.upload)
+    append = called(Drive.append)
+    read = called(Drive.read)
+    read_text = called(Drive.read_text)
+    download = called(Drive.download)
+    stat = called(Drive.stat)
+    list = iterated(Drive.list)
+    mkdir = called(Drive.mkdir)
+    move = called(Drive.move)
+    delete = called(Drive.delete)
+
+    async def open(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> AsyncDownload:
+        """The file as it comes, or so many bytes of it from its byte `offset` on."""
+        plain = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
+        return AsyncDownload(self._threads, plain)
+
+
+class AsyncAgent(Wrapped[Agent]):
+    """What one agent of a room says and hears."""
+
+    @property
+    def id(self) -> str:
+        return self._plain.id
+
+    send = called(Agent.send)
+    request = called(Agent.request)
+    reply = called(Agent.reply)
+    ack = called(Agent.ack)
+    subscribe = called(Agent.subscribe)
+    barrier = called(Agent.barrier)
+
+    async def wait(self, *, timeout_ms: int = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+        """The next message that this agent has not read; what was returned before is read then.
+
+        None when none comes in time. A message that comes as its task is cancelled is not read: it comes again.
+        """
+        message = await self._threads.run(self._plain.next, timeout_ms, filter)
+        if message is not None:
+            self._plain.took(message)
+        return message
+
+    async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
+        """Every message, as it comes."""
+        while True:
+            message = await self.wait(**filter)
+            if message is not None:
+                yield message
+
+
+class AsyncExecution(Wrapped[Execution]):
+    """A command that was begun, or that is known by its name."""
+
+    @property
+    def id(self) -> str:
+        return self._plain.id
+
+    get = called(Execution.get)
+    output = iterated(Execution.output)
+    write = called(Execution.write)
+    end = called(Execution.end)
+    signal = called(Execution.signal)
+    kill = called(Execution.kill)
+
+    async def wait(
+        self,
+        *,
+        on_stdout: OutputHeard | None = None,
+        on_stderr: OutputHeard | None = None,
+        kill_on_cancel: bool = False,
+    ) -> CommandResult:
+        """Waits until it has ended. A command that fails is no error: look at `exit_code`.
+
+        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it.
+        """
+        return await self._threads.run(
+            self._plain.wait,
+            on_stdout=_in_loop(on_stdout),
+            on_stderr=_in_loop(on_stderr),
+            kill_on_cancel=kill_on_cancel,
+        )
+
+
+class AsyncFiles(Wrapped[Files]):
+    """The files of a sandbox's own disk. What several agents share goes on the room's drive."""
+
+    read = called(Files.read)
+    read_text = called(Files.read_text)
+    write = called(Files.write)
+    list = called(Files.list)
+    stat = called(Files.stat)
+    mkdir = called(Files.mkdir)
+    delete = called(Files.delete)
+
+    async def open(self, path: str, **options: Unpack[CallOptions]) -> AsyncGenerator[bytes, None] | None:
+        """The file in parts, as it is read; None where there is none."""
+        parts = await self._threads.run(self._plain.open, path, **options)
+        return None if parts is None else self._threads.iterate(lambda: parts)
+
+
+class AsyncAttachedTerminal(Wrapped[AttachedTerminal]):
+    """A terminal with somebody at it."""
+
+    write = called(AttachedTerminal.write)
+    resize = called(AttachedTerminal.resize)
+    output = iterated(AttachedTerminal.output)
+
+    def close(self) -> None:
+        """Leaves it; it goes on."""
+        self._plain.close()
+
+    async def __aenter__(self) -> "AsyncAttachedTerminal":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncTerminal(Wrapped[Terminal]):
+    """A terminal of a sandbox."""
+
+    @property
+    def id(self) -> str:
+        return self._plain.id
+
+    get = called(Terminal.get)
+    watch = iterated(Terminal.watch)
+    token = called(Terminal.token)
+    end = called(Terminal.end)
+
+    async def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AsyncAttachedTerminal:
+        """Types into it. Who types already goes on alone, unless it is a takeover."""
+        plain = await self._threads.run(self._plain.attach, takeover=takeover, **options)
+        return AsyncAttachedTerminal(self._threads, plain)
+
+
+class AsyncSandbox(Wrapped[Sandbox]):
+    """A sandbox: a virtual machine that serves one agent of a room."""
+
+    _owns_threads = False
+
+    @classmethod
+    async def create(
+        cls,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+        **options: Unpack[SandboxOptions],
+    ) -> "AsyncSandbox":
+        """A sandbox for who wants no room: it gets one of its own, which ends with it."""
+        threads = Threads()
+        try:
+            plain = await threads.run(Sandbox.create, url=url, api_key=api_key, ca=ca, **options)
+        except BaseException:
+            threads.close()
+            raise
+        made = cls(threads, plain)
+        made._owns_threads = True
+        return made
+
+    @property
+    def room_id(self) -> str:
+        return self._plain.room_id
+
+    @property
+    def agent_id(self) -> str:
+        return self._plain.agent_id
+
+    @property
+    def agent(self) -> AsyncAgent:
+        return AsyncAgent(self._threads, self._plain.agent)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Of its own disk."""
+        return AsyncFiles(self._threads, self._plain.files)
+
+    get = called(Sandbox.get)
+    expose_port = called(Sandbox.expose_port)
+    snapshot = called(Sandbox.snapshot)
+    fork = called(Sandbox.fork)
+    rollback = called(Sandbox.rollback)
+    standby = called(Sandbox.standby)
+    hibernate = called(Sandbox.hibernate)
+    resume = called(Sandbox.resume)
+
+    async def exec(
+        self,
+        command: Command,
+        *,
+        on_stdout: OutputHeard | None = None,
+        on_stderr: OutputHeard | None = None,
+        kill_on_cancel: bool = False,
+        **options: Unpack[CommandOptions],
+    ) -> CommandResult:
+        """Runs a command and waits for its end, however long it takes.
+
+        A command that fails is no error: look at `exit_code`.
+        """
+        execution = await self.start(command, **options)
+        return await execution.wait(on_stdout=on_stdout, on_stderr=on_stderr, kill_on_cancel=kill_on_cancel)
+
+    async def start(self, command: Command, **options: Unpack[CommandOptions]) -> AsyncExecution:
+        """Begins a command and leaves it running."""
+        return AsyncExecution(self._threads, await self._threads.run(self._plain.start, command, **options))
+
+    def execution(self, id: str) -> AsyncExecution:
+        """A command that was begun before, by its name."""
+        return AsyncExecution(self._threads, self._plain.execution(id))
+
+    async def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> AsyncTerminal:
+        """A login shell if nothing else is wanted; `wanted` is what terminal_create takes besides."""
+        plain = await self._threads.run(self._plain.open_terminal, rows=rows, cols=cols, **wanted)
+        return AsyncTerminal(self._threads, plain)
+
+    def terminal(self, id: str) -> AsyncTerminal:
+        return AsyncTerminal(self._threads, self._plain.terminal(id))
+
+    async def destroy(self, **options: Unpack[CallOptions]) -> None:
+        """Ends it, and the room that it has to itself."""
+        await self._threads.run(self._plain.destroy, **options)
+        if self._owns_threads:
+            self._threads.close()
+
+    async def __aenter__(self) -> "AsyncSandbox":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.destroy()
+
+
+class AsyncRoom(Wrapped[Room]):
+    """A room: the sandboxes of a group of agents, their drive, and what they say to each other."""
+
+    @property
+    def id(self) -> str:
+        return self._plain.id
+
+    @property
+    def drive(self) -> AsyncDrive:
+        return AsyncDrive(self._threads, self._plain.drive)
+
+    get = called(Room.get)
+    sandboxes = iterated(Room.sandboxes)
+    agents = iterated(Room.agents)
+    send = called(Room.send)
+    events = iterated(Room.events)
+    checkpoint = called(Room.checkpoint)
+    restore = called(Room.restore)
+    destroy = called(Room.destroy)
+
+    async def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
+        """Creates a sandbox for an agent, and waits until it runs commands."""
+        return AsyncSandbox(self._threads, await self._threads.run(self._plain.create_sandbox, agent_id, **options))
+
+    def sandbox(self, agent_id: str) -> AsyncSandbox:
+        """A sandbox that there is, by its agent."""
+        return AsyncSandbox(self._threads, self._plain.sandbox(agent_id))
+
+    def agent(self, id: str) -> AsyncAgent:
+        """Speaks and listens for an agent, which needs no sandbox."""
+        return AsyncAgent(self._threads, self._plain.agent(id))
+
+    async def fork(
+        self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]
+    ) -> "AsyncRoom":
+        """Makes another room of it in which all go on, or of one of its checkpoints."""
+        plain = await self._threads.run(self._plain.fork, room_id, checkpoint_id=checkpoint_id, **options)
+        return AsyncRoom(self._threads, plain)
+
+    async def __aenter__(self) -> "AsyncRoom":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.destroy()
+
+
+class AsyncRooms(Wrapped[Rooms]):
+    list = iterated(Rooms.list)
+
+    async def create(
+        self,
+        room_id: str | None = None,
+        *,
+        labels: Mapping[str, str] | None = None,
+        ttl_seconds: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> AsyncRoom:
+        """Creates a room, of a name that nobody has if none is given; it is destroyed after `ttl_seconds`."""
+        plain = await self._threads.run(
+            self._plain.create, room_id, labels=labels, ttl_seconds=ttl_seconds, **options
+        )
+        return AsyncRoom(self._threads, plain)
+
+    def open(self, room_id: str) -> AsyncRoom:
+        """A room that there is."""
+        return AsyncRoom(self._threads, self._plain.open(room_id))
+
+
+class AsyncTemplates(Wrapped[Templates]):
+    get = called(Templates.get)
+    list = iterated(Templates.list)
+    remove = called(Templates.remove)
+
+    async def build(self, wanted: Mapping[str, Any], *, on_output: OutputHeard | None = None) -> TemplateBuild:
+        """Makes one of an image, and waits until it is ready or has failed. `wanted` is a TemplateCreateRequest."""
+        return await self._threads.run(self._plain.build, wanted, on_output=_in_loop(on_output))
+
+
+class AsyncRoomd:
+    def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
+        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
+        self._plain = Roomd(url, api_key, ca)
+        self._threads = Threads()
+        self.client = AsyncClient(self._threads, self._plain.client)
+        """Every operation of the interface, by its name."""
+        self.rooms = AsyncRooms(self._threads, self._plain.rooms)
+        self.templates = AsyncTemplates(self._threads, self._plain.templates)
+
+    def close(self) -> None:
+        """Breaks off what waits, and ends the connections."""
+        self._threads.close()
+        self._plain.close()
+
+    async def __aenter__(self) -> "AsyncRoomd":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _in_loop(heard: OutputHeard | None) -> OutputHeard | None:
+    """Has it called by the loop that runs now, whichever thread tells it."""
+    if heard is None:
+        return None
+    tell: Callable[[str], None] = heard
+    loop = asyncio.get_running_loop()
+
+    def told(text: str) -> None:
+        loop.call_soon_threadsafe(tell, text)
+
+    return told

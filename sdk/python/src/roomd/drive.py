@@ -1,0 +1,100 @@
+"""Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive."""
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Unpack
+
+from ._generated.schemas import DriveEntry, DriveStat, WrittenFile
+from .client import Client, Download, given
+from .transport import CallOptions, FileBody
+
+
+class Drive:
+    def __init__(self, client: Client, room: str) -> None:
+        self._client = client
+        self._room = room
+
+    def write(
+        self,
+        path: str,
+        data: FileBody,
+        *,
+        mode: str | None = None,
+        overwrite: bool | None = None,
+        if_match: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> WrittenFile:
+        """Replaces the file as a whole, and makes the directories above it: no reader sees half of it.
+
+        `mode` is in octal, such as "0644"; with `overwrite=False` it refuses when the file exists; with `if_match` it
+        refuses unless the file has this ETag.
+        """
+        input = given(mode=mode, overwrite=overwrite)
+        call = options if if_match is None else _with_header(options, "If-Match", if_match)
+        return self._client.upload("file_put", data, call, room_id=self._room, path=path, **input)
+
+    def upload(
+        self,
+        local: str | os.PathLike[str],
+        path: str,
+        *,
+        mode: str | None = None,
+        overwrite: bool | None = None,
+        if_match: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> WrittenFile:
+        """Writes a file of this machine."""
+        return self.write(path, Path(local), mode=mode, overwrite=overwrite, if_match=if_match, **options)
+
+    def append(self, path: str, data: str | bytes, **options: Unpack[CallOptions]) -> None:
+        content = base64.b64encode(data.encode() if isinstance(data, str) else data).decode()
+        self._client.call("fs_write", options, room_id=self._room, path=path, content_b64=content, append=True)
+
+    def open(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> Download:
+        """The file as it comes, or so many bytes of it from its byte `offset` on."""
+        call = options
+        if offset > 0 or length is not None:
+            last = "" if length is None else offset + length - 1
+            call = _with_header(options, "Range", f"bytes={offset}-{last}")
+        return self._client.download("file_get", call, room_id=self._room, path=path)
+
+    def read(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> bytes:
+        return self.open(path, offset=offset, length=length, **options).read()
+
+    def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
+        return self.open(path, **options).text()
+
+    def download(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
+        """Writes a file of the drive onto this machine."""
+        with self.open(path, **options) as download, Path(local).open("wb") as file:
+            file.writelines(download)
+
+    def stat(self, path: str, **options: Unpack[CallOptions]) -> DriveStat:
+        return self._client.call("fs_stat", options, room_id=self._room, path=path)
+
+    def list(
+        self, path: str | None = None, *, recursive: bool | None = None, **options: Unpack[CallOptions]
+    ) -> Iterator[DriveEntry]:
+        input = given(path=path, recursive=recursive)
+        return self._client.items("fs_list", options, room_id=self._room, **input)
+
+    def mkdir(self, path: str, **options: Unpack[CallOptions]) -> None:
+        self._client.call("fs_mkdir", options, room_id=self._room, path=path)
+
+    def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        input = given(overwrite=overwrite)
+        self._client.call("fs_move", options, room_id=self._room, from_=path, to=to, **input)
+
+    def delete(self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        input = given(recursive=recursive)
+        self._client.call("fs_delete", options, room_id=self._room, path=path, **input)
+
+
+def _with_header(options: CallOptions, name: str, value: str) -> CallOptions:
+    return {**options, "headers": {**options.get("headers", {}), name: value}}

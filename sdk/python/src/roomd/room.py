@@ -1,0 +1,79 @@
+"""Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other."""
+
+from collections.abc import Generator, Iterator
+from types import TracebackType
+from typing import Any, Literal, Unpack
+
+from ._generated.schemas import Agent as AgentRecord
+from ._generated.schemas import AuditRecord, Checkpoint, RoomRestoreResult, SentMessage
+from ._generated.schemas import Room as RoomRecord
+from ._generated.schemas import Sandbox as SandboxRecord
+from .agent import Agent, Destination, MessageOptions
+from .client import Client, given
+from .drive import Drive
+from .sandbox import Sandbox, SandboxOptions
+from .transport import CallOptions
+
+OPERATOR = "operator"
+"""Who sends what nobody in the room has sent."""
+
+
+class Room:
+    def __init__(self, client: Client, id: str) -> None:
+        self.id = id
+        self.drive = Drive(client, id)
+        self._client = client
+
+    def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
+        return self._client.call("room_get", options, room_id=self.id)
+
+    def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+        """Creates a sandbox for an agent, and waits until it runs commands."""
+        return Sandbox.create_in(self._client, self.id, agent_id, **options)
+
+    def sandbox(self, agent_id: str) -> Sandbox:
+        """A sandbox that there is, by its agent."""
+        return Sandbox(self._client, self.id, agent_id)
+
+    def sandboxes(self, **options: Unpack[CallOptions]) -> Iterator[SandboxRecord]:
+        return self._client.items("sandbox_list", options, room_id=self.id)
+
+    def agent(self, id: str) -> Agent:
+        """Speaks and listens for an agent, which needs no sandbox."""
+        return Agent(self._client, self.id, id)
+
+    def agents(self, **options: Unpack[CallOptions]) -> Iterator[AgentRecord]:
+        return self._client.items("agent_list", options, room_id=self.id)
+
+    def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
+        """Sends a message as the operator."""
+        return self.agent(OPERATOR).send(destination, payload, **options)
+
+    def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
+        """What happens in the room, as it happens, until it is destroyed."""
+        events: Any = self._client.events("room_events", room_id=self.id, **given(after=after))
+        return events
+
+    def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
+        """Keeps what the room is at one instant: sandboxes, drive, messages and barriers."""
+        return self._client.call("room_checkpoint", options, room_id=self.id, **given(name=name))
+
+    def fork(self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]) -> "Room":
+        """Makes another room of it in which all go on, or of one of its checkpoints."""
+        input = given(checkpoint_id=checkpoint_id)
+        self._client.call("room_fork", options, source_room_id=self.id, room_id=room_id, **input)
+        return Room(self._client, room_id)
+
+    def restore(self, checkpoint_id: str, **options: Unpack[CallOptions]) -> RoomRestoreResult:
+        """Turns it back to a checkpoint."""
+        return self._client.call("room_restore", options, room_id=self.id, checkpoint_id=checkpoint_id)
+
+    def destroy(self, *, drive: Literal["retain", "delete"] | None = None, **options: Unpack[CallOptions]) -> None:
+        """Ends its sandboxes. The drive is kept for a day, unless it is not to be."""
+        self._client.call("room_destroy", options, room_id=self.id, **given(drive=drive))
+
+    def __enter__(self) -> "Room":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.destroy()

@@ -1,0 +1,217 @@
+"""Owns a sandbox: a virtual machine that serves one agent of a room."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Literal, Unpack
+
+from ._generated.schemas import ExposedPort, Fork, Room, SandboxCreateRequestLifecycle, Snapshot
+from ._generated.schemas import Sandbox as SandboxRecord
+from .agent import Agent
+from .cancel import Cancel
+from .client import Client, given
+from .errors import ProblemError, RoomdError
+from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
+from .files import Files
+from .terminal import Terminal
+from .transport import CallOptions
+
+
+class SandboxOptions(CallOptions, total=False):
+    template: str
+    """"default" if absent."""
+    snapshot: str
+    """A snapshot of the room, in place of a template."""
+    memory_mib: int
+    """What the template says if absent."""
+    vcpus: int
+    env: Mapping[str, str]
+    egress: Sequence[str]
+    """Where it may connect to, such as "packages.example.com:443"; "*" is every public address."""
+    labels: Mapping[str, str]
+    idle_timeout_seconds: int
+    """It ends after this time without a call that uses it."""
+    max_duration_seconds: int
+    lifecycle: SandboxCreateRequestLifecycle
+    guest_cid: int
+    """A free one if absent."""
+
+
+LEAST_CID, MOST_CID = 9100, 9999
+CID_TRIES = 8
+"""Others may take the free one first."""
+OWN_FIELDS = ("env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
+
+
+class Sandbox:
+    def __init__(self, client: Client, room_id: str, agent_id: str) -> None:
+        self.room_id = room_id
+        self.agent_id = agent_id
+        """The agent that it serves, by which it is named in its room."""
+        self.agent = Agent(client, room_id, agent_id)
+        self._client = client
+        self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
+        self.files = Files(client, self._name)
+        """Of its own disk."""
+        # Of a sandbox that has its room to itself.
+        self._ends: Callable[[], None] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+        **options: Unpack[SandboxOptions],
+    ) -> "Sandbox":
+        """A sandbox for who wants no room: it gets one of its own, which ends with it."""
+        client = Client(url, api_key, ca)
+        room_id = create_room(client)["room_id"]
+
+        def end() -> None:
+            client.call("room_destroy", None, room_id=room_id, drive="delete")
+            client.close()
+
+        try:
+            made = cls.create_in(client, room_id, "main", **options)
+        except BaseException:
+            # A call that what was cancelled does not reach.
+            with Cancel(), suppress(RoomdError):
+                end()
+            raise
+        made._ends = end
+        return made
+
+    @classmethod
+    def create_in(cls, client: Client, room_id: str, agent_id: str, **options: Unpack[SandboxOptions]) -> "Sandbox":
+        """Creates one in a room, and waits until it runs commands."""
+        wanted = _wanted(client, options)
+        cid = options.get("guest_cid")
+        attempt, next_cid = 1, cid or LEAST_CID + secrets.randbelow(MOST_CID - LEAST_CID + 1)
+        while True:
+            try:
+                client.call(
+                    "sandbox_create", options, room_id=room_id, agent_id=agent_id, guest_cid=next_cid, **wanted
+                )
+                return cls(client, room_id, agent_id)
+            except ProblemError as error:
+                free = _free_cid(error)
+                if cid is not None or free is None or attempt == CID_TRIES:
+                    raise
+                attempt, next_cid = attempt + 1, free
+
+    def get(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+        return self._client.call("sandbox_get", options, **self._name)
+
+    def exec(
+        self,
+        command: Command,
+        *,
+        on_stdout: OutputHeard | None = None,
+        on_stderr: OutputHeard | None = None,
+        kill_on_cancel: bool = False,
+        **options: Unpack[CommandOptions],
+    ) -> CommandResult:
+        """Runs a command and waits for its end, however long it takes.
+
+        A command that fails is no error: look at `exit_code`.
+        """
+        execution = self.start(command, **options)
+        return execution.wait(on_stdout=on_stdout, on_stderr=on_stderr, kill_on_cancel=kill_on_cancel)
+
+    def start(self, command: Command, **options: Unpack[CommandOptions]) -> Execution:
+        """Begins a command and leaves it running."""
+        return Execution.start(self._client, self._name, command, **options)
+
+    def execution(self, id: str) -> Execution:
+        """A command that was begun before, by its name."""
+        return Execution(self._client, self._name, id)
+
+    def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> Terminal:
+        """A login shell if nothing else is wanted; `wanted` is what terminal_create takes besides."""
+        made = self._client.call("terminal_create", None, **self._name, rows=rows, cols=cols, **wanted)
+        return Terminal(self._client, self._name, made["terminal_id"])
+
+    def terminal(self, id: str) -> Terminal:
+        return Terminal(self._client, self._name, id)
+
+    def expose_port(
+        self, port: int, *, visibility: Literal["private", "public"] | None = None, **options: Unpack[CallOptions]
+    ) -> ExposedPort:
+        """Makes a server in the sandbox reachable by URL; again: the same."""
+        input = given(visibility=visibility)
+        return self._client.call("sandbox_expose_port", options, **self._name, port=port, **input)
+
+    def snapshot(
+        self,
+        *,
+        name: str | None = None,
+        mode: Literal["full", "disk"] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Snapshot:
+        """Keeps what it is at this moment, while it goes on."""
+        input = given(name=name, mode=mode)
+        return self._client.call("sandbox_snapshot", options, **self._name, **input)
+
+    def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> list[Fork]:
+        """Makes copies that go on where it is: one for each agent, or what was in its way."""
+        wanted: Any = [{"agent_id": agent_id} for agent_id in agents]
+        return self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
+
+    def rollback(self, snapshot_id: str, **options: Unpack[CallOptions]) -> SandboxRecord:
+        """Turns it back to a snapshot."""
+        return self._client.call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id)
+
+    def standby(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+        """Pauses it in memory."""
+        return self._client.call("sandbox_standby", options, **self._name)
+
+    def hibernate(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+        """Puts it to sleep on disk."""
+        return self._client.call("sandbox_hibernate", options, **self._name)
+
+    def resume(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+        return self._client.call("sandbox_resume", options, **self._name)
+
+    def destroy(self, **options: Unpack[CallOptions]) -> None:
+        """Ends it, and the room that it has to itself."""
+        if self._ends is not None:
+            self._ends()
+        else:
+            self._client.call("sandbox_destroy", options, **self._name)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.destroy()
+
+
+def create_room(client: Client, options: CallOptions | None = None, **wanted: Any) -> Room:
+    """A room, of a name that nobody has if none is given."""
+    return client.call("room_create", options, **{"room_id": f"sdk-{secrets.token_hex(6)}", **wanted})
+
+
+def _wanted(client: Client, options: SandboxOptions) -> dict[str, Any]:
+    template, snapshot = options.get("template"), options.get("snapshot")
+    memory_mib = options.get("memory_mib")
+    if memory_mib is None and snapshot is None:
+        found = client.call("template_get", None, template_id=template or "default")
+        memory_mib = found["default_memory_mib"]
+    egress = options.get("egress")
+    return given(
+        **{name: options.get(name) for name in OWN_FIELDS},
+        template_id=template,
+        snapshot_id=snapshot,
+        memory_mib=memory_mib,
+        vcpu_count=options.get("vcpus"),
+        egress_allowlist=None if egress is None else list(egress),
+    )
+
+
+def _free_cid(error: ProblemError) -> int | None:
+    """The free guest_cid that a refusal names; None for any other error."""
+    free = error.details.get("suggested_guest_cid") if error.code == "guest_cid_in_use" else None
+    return free if isinstance(free, int) else None

@@ -1,0 +1,79 @@
+"""Owns the beginning: a service, its rooms and its templates."""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Unpack
+
+from ._generated.schemas import Room as RoomRecord
+from ._generated.schemas import Template, TemplateBuild
+from .client import Client, given
+from .room import Room
+from .sandbox import create_room
+from .transport import CallOptions
+
+
+class Rooms:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(
+        self,
+        room_id: str | None = None,
+        *,
+        labels: Mapping[str, str] | None = None,
+        ttl_seconds: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Room:
+        """Creates a room, of a name that nobody has if none is given; it is destroyed after `ttl_seconds`."""
+        wanted = given(room_id=room_id, labels=labels, ttl_seconds=ttl_seconds)
+        return Room(self._client, create_room(self._client, options, **wanted)["room_id"])
+
+    def open(self, room_id: str) -> Room:
+        """A room that there is."""
+        return Room(self._client, room_id)
+
+    def list(self, **options: Unpack[CallOptions]) -> Iterator[RoomRecord]:
+        return self._client.items("room_list", options)
+
+
+class Templates:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def get(self, template_id: str, **options: Unpack[CallOptions]) -> Template:
+        return self._client.call("template_get", options, template_id=template_id)
+
+    def list(self, **options: Unpack[CallOptions]) -> Iterator[Template]:
+        return self._client.items("template_list", options)
+
+    def build(self, wanted: Mapping[str, Any], *, on_output: Callable[[str], None] | None = None) -> TemplateBuild:
+        """Makes one of an image, and waits until it is ready or has failed. `wanted` is a TemplateCreateRequest."""
+        build = self._client.call("template_create", None, **wanted)
+        name = {"template_id": build["template_id"], "build_id": build["build_id"]}
+        for event in self._client.events("template_build_stream", **name):
+            if event["type"] == "stdout" and on_output is not None:
+                on_output(base64.b64decode(event["data_b64"]).decode(errors="replace"))
+        return self._client.call("template_build_get", None, **name)
+
+    def remove(self, template_id: str, **options: Unpack[CallOptions]) -> None:
+        self._client.call("template_remove", options, template_id=template_id)
+
+
+class Roomd:
+    def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
+        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
+        self.client = Client(url, api_key, ca)
+        """Every operation of the interface, by its name."""
+        self.rooms = Rooms(self.client)
+        self.templates = Templates(self.client)
+
+    def close(self) -> None:
+        """Ends the connections that nothing uses."""
+        self.client.close()
+
+    def __enter__(self) -> "Roomd":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,89 @@
+"""Owns streams of events: read line by line, and resumed after the last event when the connection breaks.
+
+A stream that was cut is never taken for one that has ended.
+"""
+
+import json
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import Any
+
+from .cancel import current
+from .errors import ConnectionError, ProblemError, RoomdError, StreamError
+from .transport import Answer
+
+SILENT_SECONDS = 45.0
+"""The service sends something every 15 s."""
+AWAY_SECONDS = 120.0
+"""How long to try again while nothing comes of it."""
+FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.1, 2.0
+
+Event = dict[str, Any]
+Place = str | int
+
+
+def follow(
+    open_after: Callable[[Place | None], Answer],
+    place_of: Callable[[Event], Place | None],
+    is_last: Callable[[Event], bool],
+    may_end: bool,
+) -> Generator[Event, None, None]:
+    """All events but pings. Raises when the service says that it cannot go on, and after two minutes without it.
+
+    `open_after` asks for what comes after a place; None is from where the caller has said. `is_last` tells whether
+    nothing follows an event, `may_end` whether the stream may end without such a one.
+    """
+    last: Place | None = None
+    quiet_since: float | None = None
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            with closing(_events_of(open_after(last))) as events:
+                for event in events:
+                    quiet_since, pause = None, FIRST_PAUSE_SECONDS
+                    if event.get("type") == "ping":
+                        continue
+                    if event.get("type") == "error":
+                        raise StreamError(event)
+                    place = place_of(event)
+                    last = last if place is None else place
+                    yield event
+                    if is_last(event):
+                        return
+            if may_end:
+                return
+        except RoomdError as error:
+            if not _may_come_back(error):
+                raise
+        now = time.monotonic()
+        quiet_since = now if quiet_since is None else quiet_since
+        if now - quiet_since > AWAY_SECONDS:
+            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.")
+        current().pause(pause)
+        pause = min(pause * 2, MOST_PAUSE_SECONDS)
+
+
+def _may_come_back(error: RoomdError) -> bool:
+    if isinstance(error, (ProblemError, StreamError)):
+        return error.retryable
+    return isinstance(error, ConnectionError)
+
+
+def _events_of(answer: Answer) -> Generator[Event, None, None]:
+    """The events of one answer. Raises ConnectionError when it is cut, or nothing comes for too long."""
+    rest = b""
+    with closing(answer.parts(seconds=SILENT_SECONDS)) as parts:
+        for part in parts:
+            # What was cut is asked for again.
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                if line:
+                    yield _event_of(line)
+
+
+def _event_of(line: bytes) -> Event:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ConnectionError("What came is no stream of roomd.") from error

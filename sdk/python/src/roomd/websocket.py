@@ -1,0 +1,124 @@
+"""Owns a WebSocket as its client (RFC 6455): whole messages both ways, by any threads."""
+
+import base64
+import hashlib
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from .cancel import current
+from .errors import ConnectionError
+from .transport import Transport, await_ready
+
+T = TypeVar("T")
+
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+"""RFC 6455, 1.3: by this a server shows that it knows the protocol."""
+FINAL = MASKED = 0x80
+MOST_BYTES = 16 * 1024 * 1024
+PART_BYTES = 64 * 1024
+
+
+def connect(transport: Transport, path: str, protocols: Sequence[str], seconds: float) -> "WebSocket":
+    key = base64.b64encode(os.urandom(16)).decode()
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": key,
+        "Sec-WebSocket-Protocol": ", ".join(protocols),
+    }
+    answer = transport.upgrade(path, headers, seconds)
+    accepted = base64.b64encode(hashlib.sha1((key + ACCEPT).encode()).digest()).decode()
+    if answer.headers["sec-websocket-accept"] != accepted:
+        answer.close()
+        raise ConnectionError("What answered is no WebSocket of roomd.")
+    return WebSocket(*answer.taken_over())
+
+
+class WebSocket:
+    def __init__(self, wire: socket.socket, early: bytes = b"") -> None:
+        """`early` is what has been read of it already."""
+        wire.setblocking(False)
+        self._wire = wire
+        self._read = bytearray(early)
+        # TLS lets one thread at a time in; nobody waits inside.
+        self._inside = threading.Lock()
+        self._sending = threading.Lock()
+
+    def send(self, kind: int, payload: bytes) -> None:
+        rest = _frame(kind, payload)
+        with self._sending:
+            while rest:
+                rest = rest[self._when_ready(lambda: self._wire.send(rest), to_write=True) :]
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """The next message, TEXT or BINARY; None when the other side has ended it."""
+        kind, message = 0, bytearray()
+        while True:
+            first, second = self._take(2)
+            size = second & 0x7F
+            if size >= 126:
+                size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
+            if second & MASKED or len(message) + size > MOST_BYTES:
+                raise ConnectionError("What came is no WebSocket of roomd.")
+            payload, opcode = self._take(size), first & 0x0F
+            if opcode == CLOSE:
+                self.send(CLOSE, payload[:2])
+                return None
+            if opcode == PING:
+                self.send(PONG, payload)
+            elif opcode != PONG:
+                # 0 goes on with the message before.
+                kind = opcode or kind
+                message += payload
+                if first & FINAL:
+                    return kind, bytes(message)
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def _take(self, size: int) -> bytes:
+        while len(self._read) < size:
+            part = self._when_ready(lambda: self._wire.recv(PART_BYTES), to_write=False)
+            if not part:
+                raise ConnectionError("The connection broke.")
+            self._read += part
+        taken = bytes(self._read[:size])
+        del self._read[:size]
+        return taken
+
+    def _when_ready(self, act: Callable[[], T], to_write: bool) -> T:
+        while True:
+            writes = to_write
+            try:
+                with self._inside:
+                    return act()
+            except BlockingIOError:
+                pass
+            except ssl.SSLWantReadError:
+                writes = False
+            except ssl.SSLWantWriteError:
+                writes = True
+            except OSError as error:
+                raise ConnectionError("The connection broke.") from error
+            with current().breaking(self._wire):
+                await_ready(self._wire, writes)
+
+
+def _frame(kind: int, payload: bytes) -> bytes:
+    size = len(payload)
+    if size < 126:
+        head = bytes([FINAL | kind, MASKED | size])
+    elif size < 1 << 16:
+        head = bytes([FINAL | kind, MASKED | 126]) + size.to_bytes(2, "big")
+    else:
+        head = bytes([FINAL | kind, MASKED | 127]) + size.to_bytes(8, "big")
+    mask = os.urandom(4)
+    key = (mask * (size // 4 + 1))[:size]
+    masked = int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")
+    return head + mask + masked.to_bytes(size, "big")

@@ -1,0 +1,135 @@
+"""The same for asyncio: what waits is a task, which can be cancelled."""
+
+import asyncio
+import os
+import threading
+import time
+import unittest
+
+from roomd import AsyncRoomd, Cancelled, NotFoundError, TimeoutError
+
+MOST_WAITS = 256
+
+
+class OfAsyncRooms(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.roomd = await self.enterAsyncContext(AsyncRoomd())
+
+
+class AsyncRoomTest(OfAsyncRooms):
+    async def test_is_created_listed_and_ended(self) -> None:
+        async with await self.roomd.rooms.create(labels={"team": "search"}) as room:
+            self.assertEqual((await room.get())["labels"], {"team": "search"})
+            self.assertIn(room.id, [each["room_id"] async for each in self.roomd.rooms.list()])
+        with self.assertRaises(NotFoundError):
+            await room.get()
+        with self.assertRaises(NotFoundError):
+            await self.roomd.client.call("room_get", room_id=room.id)
+
+    async def test_has_a_drive(self) -> None:
+        drive = (await self.roomd.rooms.create("aio-files")).drive
+        data = os.urandom(300_000)
+        await drive.write("/ü.bin", data)
+        self.assertEqual(await drive.read("/ü.bin"), data)
+        async with await drive.open("/ü.bin", offset=10) as download:
+            self.assertEqual(b"".join([part async for part in download]), data[10:])
+        await asyncio.gather(*(drive.write(f"/{index}", str(index)) for index in range(30)))
+        self.assertEqual(len([each async for each in drive.list()]), 31)
+
+    async def test_has_agents_who_talk_and_meet(self) -> None:
+        room = await self.roomd.rooms.create("aio-talk")
+        planner, worker = room.agent("planner"), room.agent("worker")
+        await worker.subscribe([])
+        heard = asyncio.create_task(worker.wait())
+        await planner.send("worker", {"do": "it"})
+        self.assertEqual((await heard or {}).get("payload"), {"do": "it"})
+        reply = asyncio.create_task(planner.request("worker", 1))
+        async for request in worker.messages():
+            await worker.reply(request, 2)
+            break
+        self.assertEqual((await reply)["payload"], 2)
+        passed = await asyncio.gather(*(room.agent(f"a{index}").barrier("all", parties=50) for index in range(50)))
+        self.assertEqual({each["state"] for each in passed}, {"released"})
+        with self.assertRaises(TimeoutError):
+            await planner.barrier("never", parties=2, timeout_ms=100)
+
+    async def test_tells_what_happens_in_it(self) -> None:
+        room = await self.roomd.rooms.create("aio-told")
+        writing = asyncio.create_task(room.drive.write("/x", "x"))
+        seen = []
+        async for event in room.events(after=0):
+            seen.append(event["event"])
+            if seen[-1] == "drive.written":
+                break
+        await writing
+        self.assertEqual(seen[0], "room.created")
+
+
+class AsyncCancelTest(OfAsyncRooms):
+    async def test_of_a_task_ends_its_waiting_and_leaves_no_thread_stuck(self) -> None:
+        room = await self.roomd.rooms.create("aio-cancel")
+        agents = [room.agent(f"a{index}") for index in range(MOST_WAITS)]
+        waits = [asyncio.create_task(agent.wait()) for agent in agents]
+        # All threads of the pool wait now.
+        await asyncio.sleep(2)
+        self.assertFalse(any(each.done() for each in waits))
+        for each in waits:
+            each.cancel()
+        ended = await asyncio.gather(*waits, return_exceptions=True)
+        self.assertTrue(all(isinstance(each, asyncio.CancelledError) for each in ended))
+        started = time.monotonic()
+        await asyncio.gather(*(room.get() for _ in range(MOST_WAITS)))
+        self.assertLess(time.monotonic() - started, 20)
+
+    async def test_loses_no_message_whenever_it_comes(self) -> None:
+        room = await self.roomd.rooms.create("aio-race")
+        agent = room.agent("a")
+        await agent.subscribe([])
+        seen: list[int] = []
+        for number in range(40):
+            waiting = asyncio.create_task(agent.wait())
+            sending = asyncio.create_task(room.send("a", number))
+            await asyncio.sleep(number * 0.001)
+            waiting.cancel()
+            for each in await asyncio.gather(waiting, return_exceptions=True):
+                if isinstance(each, dict):
+                    seen.append(each["payload"])
+            await sending
+        while (message := await agent.wait(timeout_ms=0)) is not None:
+            seen.append(message["payload"])
+        self.assertEqual(seen, list(range(40)))
+
+    async def test_of_a_stream_closes_it(self) -> None:
+        room = await self.roomd.rooms.create("aio-stream")
+
+        async def listen() -> None:
+            async for _ in room.events(after=0):
+                pass
+
+        listening = asyncio.create_task(listen())
+        await asyncio.sleep(0.3)
+        listening.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await listening
+        with self.assertRaises(asyncio.TimeoutError):
+            async with asyncio.timeout(0.2):
+                await room.agent("a").wait()
+
+    async def test_closing_ends_what_waits_and_all_threads(self) -> None:
+        roomd = AsyncRoomd()
+        room = await roomd.rooms.create("aio-close")
+        before = threading.active_count()
+        waits = [asyncio.create_task(room.agent(name).wait()) for name in "abc"]
+        await asyncio.sleep(0.3)
+        self.assertGreater(threading.active_count(), before)
+        roomd.close()
+        ended = await asyncio.gather(*waits, return_exceptions=True)
+        self.assertEqual([type(each) for each in ended], [Cancelled] * 3)
+        deadline = time.monotonic() + 5
+        while any(each.is_alive() for each in _threads_of(roomd)):
+            self.assertLess(time.monotonic(), deadline)
+            await asyncio.sleep(0.01)
+
+
+def _threads_of(roomd: AsyncRoomd) -> list[threading.Thread]:
+    return list(roomd._threads._pool._threads)

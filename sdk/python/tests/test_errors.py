@@ -1,0 +1,104 @@
+"""How calls fail: by what the service says, with all of it, or because it cannot be reached."""
+
+import builtins
+import os
+import socket
+import threading
+import time
+import unittest
+from unittest import mock
+
+from roomd import (
+    AuthenticationError,
+    Cancel,
+    Cancelled,
+    ConflictError,
+    ConnectionError,
+    InvalidRequestError,
+    NotFoundError,
+    ProblemError,
+    Roomd,
+    RoomdError,
+    TimeoutError,
+)
+
+from .surroundings import TLS_CERT, TLS_URL
+
+
+class ProblemTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.roomd = Roomd()
+        self.addCleanup(self.roomd.close)
+
+    def test_has_its_code_all_fields_that_are_wrong_and_what_to_do(self) -> None:
+        with self.assertRaises(InvalidRequestError) as refused:
+            self.roomd.client.call("room_create", room_id="no name", ttl_seconds=-1)
+        error = refused.exception
+        self.assertEqual((error.code, error.status, error.retryable), ("validation_failed", 422, False))
+        self.assertEqual(sorted(each["field"] for each in error.errors), ["room_id", "ttl_seconds"])
+        self.assertTrue(error.request_id)
+        self.assertIsInstance(error.details, dict)
+        self.assertTrue(str(error).startswith(error.problem["detail"]))
+
+    def test_is_of_the_class_of_its_status(self) -> None:
+        with self.assertRaises(NotFoundError) as missing:
+            self.roomd.rooms.open("none").get()
+        self.assertEqual(missing.exception.code, "room_not_found")
+        with self.roomd.rooms.create("py-twice"), self.assertRaises(ConflictError):
+            self.roomd.rooms.create("py-twice")
+        with Roomd(api_key="key-none") as stranger, self.assertRaises(AuthenticationError):
+            stranger.rooms.open("x").get()
+        with self.assertRaises(ProblemError):
+            self.roomd.rooms.open("a/b").get()
+
+    def test_a_wrong_call_is_told_before_it_is_sent(self) -> None:
+        with self.assertRaises(TypeError):
+            self.roomd.client.call("room_get")  # type: ignore[call-overload] # it is what is tested
+        with self.assertRaises(RoomdError):
+            self.roomd.client.call("file_get", room_id="a", path="b")  # type: ignore[call-overload] # as above
+        with self.assertRaises(RoomdError):
+            Roomd(url="roomd.example.org")
+
+
+class UnreachableTest(unittest.TestCase):
+    def test_says_where_it_was_looked_for(self) -> None:
+        with Roomd(url="http://127.0.0.1:9") as nowhere, self.assertRaises(ConnectionError) as failed:
+            nowhere.client.call("health", {"timeout_ms": 300})
+        self.assertIn("http://127.0.0.1:9", str(failed.exception))
+        self.assertIsInstance(failed.exception, builtins.ConnectionError)
+
+    def test_the_time_of_the_caller_is_kept(self) -> None:
+        with Roomd() as roomd, roomd.rooms.create("py-late") as room, self.assertRaises(TimeoutError) as late:
+            room.agent("a").subscribe([])
+            roomd.client.call("agent_wait", {"timeout_ms": 200}, room_id=room.id, agent_id="a", wait_ms=20_000)
+        self.assertIsInstance(late.exception, builtins.TimeoutError)
+
+
+class CancelTest(unittest.TestCase):
+    def test_breaks_off_also_what_is_not_connected_yet(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            # It listens, and never says a word of TLS.
+            roomd = self.enterContext(Roomd(url=f"https://127.0.0.1:{server.getsockname()[1]}"))
+            cancel = Cancel()
+            threading.Timer(0.3, cancel.cancel).start()
+            started = time.monotonic()
+            with cancel, self.assertRaises(Cancelled):
+                roomd.client.call("health")
+            self.assertLess(time.monotonic() - started, 5)
+
+
+class TlsTest(unittest.TestCase):
+    def test_a_certificate_that_is_not_known_is_not_trusted(self) -> None:
+        with Roomd(url=TLS_URL) as roomd, self.assertRaises(ConnectionError) as failed:
+            roomd.client.call("health", {"timeout_ms": 300})
+        self.assertIn("ROOMD_CA_CERT", str(failed.exception))
+
+    def test_one_that_was_given_is(self) -> None:
+        with open(TLS_CERT, encoding="utf-8") as file:
+            ca = file.read()
+        with Roomd(url=TLS_URL, ca=ca) as roomd:
+            for _ in range(3):
+                self.assertIn("status", roomd.client.call("health"))
+            self.assertEqual(len(roomd.client._transport._idle), 1)
+        with mock.patch.dict(os.environ, {"ROOMD_CA_CERT": TLS_CERT}), Roomd(url=TLS_URL) as roomd:
+            self.assertIn("status", roomd.client.call("health"))

@@ -1,0 +1,222 @@
+"""The policy of retries and of streams, call by call, against a service that answers what it is told to."""
+
+import json
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from unittest import mock
+
+from roomd import Client, ConnectionError, LimitError, ProblemError, StreamError, UnavailableError
+
+Reply = tuple[int, dict[str, str], str]
+ROOM = {"room_id": "a"}
+
+BROKEN: Reply = (200, {"Content-Type": "application/json", "Content-Length": "99", "Connection": "close"}, "{")
+
+
+def ok(value: Any) -> Reply:
+    return 200, {"Content-Type": "application/json"}, json.dumps(value)
+
+
+def problem(status: int, code: str, retryable: bool, **headers: str) -> Reply:
+    told = {"status": status, "code": code, "retryable": retryable, "detail": f"{code}.", "hint": None}
+    return status, {"Content-Type": "application/problem+json", **headers}, json.dumps(told)
+
+
+def lines(*events: dict[str, Any]) -> Reply:
+    return 200, {"Content-Type": "application/x-ndjson"}, "".join(f"{json.dumps(event)}\n" for event in events)
+
+
+def out(seq: int, text: str = "") -> dict[str, Any]:
+    return {"type": "stdout", "seq": seq, "data_b64": text}
+
+
+class PolicyTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.replies: list[Reply] = []
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        case = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                case.asked.append((self.path, dict(self.headers), body))
+                status, headers, text = case.replies.pop(0)
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(text)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            do_POST = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        self.client = Client(f"http://127.0.0.1:{server.server_port}/below", "key-1")
+        for end in (server.server_close, serving.join, server.shutdown, self.client.close):
+            self.addCleanup(end)
+
+    def keys(self) -> list[str]:
+        return [headers["Idempotency-Key"] for _, headers, _ in self.asked]
+
+    def raised(self, kind: type[Exception], **options: Any) -> Any:
+        with self.assertRaises(kind) as raised:
+            self.client.call("room_create", options, room_id="a")
+        return raised.exception
+
+    def test_a_call_says_who_it_is(self) -> None:
+        self.replies = [ok(ROOM)]
+        self.client.call("room_create", {"headers": {"X-Of-Mine": "1"}}, room_id="a", labels={"ü": "ö"})
+        [(path, headers, body)] = self.asked
+        self.assertEqual(path, "/below/v1/rooms")
+        self.assertEqual(headers["Authorization"], "Bearer key-1")
+        self.assertEqual((headers["Content-Type"], headers["X-Of-Mine"]), ("application/json", "1"))
+        self.assertEqual(json.loads(body), {"room_id": "a", "labels": {"ü": "ö"}})
+
+    def test_a_fault_keeps_the_key(self) -> None:
+        self.replies = [
+            problem(503, "not_ready", True, **{"Retry-After": "0"}),
+            (502, {"Content-Type": "text/html", "Retry-After": "0"}, "<h1>Bad gateway</h1>"),
+            ok(ROOM),
+        ]
+        self.client.call("room_create", room_id="a")
+        self.assertEqual(len(set(self.keys())), 1)
+        self.assertEqual(len(self.asked), 3)
+
+    def test_a_refusal_that_may_pass_is_tried_again_as_a_call_of_its_own(self) -> None:
+        self.replies = [problem(429, "rate_limited", True, **{"Retry-After": "1"}), ok(ROOM)]
+        started = time.monotonic()
+        self.client.call("room_create", room_id="a")
+        self.assertGreaterEqual(time.monotonic() - started, 1)
+        self.assertEqual(len(set(self.keys())), 2)
+
+    def test_a_call_that_is_still_carried_out_keeps_its_key_and_is_waited_for(self) -> None:
+        running = problem(409, "idempotency_in_progress", True, **{"Retry-After": "0"})
+        self.replies = [BROKEN, *[running] * 10, ok(ROOM)]
+        self.client.call("room_create", room_id="a")
+        self.assertEqual((len(set(self.keys())), len(self.asked)), (1, 12))
+
+    def test_one_that_may_be_done_keeps_its_key_also_when_it_comes_too_fast(self) -> None:
+        fast = problem(429, "rate_limited", True, **{"Retry-After": "0"})
+        full = problem(429, "inbox_full", True, **{"Retry-After": "0"})
+        self.replies = [BROKEN, fast, full, fast, ok(ROOM)]
+        self.client.call("room_create", room_id="a")
+        one, two, three, four, five = self.keys()
+        self.assertEqual((one, two), (two, three))
+        self.assertEqual(len({three, four, five}), 3)
+
+    def test_json_of_a_proxy_is_no_answer(self) -> None:
+        self.replies = [(502, {"Content-Type": "application/json", "Retry-After": "0"}, "{}"), ok(ROOM)]
+        self.assertEqual(self.client.call("room_create", room_id="a"), ROOM)
+
+    def test_a_key_of_the_caller_is_kept_also_then(self) -> None:
+        self.replies = [problem(429, "rate_limited", True, **{"Retry-After": "0"}), ok(ROOM)]
+        self.client.call("room_create", {"idempotency_key": "mine"}, room_id="a")
+        self.assertEqual(self.keys(), ["mine", "mine"])
+
+    def test_what_is_not_retryable_is_told_at_once(self) -> None:
+        self.replies = [problem(500, "internal", False)]
+        self.assertEqual(self.raised(UnavailableError).code, "internal")
+        self.assertEqual(len(self.asked), 1)
+
+    def test_the_outcome_of_a_wait_is_told_at_once(self) -> None:
+        for code in ("barrier_timeout", "reply_timeout"):
+            self.asked.clear()
+            self.replies = [problem(504, code, True)]
+            self.raised(ProblemError)
+            self.assertEqual(len(self.asked), 1)
+
+    def test_a_try_that_would_be_too_late_is_not_waited_for(self) -> None:
+        self.replies = [problem(429, "rate_limited", True, **{"Retry-After": "60"})]
+        started = time.monotonic()
+        self.raised(LimitError, timeout_ms=2000)
+        self.assertLess(time.monotonic() - started, 1)
+
+    def test_six_tries_are_all(self) -> None:
+        self.replies = [problem(503, "not_ready", True, **{"Retry-After": "0"})] * 7
+        self.raised(UnavailableError)
+        self.assertEqual(len(self.asked), 6)
+
+    def test_what_is_not_roomd_is_told_so(self) -> None:
+        self.replies = [(404, {"Content-Type": "text/html"}, "<h1>Nothing here</h1>")]
+        self.assertIn("404", str(self.raised(ConnectionError)))
+
+    def test_health_answers_as_fully_when_it_is_not_well(self) -> None:
+        self.replies = [(503, {"Content-Type": "application/json"}, '{"status": "unavailable"}')]
+        self.assertEqual(self.client.call("health")["status"], "unavailable")
+
+    def test_connections_are_used_again(self) -> None:
+        self.replies = [ok(ROOM)] * 5
+        for _ in range(5):
+            self.client.call("room_get", room_id="a")
+        self.assertEqual(len(self.client._transport._idle), 1)
+
+    def test_what_is_closed_leaves_no_connection(self) -> None:
+        self.replies = [ok(ROOM)]
+        self.client.close()
+        self.client.call("room_get", room_id="a")
+        self.assertEqual(self.client._transport._idle, [])
+
+    def follow(self) -> list[dict[str, Any]]:
+        return list(self.client.events("execution_stream", room_id="a", sandbox="b", exec_id="c"))
+
+    def test_a_stream_without_its_end_is_gone_on_with(self) -> None:
+        end = {"type": "exit", "seq": 4}
+        self.replies = [lines(out(1), out(2)), lines(), lines({"type": "ping"}, out(3)), lines(end, out(5))]
+        self.assertEqual([event["seq"] for event in self.follow()], [1, 2, 3, 4])
+        self.assertEqual([path.partition("?")[2] for path, _, _ in self.asked], ["", "after=2", "after=2", "after=3"])
+
+    def test_half_an_event_is_asked_for_again(self) -> None:
+        status, headers, text = lines(out(1), out(2))
+        self.replies = [(status, headers, text[:-5]), lines(out(2), {"type": "exit", "seq": 3})]
+        self.assertEqual([event["seq"] for event in self.follow()], [1, 2, 3])
+
+    def test_a_stream_that_cannot_go_on_says_why(self) -> None:
+        error = {"type": "error", "code": "sandbox_not_found", "detail": "It has gone.", "retryable": False}
+        self.replies = [lines(out(1), error)]
+        with self.assertRaises(StreamError) as ended:
+            self.follow()
+        self.assertEqual((ended.exception.code, str(ended.exception)), ("sandbox_not_found", "It has gone."))
+
+    def test_of_an_audit_the_code_says_whether_it_goes_on(self) -> None:
+        end = {"event": "room.destroyed", "outcome": "success", "seq": 9}
+        self.replies = [lines({"type": "error", "code": "shutting_down"}), lines(end)]
+        self.assertEqual([event["seq"] for event in self.client.events("room_events", room_id="a")], [9])
+        self.replies = [lines({"type": "error", "code": "api_key_expired"})]
+        with self.assertRaises(StreamError):
+            list(self.client.events("room_events", room_id="a"))
+
+    def test_a_stream_that_is_silent_is_broken_off(self) -> None:
+        silent = (200, {"Content-Type": "application/x-ndjson", "Content-Length": "1000"}, "")
+        self.replies = [silent, lines({"type": "exit", "seq": 1})]
+        with self.shorter("SILENT_SECONDS", 0.2):
+            self.assertEqual([event["seq"] for event in self.follow()], [1])
+
+    def test_a_stream_that_never_comes_back_is_given_up(self) -> None:
+        self.replies = [lines()] * 100
+        with self.shorter("AWAY_SECONDS", 0.5), self.assertRaises(ConnectionError):
+            self.follow()
+
+    def shorter(self, name: str, seconds: float) -> Any:
+        return mock.patch(f"roomd.stream.{name}", seconds)
+
+    def test_a_terminal_is_gone_on_with_behind_its_last_byte(self) -> None:
+        shown = {"type": "output", "offset": 10, "data_b64": "YWJj"}
+        self.replies = [lines(shown), lines({"type": "exit"})]
+        watched = self.client.events("terminal_watch", room_id="a", sandbox="b", terminal_id="c")
+        self.assertEqual([event["type"] for event in watched], ["output", "exit"])
+        self.assertEqual(self.asked[1][0].partition("?")[2], "after=13")
+
+    def test_pages_are_read_to_the_last(self) -> None:
+        self.replies = [ok({"items": [1, 2], "next_cursor": "more"}), ok({"items": [3], "next_cursor": None})]
+        self.assertEqual(list(self.client.items("room_list", limit=2)), [1, 2, 3])
+        asked = [path for path, _, _ in self.asked]
+        self.assertEqual(asked, ["/below/v1/rooms?limit=2", "/below/v1/rooms?limit=2&cursor=more"])

@@ -1,0 +1,87 @@
+"""A WebSocket, frame by frame, and how a terminal that cannot be attached to says so."""
+
+import os
+import socket
+import threading
+import unittest
+
+from roomd import Cancel, Cancelled, ConnectionError, NotFoundError, Roomd
+from roomd.websocket import BINARY, TEXT, WebSocket
+
+
+def frame(first: int, payload: bytes) -> bytes:
+    """As a server sends it: not masked."""
+    size = len(payload)
+    if size < 126:
+        return bytes([first, size]) + payload
+    if size < 1 << 16:
+        return bytes([first, 126]) + size.to_bytes(2, "big") + payload
+    return bytes([first, 127]) + size.to_bytes(8, "big") + payload
+
+
+class WebSocketTest(unittest.TestCase):
+    def setUp(self) -> None:
+        ours, self.far = socket.socketpair()
+        self.near = WebSocket(ours, frame(0x82, b"early"))
+        self.far.settimeout(10)
+        for end in (self.near.close, self.far.close):
+            self.addCleanup(end)
+
+    def sent(self) -> tuple[int, bytes]:
+        """What the client has sent, unmasked."""
+        read = self.far.makefile("rb")
+        self.addCleanup(read.close)
+        first, second = read.read(2)
+        self.assertTrue(second & 0x80)
+        size = second & 0x7F
+        if size >= 126:
+            size = int.from_bytes(read.read(2 if size == 126 else 8), "big")
+        mask = read.read(4)
+        return first, bytes(byte ^ mask[index % 4] for index, byte in enumerate(read.read(size)))
+
+    def test_messages_of_every_size_go_both_ways(self) -> None:
+        self.assertEqual(self.near.receive(), (BINARY, b"early"))
+        for size in (0, 1, 125, 126, 65_535, 65_536, 300_000):
+            data = os.urandom(size)
+            sending = threading.Thread(target=self.near.send, args=(BINARY, data))
+            sending.start()
+            self.assertEqual(self.sent(), (0x82, data))
+            sending.join()
+            sending = threading.Thread(target=self.far.sendall, args=(frame(0x81, data),))
+            sending.start()
+            self.assertEqual(self.near.receive(), (TEXT, data))
+            sending.join()
+
+    def test_parts_are_one_message_and_pings_between_them_are_answered(self) -> None:
+        self.near.receive()
+        parts = ((0x02, b"a"), (0x89, b"ping"), (0x00, b"b"), (0x8A, b""), (0x80, b"c"))
+        self.far.sendall(b"".join(frame(*part) for part in parts))
+        self.assertEqual(self.near.receive(), (BINARY, b"abc"))
+        self.assertEqual(self.sent(), (0x8A, b"ping"))
+
+    def test_an_end_is_told_from_a_break(self) -> None:
+        self.near.receive()
+        self.far.sendall(frame(0x88, b"\x03\xe8bye"))
+        self.assertIsNone(self.near.receive())
+        self.assertEqual(self.sent(), (0x88, b"\x03\xe8"))
+        self.far.sendall(frame(0x82, b"whole")[:4])
+        self.far.shutdown(socket.SHUT_WR)
+        with self.assertRaises(ConnectionError):
+            self.near.receive()
+
+    def test_what_waits_can_be_cancelled(self) -> None:
+        self.near.receive()
+        cancel = Cancel()
+        threading.Timer(0.2, cancel.cancel).start()
+        with cancel, self.assertRaises(Cancelled):
+            self.near.receive()
+
+
+class AttachTest(unittest.TestCase):
+    def test_to_what_is_not_there_is_refused(self) -> None:
+        with Roomd() as roomd, roomd.rooms.create() as room:
+            with self.assertRaises(NotFoundError):
+                room.sandbox("none").terminal("ter_none").attach()
+            with self.assertRaises(NotFoundError):
+                path = f"/v1/rooms/{room.id}/sandboxes/none/terminals/ter_none/attach"
+                roomd.client.socket(path, ["roomd.terminal"], 10)

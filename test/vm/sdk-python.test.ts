@@ -1,0 +1,32 @@
+/** The Python SDK with real guests: commands, over a network that fails and a daemon that is killed. All else of it is in test/api. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { withGuests } from "../harness/guests.ts";
+import { Doer, runPython } from "../harness/python-tests.ts";
+import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
+
+withGuests("the Python SDK", {}, (guests) => {
+  const proxy = new UnreliableProxy(() => guests.daemon.url);
+  const doer = new Doer({
+    ...proxy.deeds,
+    restart: () => guests.daemon.restart("SIGKILL"),
+    url: () => guests.daemon.url,
+  });
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    const url = await proxy.listen();
+    // The daemon comes back on another port: only the proxy finds it.
+    env = { ROOMD_URL: url, ROOMD_TEST_PROXY: url, ROOMD_TEST_DOER: await doer.listen() };
+  });
+  afterAll(() => {
+    proxy.close();
+    doer.close();
+  });
+
+  test("runs commands", { timeout: 600_000 }, async () => {
+    const run = await runPython("test_commands", { ...env, ROOMD_API_KEY: guests.daemon.apiKey });
+    if (run.status !== 0) throw new Error(run.output);
+    expect(run.tests).toBeGreaterThan(10);
+    expect(run.complaints).toEqual([]);
+    expect(guests.daemon.leftovers()).toEqual([]);
+  });
+});
