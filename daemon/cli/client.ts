@@ -85,10 +85,16 @@ function split(operation: Operation, given: object) {
   }
   const path = operation.path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
     const value = String(input[name]);
-    return rest ? value.replace(/^\/+/, "").split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+    return rest ? value.replace(/^\/+/, "").split("/").map(segment).join("/") : segment(value);
   });
   const hasBody = operation.body !== null && operation.body !== "bytes";
   return { path, query: query.size > 0 ? `?${query}` : "", body: hasBody ? JSON.stringify(body) : null };
+}
+
+/** Part of a URL's path. Throws CliError for . and .., which would lead elsewhere before the service sees them. */
+function segment(text: string): string {
+  if (text === "." || text === "..") throw new CliError(`A name or path may not have ${text} in it.`, EXIT.usage);
+  return encodeURIComponent(text);
 }
 
 async function reach(connection: Connection, url: string, init: RequestInit): Promise<Response> {

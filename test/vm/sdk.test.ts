@@ -47,6 +47,26 @@ withGuests("the SDK", {}, (guests) => {
     await expect(sandbox.exec("true", { cwd: "/none" })).rejects.toMatchObject({ code: "cwd_not_found" });
   });
 
+  test("ends the input of one that is given none, and its output where it is too much", async () => {
+    expect(await sandbox.exec("cat; echo end", { timeoutMs: 20_000 })).toMatchObject({ stdout: "end\n" });
+    const long = await sandbox.exec("head -c 40000000 /dev/zero | tr '\\0' x; exit 4", { maxOutputBytes: 1000 });
+    expect([long.exitCode, long.stdout.length, long.stdoutTruncated, long.stderrTruncated]).toEqual([
+      ...[4, 1000],
+      true,
+      false,
+    ]);
+    await expect(sandbox.exec("sleep 60", { timeoutMs: 500 })).rejects.toMatchObject({ name: "TimeoutError" });
+    const path = "-odd name";
+    await sandbox.files.write(path, "odd\n");
+    expect(await sandbox.files.readText(path)).toBe("odd\n");
+    expect((await sandbox.files.stat(path))?.size).toBe(4);
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield new Uint8Array(3);
+      throw new Error("the disk is gone");
+    }
+    await expect(sandbox.files.write("/root/never", source())).rejects.toThrow("the disk is gone");
+  });
+
   test("writes to one that runs, and ends it", async () => {
     const running = await sandbox.start('while read -r line; do echo "got $line"; done; echo end');
     await running.write("one\n");

@@ -359,7 +359,7 @@ const PROBLEM: Json = named("Problem", {
     code: { type: "string", enum: Object.keys(ERRORS) },
     retryable: { type: "boolean" },
     request_id: { type: "string" },
-    details: { type: "object" },
+    details: { type: "object", additionalProperties: true },
     errors: {
       type: "array",
       items: named("FieldError", {

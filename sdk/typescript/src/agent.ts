@@ -40,6 +40,9 @@ export interface BarrierOptions extends Pick<CallOptions, "signal"> {
   timeoutMs?: number;
 }
 
+/** By their clients and names. */
+const known = new WeakMap<Client, Map<string, Agent>>();
+
 /** A message whose payload is known to be this. */
 export type MessageOf<Payload> = Omit<Message, "payload"> & { payload: Payload };
 
@@ -47,10 +50,22 @@ export class Agent {
   readonly id: string;
   readonly #client: Client;
   readonly #room: string;
-  /** Up to where the inbox was read. */
-  #after: number | undefined;
+  /** Up to where the inbox was read, by what was asked for: what one filter leaves out is not read by that. */
+  readonly #places = new Map<string, number>();
+  /** One after another: no two get the same message. */
+  #waiting: Promise<unknown> = Promise.resolve();
 
-  constructor(client: Client, room: string, id: string) {
+  /** The one of this name: it knows what was read. */
+  static of(client: Client, room: string, id: string): Agent {
+    const ofClient = known.get(client) ?? new Map<string, Agent>();
+    known.set(client, ofClient);
+    const name = JSON.stringify([room, id]);
+    const agent = ofClient.get(name) ?? new Agent(client, room, id);
+    ofClient.set(name, agent);
+    return agent;
+  }
+
+  private constructor(client: Client, room: string, id: string) {
     this.id = id;
     this.#client = client;
     this.#room = room;
@@ -68,36 +83,39 @@ export class Agent {
     { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
   ): Promise<MessageOf<Payload>> {
     const message = this.#message(destination, payload, options);
-    const calls = Math.ceil(timeoutMs / WAIT_MS);
-    for (let call = 0; call < calls; call++) {
+    const deadline = performance.now() + timeoutMs;
+    // The same message again and again, to the letter: nothing is sent twice.
+    const wanted = { ...message, wait_reply: true, timeout_ms: Math.max(1, Math.min(WAIT_MS, timeoutMs)) };
+    do {
       try {
-        // The same message again: nothing is sent twice.
-        const wanted = { ...message, wait_reply: true, timeout_ms: Math.ceil(timeoutMs / calls) };
         const { reply } = await this.#client.call("agent_send", wanted, withoutHeaders(options));
         if (reply) return reply as MessageOf<Payload>;
       } catch (error) {
         if (!isCode(error, "reply_timeout")) throw error;
       }
-    }
+    } while (performance.now() < deadline);
     throw new TimeoutError(`${destination} has not replied within ${timeoutMs} ms.`);
   }
 
   /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
-  async wait<Payload = unknown>({
-    timeoutMs = DEFAULT_WAIT_MS,
-    signal,
-    ...filter
-  }: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
-    const deadline = performance.now() + timeoutMs;
+  wait<Payload = unknown>(options: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
+    const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_WAIT_MS);
+    const next = this.#waiting.then(() => this.#next(deadline, options));
+    this.#waiting = next.catch(() => {});
+    return next as Promise<MessageOf<Payload> | null>;
+  }
+
+  async #next(deadline: number, { timeoutMs: _, signal, ...filter }: WaitOptions): Promise<Message | null> {
+    const name = JSON.stringify([filter.topic, filter.kind, filter.source]);
     for (;;) {
       const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
-      const after = this.#after === undefined ? {} : { after: this.#after };
-      const input = { room_id: this.#room, agent_id: this.id, limit: 1, wait_ms, ...after, ...filter };
-      const { items } = await this.#client.call("agent_wait", input, signal ? { signal } : {});
-      const [message] = items;
-      if (message) {
-        this.#after = message.seq;
-        return message as MessageOf<Payload>;
+      const after = this.#places.get(name);
+      const place = after === undefined ? {} : { after };
+      const input = { room_id: this.#room, agent_id: this.id, limit: 1, wait_ms, ...place, ...filter };
+      const { items, next_after } = await this.#client.call("agent_wait", input, signal ? { signal } : {});
+      if (items[0]) {
+        this.#places.set(name, next_after);
+        return items[0];
       }
       if (performance.now() >= deadline) return null;
     }

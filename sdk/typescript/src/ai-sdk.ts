@@ -75,9 +75,12 @@ async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxPr
   const wanted = optionsOf(options);
   const execution = await sandbox.start(options.command, wanted);
   const { streams, told, end } = outputStreams();
-  const done = execution.wait({ ...wanted, onOutput: told }).finally(end);
-  // Whoever does not wait need not hear of it.
-  done.catch(() => {});
+  const done = execution.wait({ ...wanted, onOutput: told, maxOutputBytes: 0 });
+  // What was cut is not taken for what has ended. Whoever does not wait need not hear of it otherwise.
+  done.then(
+    () => end(),
+    (error: unknown) => end(error),
+  );
   if (!options.stdin) await execution.end();
   return {
     ...streams,
@@ -101,8 +104,8 @@ function outputStreams() {
   return {
     streams: { stdout: open("stdout"), stderr: open("stderr") },
     told: (name: "stdout" | "stderr", bytes: Uint8Array) => controls[name]?.enqueue(bytes),
-    end: () => {
-      for (const control of Object.values(controls)) control.close();
+    end: (error?: unknown) => {
+      for (const control of Object.values(controls)) error === undefined ? control.close() : control.error(error);
     },
   };
 }

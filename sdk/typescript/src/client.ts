@@ -1,9 +1,9 @@
 /** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
 import { readFileSync } from "node:fs";
-import { RoomdError } from "./errors.ts";
+import { ConnectionError, RoomdError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
 import { follow, type StreamEvent } from "./stream.ts";
-import { type Answer, bytesOf, type CallOptions, type FileBody, Transport } from "./transport.ts";
+import { type Answer, bytesOf, type CallOptions, type FileBody, NotRoomd, partsOf, Transport } from "./transport.ts";
 
 export type OperationName = keyof Operations;
 export type Input<Name extends OperationName> = Operations[Name]["input"];
@@ -50,6 +50,8 @@ export interface Download {
 
 /** It tells as fully that it is not well. */
 const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health: [503] };
+/** How long a part of a file may take; the whole may take any time. */
+const SILENT_MS = 60_000;
 const LOCAL = "http://127.0.0.1:8080";
 
 export class Client {
@@ -62,7 +64,7 @@ export class Client {
       throw new RoomdError(`${given} is not a URL such as ${LOCAL}.`);
     this.#transport = new Transport({
       url: new URL(given).href.replace(/\/+$/, ""),
-      key: options.apiKey ?? (ROOMD_API_KEY || null),
+      key: keyOf(options.apiKey ?? ROOMD_API_KEY),
       ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
     });
   }
@@ -72,13 +74,17 @@ export class Client {
   }
 
   /** Calls an operation that answers JSON or text. */
-  call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions = {}): Promise<Result<Name>> {
+  async call<Name extends OperationName>(
+    name: Name,
+    input: Input<Name>,
+    options: CallOptions = {},
+  ): Promise<Result<Name>> {
     const { answer } = OPERATIONS[name];
     if (answer !== "json" && answer !== "text")
       throw new RoomdError(`${name} answers ${answer}: use ${OTHER_CALLS[answer]}.`);
     const read = async (answered: Answer) => {
       const text = (await bytesOf(answered)).toString();
-      return (answer === "json" ? JSON.parse(text) : text) as Result<Name>;
+      return (answer === "json" ? this.#json(answered, text) : text) as Result<Name>;
     };
     return this.#transport.send(this.#sent(name, input), read, options);
   }
@@ -105,14 +111,18 @@ export class Client {
     });
   }
 
-  /** A file, as it is. */
-  download(name: OperationName, input: object, options: CallOptions = {}): Promise<Download> {
-    const sent = this.#sent(name, input as never);
-    return this.#transport.send({ ...sent, headers: { ...sent.headers, Accept: "*/*" } }, downloadOf, options);
+  /** A file as it comes. Once it has begun, whoever reads it goes on where it was cut. */
+  async download(name: OperationName, input: object, options: CallOptions = {}): Promise<Download> {
+    return this.#transport.send(this.#file(name, input), (answer) => downloadOf(answer, options.signal), options);
+  }
+
+  /** A whole file; one that was cut is asked for again. */
+  async bytes(name: OperationName, input: object, options: CallOptions = {}): Promise<Uint8Array> {
+    return this.#transport.send(this.#file(name, input), (answer) => bytesOf(answer), options);
   }
 
   /** Sends a file. A stream is sent once; all else is sent again where the connection breaks. */
-  upload(
+  async upload(
     name: "file_put",
     input: Input<"file_put">,
     body: FileBody,
@@ -141,9 +151,21 @@ export class Client {
     } while (cursor);
   }
 
-  /** Ends the connections that nothing uses. */
+  /** Ends all connections: what waits fails. */
   close(): void {
     this.#transport.close();
+  }
+
+  #file(name: OperationName, input: object) {
+    const sent = this.#sent(name, input as never);
+    return { ...sent, headers: { ...sent.headers, Accept: "*/*" } };
+  }
+
+  #json({ status, headers }: Answer, text: string): unknown {
+    if (headers["content-type"]?.startsWith("application/json")) return JSON.parse(text);
+    // An empty one is what is left of an answer that was cut.
+    if (text === "") throw new ConnectionError(`${this.url} gave no answer.`);
+    throw new NotRoomd(`${this.url} answered ${status}, but it is not roomd.`);
   }
 
   #sent<Name extends OperationName>(name: Name, input: Input<Name>) {
@@ -170,9 +192,7 @@ function requestOf(row: OperationRow, input: Record<string, unknown>) {
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(input[name]);
     // The rest of a path has slashes.
-    return name === "path"
-      ? value.replace(/^\/+/, "").split("/").map(encodeURIComponent).join("/")
-      : encodeURIComponent(value);
+    return name === "path" ? value.replace(/^\/+/, "").split("/").map(segment).join("/") : segment(value);
   });
   const isJson = row.body === "json";
   return {
@@ -181,6 +201,19 @@ function requestOf(row: OperationRow, input: Record<string, unknown>) {
     headers: isJson ? { "Content-Type": "application/json" } : ({} as Record<string, string>),
     body: isJson ? JSON.stringify(body) : null,
   };
+}
+
+/** Part of a URL's path. Throws for what would lead elsewhere: . and .. are resolved before the service sees them, in any spelling. */
+function segment(text: string): string {
+  if (text === "." || text === "..") throw new RoomdError(`A path may not have ${text} in it.`);
+  return encodeURIComponent(text);
+}
+
+/** Throws where it is none, in words that do not show it. */
+function keyOf(given: string | undefined): string | null {
+  const key = given?.trim() || null;
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new RoomdError("The API key has characters that no key has.");
+  return key;
 }
 
 function placeOf(event: Record<string, unknown>, name: string): string | number | undefined {
@@ -194,14 +227,20 @@ function decodedLength(base64: unknown): number {
   return typeof base64 === "string" ? Buffer.byteLength(base64, "base64") : 0;
 }
 
-function downloadOf(answer: Answer): Download {
-  const { headers, body } = answer;
+function downloadOf(answer: Answer, signal?: AbortSignal): Download {
+  const { headers } = answer;
   const size = headers["content-length"];
+  const stream = partsOf(answer, SILENT_MS, signal);
+  const bytes = async () => {
+    const parts: Uint8Array[] = [];
+    for await (const part of stream) parts.push(part);
+    return Buffer.concat(parts);
+  };
   return {
     size: size === undefined ? null : Number(size),
     etag: headers.etag ?? null,
-    stream: body,
-    bytes: () => bytesOf(answer),
-    text: async () => (await bytesOf(answer)).toString(),
+    stream,
+    bytes,
+    text: async () => (await bytes()).toString(),
   };
 }

@@ -10,6 +10,8 @@ import type { Sandbox, SandboxOptions } from "./sandbox.ts";
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
 
 const AGENT = "main";
+/** A room outlives its sandbox so long. */
+const GRACE_SECONDS = 3600;
 /** By which the rooms are known that are ours. */
 const LABEL = { made_by: "computesdk" };
 
@@ -24,13 +26,16 @@ export const roomd = defineProvider<Held, RoomdConfig>({
     sandbox: {
       create: async (config, options = {}) => {
         const service = serviceOf(config);
-        const labels = { ...LABEL, ...labelsOf(options.metadata) };
+        const labels = { ...labelsOf(options.metadata), ...LABEL };
+        const wanted = wantedOf(config, options);
+        const { maxDurationSeconds } = wanted;
         const room = await service.rooms.create({
           labels,
+          ...(maxDurationSeconds === undefined ? {} : { ttlSeconds: maxDurationSeconds + GRACE_SECONDS }),
           ...(options.name === undefined ? {} : { roomId: options.name }),
         });
         try {
-          const sandbox = await room.createSandbox(AGENT, wantedOf(config, options));
+          const sandbox = await room.createSandbox(AGENT, wanted);
           return { sandbox: { roomd: service, sandbox }, sandboxId: room.id };
         } catch (error) {
           await room.destroy({ drive: "delete" }).catch(() => {});
@@ -162,7 +167,8 @@ async function run({ sandbox }: Held, command: string, options: RunCommandOption
     ...(onStderr === undefined ? {} : { onStderr }),
   };
   if (background) {
-    await sandbox.start(command, wanted);
+    // Nobody writes to it.
+    await sandbox.start(command, { ...wanted, stdin: "" });
     return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
   }
   const { stdout, stderr, exitCode, durationMs } = await sandbox.exec(command, wanted);

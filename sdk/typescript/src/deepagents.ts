@@ -1,5 +1,6 @@
 /** Owns a sandbox as a backend of deepagents: its tools for files and commands work in it. */
 import { BaseSandbox, type ExecuteResponse, type FileDownloadResponse, type FileUploadResponse } from "deepagents";
+import { ConnectionError, ProblemError } from "./errors.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Of the output of one command; the rest is left out. */
@@ -25,6 +26,7 @@ export class RoomdBackend extends BaseSandbox {
     let left = MOST_OUTPUT_BYTES;
     let truncated = false;
     const { exitCode } = await this.#sandbox.exec(command, {
+      maxOutputBytes: 0,
       onOutput: (_, bytes) => {
         output.push(bytes.subarray(0, left));
         truncated ||= bytes.byteLength > left;
@@ -57,9 +59,8 @@ export class RoomdBackend extends BaseSandbox {
   }
 }
 
-/** What is wrong with a path, in the words of deepagents. Throws what is wrong with something else. */
+/** What is wrong with a path, in the words of deepagents. Throws what is wrong with something else than the path. */
 function errorOf(error: unknown): NonNullable<FileUploadResponse["error"]> {
-  const found = ERRORS.find(([pattern]) => pattern.test(String(error)));
-  if (!found) throw error;
-  return found[1];
+  if (error instanceof ProblemError || error instanceof ConnectionError) throw error;
+  return ERRORS.find(([pattern]) => pattern.test(String(error)))?.[1] ?? "invalid_path";
 }

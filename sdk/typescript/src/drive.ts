@@ -1,7 +1,9 @@
 /** Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive. */
+import { randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import type { Client, Download } from "./client.ts";
+import { RoomdError } from "./errors.ts";
 import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 
@@ -17,7 +19,7 @@ export interface WriteOptions extends CallOptions {
 export interface ReadOptions extends CallOptions {
   /** The first byte. */
   offset?: number;
-  /** How many bytes. */
+  /** How many bytes, one at least. */
   length?: number;
 }
 
@@ -56,24 +58,28 @@ export class Drive {
   }
 
   /** The file, or a part of it, as it comes. */
-  open(path: string, { offset, length, ...options }: ReadOptions = {}): Promise<Download> {
-    const isPart = offset !== undefined || length !== undefined;
-    const last = length === undefined ? "" : (offset ?? 0) + length - 1;
-    const headers = { ...options.headers, ...(isPart ? { Range: `bytes=${offset ?? 0}-${last}` } : {}) };
-    return this.#client.download("file_get", this.#at(path), { ...options, headers });
+  open(path: string, options: ReadOptions = {}): Promise<Download> {
+    return this.#client.download("file_get", this.#at(path), rangeOf(options));
   }
 
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
-    return (await this.open(path, options)).bytes();
+    return this.#client.bytes("file_get", this.#at(path), rangeOf(options));
   }
 
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
-    return (await this.open(path, options)).text();
+    return new TextDecoder().decode(await this.read(path, options));
   }
 
-  /** Writes a file of the drive onto this machine. */
+  /** Writes a file of the drive onto this machine: whole, or not at all. */
   async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
-    await writeFile(local, (await this.open(path, options)).stream);
+    const part = `${local}.${randomUUID()}.part`;
+    try {
+      await writeFile(part, (await this.open(path, options)).stream);
+      await rename(part, local);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
   }
 
   stat(path: string, options: CallOptions = {}): Promise<DriveStat> {
@@ -116,4 +122,11 @@ export class Drive {
   #at(path: string) {
     return { room_id: this.#room, path };
   }
+}
+
+function rangeOf({ offset, length, ...options }: ReadOptions): CallOptions {
+  if (offset === undefined && length === undefined) return options;
+  if (length !== undefined && length < 1) throw new RoomdError("At least one byte is read.");
+  const last = length === undefined ? "" : (offset ?? 0) + length - 1;
+  return { ...options, headers: { ...options.headers, Range: `bytes=${offset ?? 0}-${last}` } };
 }

@@ -1,9 +1,9 @@
 /** Owns a command in a sandbox: begun by a name that is made here, so that it never runs twice, and followed until it says how it ended. */
 import { randomUUID } from "node:crypto";
 import type { Client } from "./client.ts";
-import { RoomdError } from "./errors.ts";
+import { RoomdError, TimeoutError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
-import type { CallOptions } from "./transport.ts";
+import { afterMs, type CallOptions } from "./transport.ts";
 
 /** A command line for /bin/sh, or a program with its arguments. */
 export type Command = string | readonly string[];
@@ -14,8 +14,10 @@ export interface CommandOptions extends CallOptions {
   /** root if absent. */
   user?: string;
   stdin?: string | Uint8Array;
-  /** After this time the command is killed; 10 minutes if absent, 60 at most. */
+  /** After this time the command is killed; 10 minutes if absent, 60 at most. `timeoutMs` ends the waiting alone. */
   commandTimeoutMs?: number;
+  /** Of each stream so much is kept for the result; 16 MiB if absent. Who listens hears all. */
+  maxOutputBytes?: number;
   /** Drive directory where the full streams are saved as stdout and stderr. */
   outputTo?: string;
   /** The run's name: the same name never runs twice in the sandbox. */
@@ -40,6 +42,9 @@ export interface CommandResult {
   stderr: string;
   stdoutBytes: Uint8Array;
   stderrBytes: Uint8Array;
+  /** Whether there was more of it than was kept. */
+  stdoutTruncated: boolean;
+  stderrTruncated: boolean;
 }
 
 export interface OutputPart {
@@ -47,7 +52,16 @@ export interface OutputPart {
   bytes: Uint8Array;
 }
 
+/** How a command ended. */
+export type CommandEnd = ExitEvent & {
+  /** Whether some of its output was gone before it was read. */
+  gap: boolean;
+};
+
 const DEFAULT_COMMAND_MS = 600_000;
+const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
+/** Nobody waits longer for the end of what is no longer wanted. */
+const KILL_MS = 10_000;
 const STDIN_PART_BYTES = 1024 * 1024;
 
 /** A sandbox by its names. */
@@ -70,11 +84,13 @@ export class Execution {
     this.#name = { ...sandbox, exec_id: id };
   }
 
+  /** Begins a command; its standard input stays open unless it is all there or is not wanted. */
   static async start(
     client: Client,
     sandbox: SandboxName,
     command: Command,
     options: CommandOptions,
+    stdinOpen = options.stdin === undefined,
   ): Promise<Execution> {
     const { execId = `sdk-${randomUUID()}`, stdin, cwd, env, user, outputTo } = options;
     const wanted = {
@@ -85,6 +101,7 @@ export class Execution {
       ...(outputTo === undefined ? {} : { output_to: outputTo }),
       ...(typeof stdin === "string" ? { stdin } : {}),
       ...(stdin instanceof Uint8Array ? { stdin_b64: Buffer.from(stdin).toString("base64") } : {}),
+      stdin_open: stdinOpen,
       exec_id: execId,
       timeout_ms: options.commandTimeoutMs ?? DEFAULT_COMMAND_MS,
     } satisfies ExecutionStartRequest;
@@ -92,26 +109,72 @@ export class Execution {
     return new Execution(client, sandbox, execId);
   }
 
+  /** Begins a command without more input than is given, and waits for its end. */
+  static async run(
+    client: Client,
+    sandbox: SandboxName,
+    command: Command,
+    { timeoutMs, signal: given, ...options }: CommandOptions,
+  ): Promise<CommandResult> {
+    const execId = options.execId ?? `sdk-${randomUUID()}`;
+    const late = new AbortController();
+    const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : afterMs(timeoutMs, () => late.abort(new TimeoutError("The command has not ended in time: it goes on.")));
+    try {
+      const execution = await Execution.start(client, sandbox, command, { ...options, execId, signal }, false);
+      return await execution.wait({ ...options, signal });
+    } catch (error) {
+      // It may have begun, also where that was not heard.
+      if (given?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).#end();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   get(options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_get", this.#name, options);
   }
 
   /** Everything that it writes, from its beginning as far as it is kept; returns how it ended. */
-  async *output({ signal }: Pick<CallOptions, "signal"> = {}): AsyncGenerator<OutputPart, ExitEvent> {
-    for await (const event of this.#client.events("execution_stream", this.#name, signal ? { signal } : {})) {
-      if (event.type === "exit") return event;
-      if (event.type === "stdout" || event.type === "stderr") {
-        yield { stream: event.type, bytes: Buffer.from(event.data_b64, "base64") };
+  async *output({ signal }: Pick<CallOptions, "signal"> = {}): AsyncGenerator<OutputPart, CommandEnd> {
+    const options = signal ? { signal } : {};
+    let after = -1;
+    let gap = false;
+    for (;;) {
+      const place = after === -1 ? {} : { after };
+      try {
+        for await (const event of this.#client.events("execution_stream", { ...this.#name, ...place }, options)) {
+          if (event.type === "exit") return { ...event, gap };
+          after = event.seq;
+          if (event.type === "stdout" || event.type === "stderr") {
+            yield { stream: event.type, bytes: Buffer.from(event.data_b64, "base64") };
+          }
+        }
+        throw new RoomdError("The stream ended before the command did.");
+      } catch (error) {
+        if ((error as { code?: string }).code !== "history_gone") throw error;
+        // Nobody read it in time: what is left is told, and that there was more.
+        const { oldest_seq } = await this.get(options);
+        if (oldest_seq - 1 <= after) throw error;
+        after = oldest_seq - 1;
+        gap = true;
       }
     }
-    throw new RoomdError("The stream ended before the command did.");
   }
 
   /** Waits until it has ended. A command that fails is no error: look at `exitCode`. */
   async wait(
-    options: Pick<CommandOptions, "signal" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort"> = {},
+    options: Pick<
+      CommandOptions,
+      "signal" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
+    > = {},
   ): Promise<CommandResult> {
-    const kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
+    const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
+    const kept = { stdout: new Kept(most), stderr: new Kept(most) };
     const heard = { stdout: new TextDecoder(), stderr: new TextDecoder() };
     const told = { stdout: options.onStdout, stderr: options.onStderr };
     const output = this.output(options);
@@ -119,14 +182,21 @@ export class Execution {
       for (let next = await output.next(); ; next = await output.next()) {
         if (next.done) return resultOf(this.id, next.value, kept);
         const { stream, bytes } = next.value;
-        kept[stream].push(bytes);
+        kept[stream].add(bytes);
         options.onOutput?.(stream, bytes);
         told[stream]?.(heard[stream].decode(bytes, { stream: true }));
       }
     } catch (error) {
-      if (options.signal?.aborted && options.killOnAbort) await this.kill().catch(() => {});
+      if (options.signal?.aborted && options.killOnAbort) await this.#end();
       throw error;
+    } finally {
+      // Nobody holds the command back any more.
+      await output.return(undefined as never);
     }
+  }
+
+  async #end(): Promise<void> {
+    await this.kill({ timeoutMs: KILL_MS }).catch(() => {});
   }
 
   /** Writes to its standard input, in the order of the calls: bytes that are sent again arrive once. */
@@ -139,7 +209,7 @@ export class Execution {
     return this.#stdin(Buffer.alloc(0), true, options);
   }
 
-  #stdin(bytes: Buffer, eof: boolean, options: CallOptions): Promise<void> {
+  #stdin(bytes: Buffer, eof: boolean, { idempotencyKey: _, ...options }: CallOptions): Promise<void> {
     const written = this.#written.then(async (known) => {
       let offset = known ?? (await this.get(options)).stdin_bytes;
       const parts = Math.max(1, Math.ceil(bytes.byteLength / STDIN_PART_BYTES));
@@ -166,9 +236,30 @@ export class Execution {
   }
 }
 
-function resultOf(execId: string, exit: ExitEvent, kept: Record<"stdout" | "stderr", Uint8Array[]>): CommandResult {
-  const stdoutBytes = Buffer.concat(kept.stdout);
-  const stderrBytes = Buffer.concat(kept.stderr);
+/** The beginning of what was written. */
+class Kept {
+  truncated = false;
+  readonly #parts: Uint8Array[] = [];
+  #left: number;
+
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.truncated ||= bytes.byteLength > this.#left;
+    if (this.#left > 0) this.#parts.push(bytes.subarray(0, this.#left));
+    this.#left = Math.max(0, this.#left - bytes.byteLength);
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+function resultOf(execId: string, exit: CommandEnd, kept: Record<"stdout" | "stderr", Kept>): CommandResult {
+  const stdoutBytes = kept.stdout.bytes();
+  const stderrBytes = kept.stderr.bytes();
   return {
     execId,
     exitCode: exit.exit_code,
@@ -179,5 +270,7 @@ function resultOf(execId: string, exit: ExitEvent, kept: Record<"stdout" | "stde
     stderr: stderrBytes.toString(),
     stdoutBytes,
     stderrBytes,
+    stdoutTruncated: exit.gap || kept.stdout.truncated,
+    stderrTruncated: exit.gap || kept.stderr.truncated,
   };
 }

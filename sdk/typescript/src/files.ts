@@ -18,6 +18,8 @@ export interface FileEntry {
 
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
+/** Nobody waits longer for the end of what is no longer wanted. */
+const KILL_MS = 10_000;
 /** How the commands here say that there is no such file. */
 const NOT_THERE = 44;
 const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
@@ -68,15 +70,18 @@ export class Files {
 
   /** Writes a file in place, and makes the directories above it. */
   async write(path: string, data: FileBody, options: CallOptions = {}): Promise<void> {
-    const writing = await this.#start(SCRIPTS.write, [path], options);
+    const writing = await this.#start(SCRIPTS.write, [path], options, true);
     const written = writing.wait(options);
+    // Whether anybody still waits for it or not.
+    written.catch(() => {});
     try {
       for await (const part of partsOf(data)) await writing.write(part, options);
       await writing.end(options);
     } catch (error) {
+      const { state, exit_code } = await writing.get().catch(() => ({ state: "running", exit_code: null }));
       // Why it took no more is what the command says.
-      await writing.kill().catch(() => {});
-      succeeded(await written);
+      if (state === "exited" && exit_code !== null) succeeded(await written);
+      await writing.kill({ timeoutMs: KILL_MS }).catch(() => {});
       throw error;
     }
     succeeded(await written);
@@ -116,8 +121,11 @@ export class Files {
     return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
   }
 
-  #start(script: string, args: readonly string[], options: CallOptions): Promise<Execution> {
-    return Execution.start(this.#client, this.#sandbox, ["sh", "-c", script, "sh", ...args], options);
+  #start(script: string, [path = "", ...more]: string[], options: CallOptions, takesInput = false): Promise<Execution> {
+    // One call of several has no key of its own, and a name that begins with - is no option.
+    const { idempotencyKey: _, ...each } = options;
+    const args = [path.startsWith("-") ? `./${path}` : path, ...more];
+    return Execution.start(this.#client, this.#sandbox, ["sh", "-c", script, "sh", ...args], each, takesInput);
   }
 
   /** Null where the path leads to nothing. */

@@ -10,10 +10,17 @@ export {
 export { Client, type ClientOptions, type Download, type Input, type OperationName, type Result } from "./client.ts";
 export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
-export { type Command, type CommandOptions, type CommandResult, Execution, type OutputPart } from "./execution.ts";
+export {
+  type Command,
+  type CommandEnd,
+  type CommandOptions,
+  type CommandResult,
+  Execution,
+  type OutputPart,
+} from "./execution.ts";
 export { type FileEntry, type FileKind, Files } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
-export { Room } from "./room.ts";
+export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";
 export { Sandbox, type SandboxOptions } from "./sandbox.ts";
 export { StreamError } from "./stream.ts";

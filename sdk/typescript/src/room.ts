@@ -9,7 +9,7 @@ import type {
   Room as RoomRecord,
   Sandbox as SandboxRecord,
 } from "./generated/schemas.ts";
-import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+import { Sandbox, type SandboxOptions, unlessGone } from "./sandbox.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** Who sends what nobody in the room has sent. */
@@ -46,7 +46,7 @@ export class Room {
 
   /** Speaks and listens for an agent, which needs no sandbox. */
   agent(id: string): Agent {
-    return new Agent(this.#client, this.id, id);
+    return Agent.of(this.#client, this.id, id);
   }
 
   agents(options: CallOptions = {}): AsyncGenerator<AgentRecord> {
@@ -76,7 +76,7 @@ export class Room {
   ): Promise<Room> {
     const checkpoint = checkpointId === undefined ? {} : { checkpoint_id: checkpointId };
     await this.#client.call("room_fork", { source_room_id: this.id, room_id: roomId, ...checkpoint }, options);
-    return new Room(this.#client, roomId);
+    return new OwnRoom(this.#client, roomId);
   }
 
   /** Turns it back to a checkpoint. */
@@ -84,11 +84,15 @@ export class Room {
     return this.#client.call("room_restore", { room_id: this.id, checkpoint_id: checkpointId }, options);
   }
 
-  /** Ends its sandboxes. The drive is kept for a day, unless it is not to be. */
+  /** Ends its sandboxes; one that has ended is no error. The drive is kept for a day, unless it is not to be. */
   async destroy({ drive, ...options }: CallOptions & { drive?: "retain" | "delete" } = {}): Promise<void> {
-    await this.#client.call("room_destroy", { room_id: this.id, ...(drive === undefined ? {} : { drive }) }, options);
+    const input = { room_id: this.id, ...(drive === undefined ? {} : { drive }) };
+    await unlessGone(() => this.#client.call("room_destroy", input, options));
   }
+}
 
+/** A room that was made here: whoever leaves the block of its `await using` ends it. */
+export class OwnRoom extends Room {
   [Symbol.asyncDispose](): Promise<void> {
     return this.destroy();
   }

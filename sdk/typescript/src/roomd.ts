@@ -1,7 +1,7 @@
 /** Owns the beginning: a service, its rooms and its templates. */
 import { Client, type ClientOptions } from "./client.ts";
 import type { Room as RoomRecord, Template, TemplateBuild, TemplateCreateRequest } from "./generated/schemas.ts";
-import { Room } from "./room.ts";
+import { OwnRoom, Room } from "./room.ts";
 import { createRoom } from "./sandbox.ts";
 import type { CallOptions } from "./transport.ts";
 
@@ -22,7 +22,7 @@ export class Roomd {
   }
 
   readonly rooms = {
-    create: async ({ roomId, labels, ttlSeconds, ...options }: RoomOptions = {}): Promise<Room> => {
+    create: async ({ roomId, labels, ttlSeconds, ...options }: RoomOptions = {}): Promise<OwnRoom> => {
       const wanted = {
         ...(labels === undefined ? {} : { labels }),
         ...(ttlSeconds === undefined ? {} : { ttl_seconds: ttlSeconds }),
@@ -32,9 +32,9 @@ export class Roomd {
         { ...wanted, ...(roomId === undefined ? {} : { room_id: roomId }) },
         options,
       );
-      return new Room(this.client, room_id);
+      return new OwnRoom(this.client, room_id);
     },
-    /** A room that there is. */
+    /** A room that there is; it is not ended by leaving a block. */
     open: (roomId: string): Room => new Room(this.client, roomId),
     list: (options: CallOptions = {}): AsyncGenerator<RoomRecord> => this.client.items("room_list", {}, options),
   };
@@ -60,7 +60,7 @@ export class Roomd {
     },
   };
 
-  /** Ends the connections that nothing uses. */
+  /** Ends all connections: what waits fails. */
   close(): void {
     this.client.close();
   }

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { Agent } from "./agent.ts";
 import { Client, type ClientOptions } from "./client.ts";
-import { ProblemError } from "./errors.ts";
+import { NotFoundError, ProblemError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type {
@@ -37,6 +37,7 @@ export interface SandboxOptions extends CallOptions {
   guestCid?: number;
 }
 
+const GRACE_SECONDS = 3600;
 const CIDS = { least: 9100, most: 9999 } as const;
 /** Others may take the free one first. */
 const CID_TRIES = 8;
@@ -56,7 +57,7 @@ export class Sandbox {
   constructor(client: Client, roomId: string, agentId: string) {
     this.roomId = roomId;
     this.agentId = agentId;
-    this.agent = new Agent(client, roomId, agentId);
+    this.agent = Agent.of(client, roomId, agentId);
     this.#client = client;
     this.#name = { room_id: roomId, sandbox: agentId };
     this.files = new Files(client, this.#name);
@@ -69,7 +70,10 @@ export class Sandbox {
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(ca === undefined ? {} : { ca }),
     });
-    const { room_id } = await createRoom(client);
+    const { maxDurationSeconds } = options;
+    // The room outlives what it was made for, but not for ever.
+    const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
+    const { room_id } = await createRoom(client, wanted, calling(options));
     const end = async () => {
       await client.call("room_destroy", { room_id, drive: "delete" });
       client.close();
@@ -95,7 +99,10 @@ export class Sandbox {
     let guest_cid = options.guestCid ?? randomInt(CIDS.least, CIDS.most + 1);
     for (let attempt = 1; ; attempt++) {
       try {
-        await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, options);
+        // Each try is a call of its own.
+        const key =
+          options.idempotencyKey === undefined ? {} : { idempotencyKey: `${options.idempotencyKey}-${attempt}` };
+        await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, { ...options, ...key });
         return new Sandbox(client, roomId, agentId);
       } catch (error) {
         const free = options.guestCid === undefined && attempt < CID_TRIES ? freeCid(error) : null;
@@ -110,12 +117,11 @@ export class Sandbox {
   }
 
   /** Runs a command and waits for its end, however long it takes. A command that fails is no error: look at `exitCode`. */
-  async exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
-    const execution = await this.start(command, options);
-    return execution.wait(options);
+  exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
+    return Execution.run(this.#client, this.#name, command, options);
   }
 
-  /** Begins a command and leaves it running. */
+  /** Begins a command and leaves it running; its standard input stays open until it is ended. */
   start(command: Command, options: CommandOptions = {}): Promise<Execution> {
     return Execution.start(this.#client, this.#name, command, options);
   }
@@ -184,15 +190,27 @@ export class Sandbox {
     return this.#client.call("sandbox_resume", this.#name, options);
   }
 
-  /** Ends it, and the room that it has to itself. */
+  /** Ends it, and the room that it has to itself. One that has ended is no error. */
   async destroy(options: CallOptions = {}): Promise<void> {
-    if (this.#ends !== null) return this.#ends();
-    await this.#client.call("sandbox_destroy", this.#name, options);
+    const ends = this.#ends ?? (() => this.#client.call("sandbox_destroy", this.#name, options));
+    await unlessGone(ends);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.destroy();
   }
+}
+
+/** Does away with something; that it is gone already is as good. */
+export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
+  await end().catch((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error;
+  });
+}
+
+/** Of the options of several calls those that are of each. */
+function calling({ signal, timeoutMs }: CallOptions): CallOptions {
+  return { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
 /** A room of a name that nobody has. */
@@ -216,7 +234,7 @@ async function wantedOf(client: Client, agent_id: string, options: SandboxOption
   const memory_mib =
     memoryMib ??
     (snapshot === undefined
-      ? (await client.call("template_get", { template_id: template ?? "default" }, options)).default_memory_mib
+      ? (await client.call("template_get", { template_id: template ?? "default" }, calling(options))).default_memory_mib
       : undefined);
   return {
     agent_id,

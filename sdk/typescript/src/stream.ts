@@ -3,7 +3,7 @@
  * that was cut is never taken for one that has ended.
  */
 import { ConnectionError, ProblemError, RoomdError } from "./errors.ts";
-import { type Answer, delay } from "./transport.ts";
+import { type Answer, delay, partsOf } from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
@@ -92,29 +92,14 @@ function mayComeBack(error: unknown): boolean {
 }
 
 /** The events of one answer. Throws ConnectionError when it is cut, or nothing comes for too long. */
-async function* eventsOf<Event>({ body }: Answer, signal?: AbortSignal): AsyncGenerator<Event> {
+async function* eventsOf<Event>(answer: Answer, signal?: AbortSignal): AsyncGenerator<Event> {
   const decoder = new TextDecoder();
   let rest = "";
-  const silent = setTimeout(() => body.destroy(new Error(`nothing came for ${SILENT_MS / 1000} s`)), SILENT_MS);
-  const stop = () => void body.destroy();
-  signal?.addEventListener("abort", stop, { once: true });
-  try {
-    signal?.throwIfAborted();
-    for await (const part of body) {
-      silent.refresh();
-      const lines = (rest + decoder.decode(part as Buffer, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      // What was cut is asked for again.
-      for (const line of lines) if (line !== "") yield eventOf<Event>(line);
-    }
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (error instanceof RoomdError) throw error;
-    throw new ConnectionError("The connection broke.", { cause: error });
-  } finally {
-    clearTimeout(silent);
-    signal?.removeEventListener("abort", stop);
-    body.destroy();
+  for await (const part of partsOf(answer, SILENT_MS, signal)) {
+    const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    // What was cut is asked for again.
+    for (const line of lines) if (line !== "") yield eventOf<Event>(line);
   }
 }
 

@@ -57,6 +57,7 @@ export class Terminal {
     const output = outputOf(socket);
     await new Promise<void>((resolve, reject) => {
       const fail = () => {
+        clearTimeout(timer);
         socket.close();
         reject(new ConnectionError(`The terminal ${this.id} could not be attached to.`));
       };

@@ -69,7 +69,7 @@ export class Transport {
     this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
   }
 
-  /** Ends the connections that nothing uses. */
+  /** Ends all connections: what waits fails. */
   close(): void {
     this.#agent.destroy();
   }
@@ -106,33 +106,25 @@ export class Transport {
     options: CallOptions,
   ): Promise<{ value: T } | Failed> {
     const ended = new AbortController();
-    const timer = setTimeout(
-      () => ended.abort(new TimeoutError("The service has not answered in time.")),
-      Math.max(0, deadline - performance.now()),
+    const timer = afterMs(deadline - performance.now(), () =>
+      ended.abort(new TimeoutError("The service has not answered in time.")),
     );
     const stop = () => ended.abort(options.signal?.reason);
     options.signal?.addEventListener("abort", stop, { once: true });
-    let answer: Answer;
     try {
       options.signal?.throwIfAborted();
-      answer = await this.#once(sent, key, ended.signal, options.headers);
+      const answer = await this.#once(sent, key, ended.signal, options.headers);
       const isAnswer = answer.status < 300 || (sent.answers?.includes(answer.status) && isJson(answer));
-      if (isAnswer) return { value: await read(answer) };
+      return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
-      return { error: unreachable(this.connection.url, error), isWorthIt: true, known: "lost" };
+      if (error instanceof SourceFault) throw error.cause;
+      const isWorthIt = !(error instanceof NotRoomd);
+      return { error: unreachable(this.connection.url, error), isWorthIt, known: "lost" };
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", stop);
     }
-    const problem = await problemOf(answer).catch(() => null);
-    const afterMs = retryAfterOf(answer);
-    if (problem === null) {
-      const error = new ConnectionError(`${this.connection.url} answered ${answer.status}, but it is not roomd.`);
-      return { error, isWorthIt: PASSING.includes(answer.status), known: "lost", ...afterMs };
-    }
-    const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
-    return { error: problemError(problem), isWorthIt, known: knownOf(problem), ...afterMs };
   }
 
   /** Resolves with the beginning of an answer, whatever it is. */
@@ -141,7 +133,9 @@ export class Transport {
     return new Promise((resolve, reject) => {
       const request = this.#request(`${connection.url}${sent.path}`, {
         method: sent.method,
-        agent: this.#agent,
+        // What is sent once gets a connection that nobody has left.
+        agent: isStream(sent.body) ? false : this.#agent,
+        ...(isStream(sent.body) && connection.ca !== null ? { ca: connection.ca } : {}),
         headers: {
           "User-Agent": `roomd-sdk/${VERSION}`,
           Accept: "application/json",
@@ -160,7 +154,10 @@ export class Transport {
         body.on("error", () => {});
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body });
       });
-      write(request, sent.body).catch((error) => request.destroy(error));
+      write(request, sent.body).catch((error) => {
+        reject(error);
+        request.destroy();
+      });
     });
   }
 }
@@ -186,6 +183,26 @@ function knownOf({ status, code }: Problem): Known {
   return code === "rate_limited" ? "turned_away" : "refused";
 }
 
+async function failedBy(answer: Answer, url: string): Promise<Failed> {
+  const { status, headers } = answer;
+  const problem = await problemOf(answer);
+  const pause = retryAfterOf(answer);
+  if (problem === null) {
+    const isRedirect = status < 400 && headers.location !== undefined;
+    const told = isRedirect ? `leads to ${headers.location}: set ROOMD_URL to where the service is` : "it is not roomd";
+    const error = new ConnectionError(`${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`);
+    return { error, isWorthIt: PASSING.includes(status), known: "lost", ...pause };
+  }
+  const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
+  return { error: problemError(problem), isWorthIt, known: knownOf(problem), ...pause };
+}
+
+/** What a file was to be sent from is at fault. */
+class SourceFault extends Error {}
+
+/** A success that no service of ours gives. */
+export class NotRoomd extends ConnectionError {}
+
 async function write(
   request: NodeJS.WritableStream & { setHeader?(name: string, value: number): void },
   body: FileBody | null,
@@ -197,9 +214,17 @@ async function write(
   }
   if (body instanceof Blob) request.setHeader?.("Content-Length", body.size);
   await pipeline(
-    Readable.from(body instanceof Blob ? (body.stream() as unknown as AsyncIterable<Uint8Array>) : body),
+    Readable.from(sourced(body instanceof Blob ? (body.stream() as unknown as AsyncIterable<Uint8Array>) : body)),
     request,
   );
+}
+
+async function* sourced(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* source;
+  } catch (error) {
+    throw new SourceFault("what was to be sent could not be read", { cause: error });
+  }
 }
 
 const isStream = (body: FileBody | null) =>
@@ -207,11 +232,16 @@ const isStream = (body: FileBody | null) =>
 
 const isJson = ({ headers }: Answer) => headers["content-type"]?.startsWith("application/json") === true;
 
-/** All of an answer's body. Throws ConnectionError when it ends early. */
-export async function bytesOf({ body }: Answer): Promise<Buffer> {
+/** All of an answer's body. Throws ConnectionError when it ends early, or is longer than it may be. */
+export async function bytesOf({ body }: Answer, most = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = [];
+  let left = most;
   try {
-    for await (const part of body) parts.push(part as Buffer);
+    for await (const part of body) {
+      left -= (part as Buffer).byteLength;
+      if (left < 0) throw new Error(`it is longer than ${most} bytes`);
+      parts.push(part as Buffer);
+    }
   } catch (error) {
     throw new ConnectionError("The connection broke before the answer was complete.", { cause: error });
   }
@@ -219,15 +249,39 @@ export async function bytesOf({ body }: Answer): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
+/**
+ * An answer's body as it comes. Whoever reads it may take any time; what is waited for may not be silent for so long. Throws
+ * ConnectionError when it ends early, and what the signal says.
+ */
+export async function* partsOf({ body }: Answer, silentMs: number, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  const parts = body[Symbol.asyncIterator]();
+  const stop = () => void body.destroy();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      const timer = setTimeout(() => body.destroy(new Error(`nothing came for ${silentMs / 1000} s`)), silentMs);
+      const next = await parts.next().finally(() => clearTimeout(timer));
+      if (next.done) break;
+      yield next.value as Uint8Array;
+    }
+    if (!body.complete) throw new Error("it ended early");
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new ConnectionError("The connection broke.", { cause: error });
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    body.destroy();
+  }
+}
+
 /** What the service says is wrong; null where it is not the service that answers. */
 async function problemOf(answer: Answer): Promise<Problem | null> {
-  const isProblem = answer.headers["content-type"]?.startsWith("application/problem+json") === true;
-  const isTooLong = Number(answer.headers["content-length"] ?? 0) > MOST_PROBLEM_BYTES;
-  if (!isProblem || isTooLong) {
+  if (answer.headers["content-type"]?.startsWith("application/problem+json") !== true) {
     answer.body.destroy();
     return null;
   }
-  return JSON.parse((await bytesOf(answer)).toString()) as Problem;
+  return JSON.parse((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString()) as Problem;
 }
 
 function retryAfterOf({ headers }: Answer): { afterMs?: number } {
@@ -250,6 +304,14 @@ function unreachable(url: string, error: unknown): ConnectionError {
       cause: error,
     },
   );
+}
+
+/** The longest time that a timer knows. */
+const MOST_MS = 2 ** 31 - 1;
+
+/** Also after a time that is longer than any timer's: never, then. */
+export function afterMs(ms: number, work: () => void): NodeJS.Timeout {
+  return setTimeout(work, Math.min(Math.max(0, ms), MOST_MS));
 }
 
 /** Waits; rejects with the signal's reason. */

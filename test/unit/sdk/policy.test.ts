@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Client, LimitError, StreamError, UnavailableError } from "../../../sdk/typescript/src/index.ts";
+import { Client, LimitError, Roomd, StreamError, UnavailableError } from "../../../sdk/typescript/src/index.ts";
 
 interface Reply {
   status: number;
@@ -10,6 +10,7 @@ interface Reply {
   text: string;
 }
 
+const SOON = { timeoutMs: 200 };
 const JSON_TYPE = { "Content-Type": "application/json" };
 const ROOM = { room_id: "a" };
 const EXECUTION = { room_id: "a", sandbox: "b", exec_id: "c" };
@@ -43,6 +44,7 @@ beforeEach(async () => {
     const { status, headers, text } = replies.shift() ?? problem(500, "internal", false);
     response.writeHead(status, headers);
     if (headers["Content-Length"] === undefined) response.end(text);
+    else if (headers["X-Stalls"] !== undefined) response.write(text);
     else response.write(text, () => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -130,6 +132,114 @@ describe("a call", () => {
     replies = [ok({ items: [1, 2], next_cursor: "more" }), ok({ items: [3], next_cursor: null })];
     expect(await Array.fromAsync(client.items("room_list", {}))).toEqual([1, 2, 3]);
     expect(asked[1]?.path).toBe("/below/v1/rooms?cursor=more");
+  });
+});
+
+describe("what is not sent", () => {
+  test.each(["../../other/files/x", "a/./b", "..", "/a/.."])("is a path that leads elsewhere: %s", async (path) => {
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    await expect(drive.readText(path)).rejects.toThrow("A path may not have");
+    await expect(new Roomd({ url: client.url }).rooms.open("..").get()).rejects.toThrow("A path may not have ..");
+    expect(asked).toEqual([]);
+  });
+
+  test("is a key that is none; space around one is no part of it", async () => {
+    expect(() => new Client({ apiKey: "key\n1" })).toThrow("characters that no key has");
+    replies = [ok(ROOM)];
+    const trimmed = new Client({ url: client.url, apiKey: "key-1\n" });
+    await trimmed.call("room_get", ROOM);
+    expect(asked[0]?.headers.authorization).toBe("Bearer key-1");
+  });
+});
+
+describe("what does not come", () => {
+  /** The head, and then nothing. */
+  const stalled = (status: number, headers: Record<string, string>): Reply => ({
+    status,
+    headers: { ...headers, "Content-Length": "99", "X-Stalls": "1" },
+    text: "{",
+  });
+
+  test.each([
+    ["a file", stalled(200, {}), () => new Roomd({ url: client.url }).rooms.open("a").drive.read("/x", SOON)],
+    ["a refusal", stalled(409, { "Content-Type": "application/problem+json" }), () => create(SOON)],
+    ["an answer", stalled(200, JSON_TYPE), () => create(SOON)],
+  ])("is waited for as long as the caller says: %s", async (_, reply, ask) => {
+    replies = [reply];
+    await expect(ask()).rejects.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("of a file that has begun is waited for as long as the signal says", async () => {
+    replies = [stalled(200, {})];
+    const ended = AbortSignal.timeout(SOON.timeoutMs);
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    const { stream } = await drive.open("/x", { signal: ended });
+    await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("of a file that was cut is asked for again", async () => {
+    const cut = { ...BROKEN, headers: { "Content-Length": "99" } };
+    replies = [cut, { status: 200, headers: {}, text: "whole" }];
+    expect(await new Roomd({ url: client.url }).rooms.open("a").drive.readText("/x")).toBe("whole");
+  });
+
+  test("where another service is says where that leads, and sends nothing there", async () => {
+    replies = [{ status: 308, headers: { Location: "https://elsewhere.example.com/" }, text: "" }];
+    await expect(create()).rejects.toThrow("leads to https://elsewhere.example.com/");
+    replies = [{ status: 200, headers: { "Content-Type": "text/html" }, text: "<h1>hello</h1>" }];
+    await expect(create()).rejects.toThrow("it is not roomd");
+    expect(asked).toHaveLength(2);
+  });
+
+  test("from what was to be sent is told as it is", async () => {
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield new Uint8Array(3);
+      throw new Error("the disk is gone");
+    }
+    const written = new Roomd({ url: client.url }).rooms.open("a").drive.write("/x", source());
+    await expect(written).rejects.toThrow("the disk is gone");
+  });
+});
+
+describe("an inbox", () => {
+  const message = (seq: number) => ({ message_id: `m-${seq}`, seq, payload: seq });
+  const inbox = (next_after: number, ...items: object[]) => ok({ items, next_cursor: null, next_after });
+  const places = () => asked.map(({ path }) => new URLSearchParams(path.split("?")[1]).get("after"));
+
+  test("is gone on with from where the service says, also after a message that came again", async () => {
+    const agent = new Roomd({ url: client.url }).rooms.open("a").agent("w");
+    replies = [inbox(9, message(9)), inbox(9, message(2)), inbox(10, message(10))];
+    for (const seq of [9, 2, 10]) expect((await agent.wait())?.seq).toBe(seq);
+    expect(places()).toEqual([null, "9", "9"]);
+  });
+
+  test("has a place for each filter, which every handle of the agent knows", async () => {
+    const room = new Roomd({ url: client.url }).rooms.open("a");
+    replies = [inbox(10, message(10)), inbox(5, message(5)), inbox(11, message(11))];
+    await room.agent("w").wait({ topic: "b" });
+    await room.agent("w").wait();
+    await room.agent("w").wait({ topic: "b" });
+    expect(places()).toEqual([null, null, "10"]);
+  });
+
+  test("gives no message to two who wait", async () => {
+    const agent = new Roomd({ url: client.url }).rooms.open("a").agent("w");
+    replies = [inbox(1, message(1)), inbox(2, message(2))];
+    const got = await Promise.all([agent.wait(), agent.wait()]);
+    expect(got.map((each) => each?.seq)).toEqual([1, 2]);
+    expect(places()).toEqual([null, "1"]);
+  });
+});
+
+describe("output that nobody read in time", () => {
+  test("is left out, and the result says so", async () => {
+    const sandbox = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
+    const exit = { type: "exit", seq: 9, exit_code: 0, signal: null, timed_out: false, duration_ms: 1 };
+    const late = { type: "stdout", seq: 8, data_b64: btoa("late") };
+    replies = [problem(410, "history_gone", false), ok({ oldest_seq: 8 }), lines(late, exit)];
+    const done = await sandbox.execution("c").wait();
+    expect(done).toMatchObject({ stdout: "late", exitCode: 0, stdoutTruncated: true });
+    expect(asked[2]?.path).toContain("after=7");
   });
 });
 
