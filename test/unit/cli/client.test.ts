@@ -31,6 +31,13 @@ test("sends the key and the fields, and nothing that was not given", async () =>
   expect(service.seen[1]?.body).toEqual({ room_id: "a" });
 });
 
+test("sends no name that leads elsewhere than it says", async () => {
+  await using service = await standIn(() => Response.json(ROOM));
+  const ran = await run(["room", "get", ".."], service);
+  expect(ran).toMatchObject({ status: 2, stderr: expect.stringContaining("may not have .. in it") });
+  expect(service.seen).toEqual([]);
+});
+
 test("prints a table for people and the service's own JSON for programs", async () => {
   const text = JSON.stringify(ROOMS, null, 1);
   await using service = await standIn(() => new Response(text, { headers: { "Content-Type": "application/json" } }));
