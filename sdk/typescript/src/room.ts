@@ -58,10 +58,21 @@ export class Room {
     return this.agent(OPERATOR).send(destination, payload, options);
   }
 
-  /** What happens in the room, as it happens. */
-  events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
-    const input = { room_id: this.id, ...(after === undefined ? {} : { after }) };
-    return this.#client.events("room_events", input, signal ? { signal } : {}) as AsyncGenerator<AuditRecord>;
+  /** What happens in the room from now on, or after the record of this seq; 0: from its beginning. */
+  async *events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
+    const options = signal ? { signal } : {};
+    // Where now is has to be known before anything happens: a connection may be lost before the first event.
+    const from = after ?? (await this.#lastSeq(options));
+    yield* this.#client.events(
+      "room_events",
+      { room_id: this.id, after: from },
+      options,
+    ) as AsyncGenerator<AuditRecord>;
+  }
+
+  async #lastSeq(options: CallOptions): Promise<number> {
+    const { items } = await this.#client.call("audit_list", { room_id: this.id, limit: 1 }, options);
+    return items[0]?.seq ?? 0;
   }
 
   /** Keeps what the room is at one instant: sandboxes, drive, messages and barriers. */

@@ -277,6 +277,15 @@ describe("a stream", () => {
     await expect(Array.fromAsync(client.events("room_events", ROOM))).rejects.toBeInstanceOf(StreamError);
   });
 
+  test("of a room goes on from where it was asked for, also when it was cut before its first event", async () => {
+    const event = { event: "drive.written", outcome: "success", seq: 8 };
+    const end = { event: "room.destroyed", outcome: "success", seq: 9 };
+    replies = [ok({ items: [{ seq: 7 }], next_cursor: null }), lines(), lines(event, end)];
+    const events = new Roomd({ url: client.url }).rooms.open("a").events();
+    expect(await Array.fromAsync(events)).toEqual([event, end]);
+    expect(asked.slice(1).map(({ path }) => path.split("?")[1])).toEqual(["after=7", "after=7"]);
+  });
+
   test("of a terminal is gone on with behind its last byte", async () => {
     replies = [lines({ type: "output", offset: 10, data_b64: "YWJj" }), lines({ type: "exit" })];
     const events = client.events("terminal_watch", { room_id: "a", sandbox: "b", terminal_id: "c" });
