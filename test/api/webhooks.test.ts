@@ -53,6 +53,10 @@ function nameAddresses(more: readonly string[] = []): void {
   writeFileSync(names, [...lines, ...both, ...more, ""].join("\n"));
 }
 
+/** What is said of a name that may not be sent to, and of one that is not there. */
+const closed = (name: string) =>
+  new RegExp(`^${name} could not be looked up, or has an address that webhooks may not be sent to: .*private_ranges.$`);
+
 interface Hook {
   webhook_id: string;
   secret: string;
@@ -204,7 +208,8 @@ describe("a receiver", () => {
     ["whose certificate is not trusted", (path) => untrusted.url(path), { error: /is not trusted/ }],
     ["whose certificate has another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
     ["whose certificate is for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
-    ["in a private network", () => "https://inside.test/", { error: /may not be sent to.*webhooks.private_ranges/ }],
+    ["in a private network", () => "https://inside.test/", { error: closed("inside.test") }],
+    ["whose name nobody has", () => "https://nobody.invalid/", { error: closed("nobody.invalid") }],
     ["beside the one on the list", (path) => receiver.url(path, "beside.test"), { error: /may not be sent to/ }],
     ["with one address too many", (path) => receiver.url(path, "both.test"), { error: /may not be sent to/ }],
     ["that gives away credentials", () => "https://metadata.test/", { error: /may not be sent to/ }],
