@@ -22,6 +22,7 @@ import type { Database } from "../../db/transact.ts";
 import { appendAudit, type Chains } from "../audit/index.ts";
 import type { Attempt, Message } from "./attempt.ts";
 import { bodyOf, eventOf, isWanted } from "./event.ts";
+import type { Pace } from "./pace.ts";
 import { isGivenUp, nextTry } from "./schedule.ts";
 import { changeWebhook, countWaiting, dropOver, nextDeliveries, putDelivery } from "./store.ts";
 import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
@@ -45,6 +46,7 @@ export interface LaneDeps {
   database: Database;
   log: Log;
   chains: Chains;
+  pace: Pace;
   places: FairPlaces;
   /** When its next retry is due, by the webhook's id. */
   deadlines: Deadlines;
@@ -210,10 +212,12 @@ export class Lane {
   }
 
   async #try(record: AuditRecord): Promise<Attempt> {
-    const { places, attempt } = this.#deps;
+    const { pace, places, attempt } = this.#deps;
     const { org_id, webhook_id } = this.#row;
     const { signal } = this.#over;
     const leave = await places.take({ org_id, sandbox_id: webhook_id }, ANY_TIME_MS, signal);
+    // First: who waits for this has no place that another organization could have.
+    await pace.take(org_id, signal);
     try {
       return await attempt(this.#row, { id: record.audit_id, body: bodyOf(eventOf(record)) }, signal);
     } finally {

@@ -14,6 +14,7 @@ import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { Chains } from "../../../../daemon/domain/audit/chains.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
 import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";
+import { Pace } from "../../../../daemon/domain/webhooks/pace.ts";
 import { countWaiting, getWebhook, insertWebhook, listDeliveries } from "../../../../daemon/domain/webhooks/store.ts";
 import type { WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
 import { MAX_OVER, MAX_WAITING } from "../../../../shared/api/webhooks.ts";
@@ -45,6 +46,7 @@ let lane: Lane | null = null;
 let taken: string[];
 /** What is answered to the event of this number. */
 let answer: (n: number) => Attempt;
+let pace: Pace;
 
 beforeEach(() => {
   connection = auditDatabase();
@@ -53,6 +55,7 @@ beforeEach(() => {
   deadlines = new Deadlines(() => lane?.look());
   taken = [];
   answer = () => OK;
+  pace = new Pace({ perSecond: 100_000, atOnce: 100_000 });
   connection.execute("PRAGMA foreign_keys = OFF");
   insertWebhook(connection.queries, {
     ...{ webhook_id: ID, org_id: ORG as OrgId, url: "https://receiver.test/", types: ["drive."], room_ids: null },
@@ -75,6 +78,7 @@ function open(): Lane {
     database,
     log: LOG,
     chains: new Chains(connection.queries, bells),
+    pace,
     places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
     deadlines,
     attempt: async (_webhook, { body }: Message, signal) => {
@@ -115,6 +119,16 @@ test("what happens is taken in order, each once, and the place is written some t
   await lane?.close();
   expect(row()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
   expect(writes).toBeLessThan(30);
+});
+
+test("its organization's pace is kept, and the events come in order all the same", async () => {
+  pace = new Pace({ perSecond: 100, atOnce: 5 });
+  const began = performance.now();
+  open();
+  await happen(0, 25);
+  await until("all are taken", () => taken.length === 25);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(190);
+  expect(taken).toEqual(numbers(0, 25));
 });
 
 test("one that fails is set aside in one commit with the place, and later ones go on", async () => {
