@@ -451,7 +451,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "Private networks and addresses, of this host too, that webhooks may be sent to: ranges, separated by commas.",
+      "Private networks and addresses, of this host too, that webhooks of every organization may be sent to: ranges, separated by commas.",
   },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
   "audit.records_per_day": {

@@ -8,6 +8,8 @@ import { actor, roomId } from "./rooms.ts";
 export const MAX_WEBHOOKS = 20;
 /** Events of one webhook that wait for another try; beyond, what comes waits in the audit. */
 export const MAX_WAITING = 1000;
+/** Of one event, the first included: more than 5 days of them, so that no event is given up before a receiver that takes nothing is. */
+export const MAX_TRIES = 17;
 /** Events of one webhook that are over and still listed. */
 export const MAX_OVER = 500;
 const MAX_TYPES = 64;
@@ -86,6 +88,9 @@ const webhookFields = {
     description:
       "Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known.",
   }),
+  failed_count: Type.Integer({
+    description: `Events that were given up after ${MAX_TRIES} tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up.`,
+  }),
   last_sent_at: nullable({ ...timestamp, description: "When the receiver last took an event." }),
   failing_since: nullable({ ...timestamp, description: "Since when it has taken none that it was sent." }),
 };
@@ -108,8 +113,7 @@ export const deliveryRecord = record("WebhookDelivery", {
   type: Type.String({ description: "The event's name." }),
   event_at: timestamp,
   state: oneOf(["waiting", "delivered", "failed", "lost"], {
-    description:
-      "waiting: it is tried again at next_at. delivered: it was taken. failed: it is not tried any more. lost: the audit's retention deleted it first.",
+    description: `waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after ${MAX_TRIES} tries. lost: the audit's retention deleted it first.`,
   }),
   attempts: Type.Integer({ description: "How often it was tried." }),
   last_attempt_at: nullable(timestamp),
@@ -220,7 +224,7 @@ export const webhookUpdate = operation({
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}",
   summary: "Change a webhook",
   description:
-    "Changes the fields that are given. One that is enabled again goes on where it stopped, as far back as the audit reaches.",
+    "Changes the fields that are given. One that is enabled again goes on where it stopped, as far back as the audit reaches. With `url`, or `enabled: true`, events that wait for another try are tried at once, as if they were new.",
   access: "org:admin",
   params: webhookPath,
   query: NONE,

@@ -53,6 +53,10 @@ function nameAddresses(more: readonly string[] = []): void {
   writeFileSync(names, [...lines, ...both, ...more, ""].join("\n"));
 }
 
+/** What is said of a name that may not be sent to, and of one that is not there. */
+const closed = (name: string) =>
+  new RegExp(`^${name} could not be looked up, or has an address that webhooks may not be sent to: .*private_ranges.$`);
+
 interface Hook {
   webhook_id: string;
   secret: string;
@@ -204,7 +208,8 @@ describe("a receiver", () => {
     ["whose certificate is not trusted", (path) => untrusted.url(path), { error: /is not trusted/ }],
     ["whose certificate has another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
     ["whose certificate is for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
-    ["in a private network", () => "https://inside.test/", { error: /may not be sent to.*webhooks.private_ranges/ }],
+    ["in a private network", () => "https://inside.test/", { error: closed("inside.test") }],
+    ["whose name nobody has", () => "https://nobody.invalid/", { error: closed("nobody.invalid") }],
     ["beside the one on the list", (path) => receiver.url(path, "beside.test"), { error: /may not be sent to/ }],
     ["with one address too many", (path) => receiver.url(path, "both.test"), { error: /may not be sent to/ }],
     ["that gives away credentials", () => "https://metadata.test/", { error: /may not be sent to/ }],
@@ -357,22 +362,28 @@ describe("over the daemon's end", () => {
     await remove(own);
   });
 
-  test("tries come later and later, and end", { timeout: 60_000 }, async () => {
+  test("tries come later and later, and one that others outlive is given up and counted", {
+    timeout: 60_000,
+  }, async () => {
     const own = await hook(["room.created"]);
     receiver.answer(({ path }) => (path === own.path ? 500 : 204));
     await daemon.room("again");
     const waits: number[] = [];
-    for (let tries = 1; tries <= 8; tries++) {
+    for (let tries = 1; tries <= 9; tries++) {
       const one = await until(`try ${tries}`, async () => {
         const [first] = await deliveries(own);
         return first?.attempts === tries && first;
       });
-      if (one.next_at === null) break;
       waits.push(Math.round((Date.parse(one.next_at) - Date.parse(one.last_attempt_at)) / 1000));
       await whileDown((rows) => rows.run("UPDATE webhook_deliveries SET next_at = '2000-01-01T00:00:00.000Z'"));
     }
-    expect(waits).toEqual([5, 60, 300, 1800, 7200, 21_600, 43_200]);
-    expect((await deliveries(own))[0]).toMatchObject({ state: "failed", attempts: 8, next_at: null });
+    expect(waits).toEqual([5, 60, 300, 1800, 7200, 21_600, 43_200, 43_200, 43_200]);
+    expect(await get(own)).toMatchObject({ enabled: true, failed_count: 0 });
+    await until("it is tried", async () => (await deliveries(own))[0]?.attempts === 10);
+    const dueLast = "UPDATE webhook_deliveries SET attempts = 16, next_at = '2000-01-01T00:00:00.000Z'";
+    await whileDown((rows) => rows.run(dueLast));
+    await until("it is given up", async () => (await get(own)).failed_count === 1);
+    expect((await deliveries(own))[0]).toMatchObject({ state: "failed", attempts: 17, next_at: null });
     // Until somebody asks for it.
     receiver.answer(() => 204);
     const [{ delivery_id }] = (await deliveries(own)) as [Json];
@@ -397,7 +408,15 @@ describe("over the daemon's end", () => {
       actor: { type: "system", id: "webhooks" },
       details: { webhook_id: own.webhook_id, reason: "failing", failing_since: ago, last_status: 500 },
     });
+    // What waits is not given up with it, and does not wait longer once it is enabled again.
+    const later = new Date(Date.now() + 86_400_000).toISOString();
+    await whileDown((rows) => rows.run("UPDATE webhook_deliveries SET attempts = 17, next_at = ?", [later]));
+    expect(await get(own)).toMatchObject({ waiting_count: 2, failed_count: 0 });
     receiver.answer(() => 204);
+    const before = receiver.at(own.path).length;
+    await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
+    await arrived(own.path, before + 2);
+    await until("none waits", async () => (await get(own)).waiting_count === 0);
     await remove(own);
   });
 

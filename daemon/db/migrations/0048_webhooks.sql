@@ -21,6 +21,7 @@ CREATE TABLE webhooks (
   seq             INTEGER NOT NULL,
   sent_count      INTEGER NOT NULL,
   missed_count    INTEGER NOT NULL,
+  failed_count    INTEGER NOT NULL,
   last_sent_at    TEXT,
   failing_since   TEXT
 ) STRICT, WITHOUT ROWID;

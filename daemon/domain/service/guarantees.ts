@@ -1,4 +1,5 @@
 /** The guarantees of the service, and what it does not guarantee, in sentences: /v1/config shows them. */
+import { MAX_TRIES } from "../../../shared/api/webhooks.ts";
 
 export const GUARANTEES = [
   "A sandbox is a virtual machine of its own: memory, disk, clock and randomness are shared with no other.",
@@ -22,7 +23,7 @@ export const GUARANTEES = [
   "On a connection allowed by name, TLS must ask for that name, and every HTTP/1 request must be for it. Each refused connection or name is recorded as egress.denied; equal refusals are recorded together with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes run as host users that own nothing but its disk, its sockets and its room's drive.",
   "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint that a crash cuts off nothing is left. A fork that it cuts off is there as a whole when the service has started again, or not at all; a restore is completed then, or has not begun.",
-  "A webhook is sent each event that it wants at least once, as long as the audit keeps it, also over a crash: in order while its receiver takes them, and again for 20 hours where it does not. It connects only to an address that was checked, and follows no redirect.",
+  `A webhook is sent each event that it wants at least once, as long as the audit keeps it, also over a crash: in order while its receiver takes them, and again where it does not, up to ${MAX_TRIES} times in more than 5 days. What is given up then, or deleted by the audit's retention first, is counted in failed_count and missed_count. It connects only to an address that was checked, and follows no redirect.`,
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
 

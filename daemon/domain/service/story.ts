@@ -146,6 +146,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   waiting_count: [1],
   behind_count: [0],
   missed_count: [0],
+  failed_count: [0],
   last_sent_at: [SENT],
   failing_since: [null],
   secret: ["whsec_Zr8v…"],

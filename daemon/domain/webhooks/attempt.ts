@@ -43,7 +43,7 @@ export async function attempt(
   });
   try {
     const url = new URL(webhook.url);
-    const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id });
+    const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id }, signal);
     const timestamp = Math.floor(at_ms / 1000);
     const headers = {
       "content-type": "application/json",

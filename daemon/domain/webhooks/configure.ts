@@ -22,7 +22,7 @@ import type { Reach } from "./reach.ts";
 import type { Shown } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { Sender } from "./sender.ts";
-import { changeWebhook, countWebhooks, deleteWebhook, insertWebhook, listWebhooks } from "./store.ts";
+import { changeWebhook, countWebhooks, deleteWebhook, insertWebhook, listWebhooks, renewWaiting } from "./store.ts";
 import type { WebhookRow } from "./table.ts";
 
 const CURSOR = "webhooks";
@@ -68,7 +68,8 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
               ...{ webhook_id, org_id, url, types, room_ids, secret_number: 1, former_until: null },
               ...disabling(enabled, created_at),
               ...{ created_at, created_by_type: type, created_by_id: id, updated_at: created_at },
-              ...{ seq: chains.head(org_id), sent_count: 0, missed_count: 0, last_sent_at: null, failing_since: null },
+              ...{ seq: chains.head(org_id), sent_count: 0, missed_count: 0, failed_count: 0 },
+              ...{ last_sent_at: null, failing_since: null },
             };
             insertWebhook(within, row);
             const made = { ...shown(row), secret: secrets.of(row) };
@@ -101,18 +102,20 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
       run: async (call, { url, types, room_ids, enabled }, { org_id, webhook_id }) => {
         call.audit.details = { webhook_id };
         const updated_at = now();
+        // Another receiver, or one that is set right, has its 5 days from now on, and so has what waits.
+        const beginsAnew = url !== undefined || enabled === true;
         const change: Partial<WebhookRow> = {
           ...(url === undefined ? {} : { url }),
           ...(types === undefined ? {} : { types }),
           ...(room_ids === undefined ? {} : { room_ids }),
           ...(enabled === undefined ? {} : disabling(enabled, updated_at)),
-          // Another receiver, or one that is set right, has its 5 days from now on.
-          ...(url === undefined && enabled !== true ? {} : { failing_since: null }),
+          ...(beginsAnew ? { failing_since: null } : {}),
           updated_at,
         };
         const row = await sender.change(org_id, webhook_id, () =>
           database.commit((within) => {
             const changed = known(changeWebhook(within, webhook_id, change));
+            if (beginsAnew) renewWaiting(within, webhook_id, updated_at);
             call.audit.details = factsOf(changed);
             return changed;
           }),

@@ -38,6 +38,7 @@ export function makeWebhooks(deps: WebhookDeps): Webhooks {
       for (const { webhook_id } of listWebhooks(database.queries, orgId, null, Number.MAX_SAFE_INTEGER)) {
         await sender.change(orgId, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));
       }
+      sender.forgetOrg(orgId);
     },
     start: () => {
       sender.start();

@@ -3,14 +3,14 @@
  *
  *   the next record that it wants ─► tried ─► taken: the place moves on
  *                                        └──► not taken: the place moves on, and the event is set aside in the same commit
- *   an event that is set aside    ─► tried at its time ─► taken, not taken and tried again later, or given up
+ *   an event that is set aside    ─► tried at its time ─► taken, not taken and tried again later, or given up in the end
  *
  * So order holds while nothing fails, and what fails holds nobody up. The place is written some time after it has moved: after a crash
  * the last events are sent again, and none is left out. Where many are set aside, the place waits: nothing is lost, it is in the chain.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
-import { MAX_OVER, MAX_WAITING } from "../../../shared/api/webhooks.ts";
+import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
 import { at } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/deadlines.ts";
 import type { FairPlaces } from "../../core/fair-places.ts";
@@ -22,8 +22,9 @@ import type { Database } from "../../db/transact.ts";
 import { appendAudit, type Chains } from "../audit/index.ts";
 import type { Attempt, Message } from "./attempt.ts";
 import { bodyOf, eventOf, isWanted } from "./event.ts";
+import type { Pace } from "./pace.ts";
 import { isGivenUp, nextTry } from "./schedule.ts";
-import { changeWebhook, countWaiting, dropOver, nextDeliveries, putDelivery } from "./store.ts";
+import { changeWebhook, countWaiting, dropOver, getDelivery, nextDeliveries, putDelivery } from "./store.ts";
 import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
 
 /** At once, of those that are set aside; of a receiver that takes nothing. */
@@ -45,6 +46,7 @@ export interface LaneDeps {
   database: Database;
   log: Log;
   chains: Chains;
+  pace: Pace;
   places: FairPlaces;
   /** When its next retry is due, by the webhook's id. */
   deadlines: Deadlines;
@@ -68,10 +70,10 @@ export class Lane {
   readonly #streaming: Promise<void>;
 
   constructor(deps: LaneDeps, row: WebhookRow) {
-    const { seq, sent_count, missed_count, last_sent_at, failing_since } = row;
+    const { seq, sent_count, missed_count, failed_count, last_sent_at, failing_since } = row;
     this.#deps = deps;
     this.#row = row;
-    this.#progress = { seq, sent_count, missed_count, last_sent_at, failing_since };
+    this.#progress = { seq, sent_count, missed_count, failed_count, last_sent_at, failing_since };
     this.#savedSeq = seq;
     this.#streaming = this.#stream();
     this.look();
@@ -200,6 +202,7 @@ export class Lane {
       this.#noteSent(tried);
       await database.commit((queries) => {
         this.#save(queries);
+        if (this.#isRenewed(queries, row)) return;
         this.#end(queries, { ...resultOf(row, tried), state: "delivered", next_at: null });
       });
     } catch (error) {
@@ -210,9 +213,11 @@ export class Lane {
   }
 
   async #try(record: AuditRecord): Promise<Attempt> {
-    const { places, attempt } = this.#deps;
+    const { pace, places, attempt } = this.#deps;
     const { org_id, webhook_id } = this.#row;
     const { signal } = this.#over;
+    // First: who waits for this has no place that another organization could have.
+    await pace.take(org_id, signal);
     const leave = await places.take({ org_id, sandbox_id: webhook_id }, ANY_TIME_MS, signal);
     try {
       return await attempt(this.#row, { id: record.audit_id, body: bodyOf(eventOf(record)) }, signal);
@@ -237,11 +242,18 @@ export class Lane {
     if (asked_seconds !== null) this.#quietUntilMs = Math.max(this.#quietUntilMs, Date.now() + asked_seconds * 1000);
     const reason = tried.isGone ? "gone" : isGivenUp(failingSince, Date.now()) ? "failing" : null;
     const result = resultOf(row, tried);
+    // What waits when the webhook is given up waits on: it may be enabled again.
+    const isOver = reason === null && result.attempts >= MAX_TRIES;
     const next_at = nextTry(result.attempts, Date.now(), asked_seconds);
     await database.commit((queries) => {
-      this.#save(queries, seq);
-      if (next_at === null) this.#end(queries, { ...result, state: "failed", next_at });
-      else putDelivery(queries, { ...result, state: "waiting", next_at });
+      if (this.#isRenewed(queries, row)) this.#save(queries, seq);
+      else if (isOver) {
+        this.#count(queries, "failed_count", seq);
+        this.#end(queries, { ...result, state: "failed", next_at: null });
+      } else {
+        this.#save(queries, seq);
+        putDelivery(queries, { ...result, state: "waiting", next_at });
+      }
       if (reason === null) return;
       const disabled_at = at(Date.now());
       changeWebhook(queries, webhook_id, { disabled_reason: reason, disabled_at });
@@ -264,12 +276,28 @@ export class Lane {
 
   /** Its record was purged. */
   async #lose(row: DeliveryRow): Promise<void> {
-    this.#progress.missed_count++;
     const error = "The audit's retention deleted the record before the receiver took it.";
     await this.#deps.database.commit((queries) => {
-      this.#save(queries);
+      if (this.#isRenewed(queries, row)) return;
+      this.#count(queries, "missed_count");
       this.#end(queries, { ...row, state: "lost", next_at: null, error });
     });
+  }
+
+  /**
+   * Within a transaction: whether somebody had the event sent again while it was tried. Then the row is of that, and what became of
+   * this try is no matter to it. Of an event that is tried the first time there is no row but such a one.
+   */
+  #isRenewed(queries: Queries, { webhook_id, delivery_id, attempts, next_at }: DeliveryRow): boolean {
+    const found = getDelivery(queries, webhook_id, delivery_id);
+    return found !== undefined && (found.attempts !== attempts || found.next_at !== next_at);
+  }
+
+  /** Within a transaction: one more event is lost, and the place is written with that. */
+  #count(queries: Queries, what: "failed_count" | "missed_count", seq = this.#progress.seq): void {
+    this.#progress[what]++;
+    this.#deps.database.undo(() => void this.#progress[what]--);
+    this.#save(queries, seq);
   }
 
   /** Within a transaction: the event is over. */

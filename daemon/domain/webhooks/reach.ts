@@ -5,6 +5,7 @@
 
 import { type Config, ConfigError } from "../../core/config.ts";
 import type { Asker } from "../../core/fair-places.ts";
+import { unlessGivenUp } from "../../core/published.ts";
 import { type Address, contains, kindOf, type Range, readAddress, readRange, readRanges } from "../egress/addresses.ts";
 import { makeIsHosts } from "../egress/host-addresses.ts";
 import { canonicalName } from "../egress/names.ts";
@@ -46,11 +47,14 @@ export function hostOf({ hostname }: URL): string {
 export class Reach {
   readonly #ranges: readonly Range[];
   readonly #isHosts = makeIsHosts();
-  readonly #resolver: HostResolver;
+  readonly #resolver: Pick<HostResolver, "resolve">;
 
-  constructor({ private_ranges, hosts_file }: ReachPlan) {
+  constructor(
+    { private_ranges, hosts_file }: ReachPlan,
+    resolver: Pick<HostResolver, "resolve"> = new HostResolver(hosts_file),
+  ) {
     this.#ranges = private_ranges;
-    this.#resolver = new HostResolver(hosts_file);
+    this.#resolver = resolver;
   }
 
   /** Why nothing can be sent to a URL, as words that follow its name; null: as far as the URL tells it can. */
@@ -66,26 +70,23 @@ export class Reach {
     return literal && !this.#isOpen(literal) ? `has an address that webhooks may not be sent to: ${WHO_MAY}` : null;
   }
 
-  /** The addresses that may be connected to. Throws Unreachable. */
-  async addressesOf(url: URL, asker: Asker): Promise<Address[]> {
+  /** The addresses that may be connected to. Throws Unreachable, also where `signal` is given. */
+  async addressesOf(url: URL, asker: Asker, signal: AbortSignal): Promise<Address[]> {
     const refusal = this.refusalOf(url.href);
     if (refusal !== null) throw new Unreachable(`The URL ${refusal}.`);
     const host = hostOf(url);
     const literal = readAddress(host);
-    const found = literal ? [literal] : await this.#lookUp(host, asker);
-    if (found.length === 0) throw new Unreachable(`There is no host ${host}.`);
-    if (!found.every((address) => this.#isOpen(address))) {
-      throw new Unreachable(`${host} has an address that webhooks may not be sent to: ${WHO_MAY}.`);
-    }
+    const found = literal ? [literal] : await this.#lookUp(host, asker, signal);
+    if (found.length === 0 || !found.every((address) => this.#isOpen(address))) throw closed(host);
     return found;
   }
 
-  async #lookUp(host: string, asker: Asker): Promise<Address[]> {
+  async #lookUp(host: string, asker: Asker, signal: AbortSignal): Promise<Address[]> {
     try {
-      return await this.#resolver.resolve(canonicalName(host) ?? host, asker);
+      return await unlessGivenUp(signal, this.#resolver.resolve(canonicalName(host) ?? host, asker));
     } catch (error) {
-      if (error instanceof NotResolved)
-        throw new Unreachable(`The name ${host} could not be looked up.`, { cause: error });
+      if (error instanceof NotResolved) throw closed(host, error);
+      if (signal.aborted) throw new Unreachable(`Looking up ${host} was given up.`, { cause: error });
       throw error;
     }
   }
@@ -96,6 +97,14 @@ export class Reach {
     const isLoopback = LOOPBACK.some((range) => contains(range, address));
     return (kind !== "never" || isLoopback) && this.#ranges.some((range) => contains(range, address));
   }
+}
+
+/** The same words whatever the reason: which names this host's network has is nobody's business outside. */
+function closed(host: string, cause?: unknown): Unreachable {
+  return new Unreachable(
+    `${host} could not be looked up, or has an address that webhooks may not be sent to: ${WHO_MAY}.`,
+    { cause },
+  );
 }
 
 const WHO_MAY = "private networks need the operator's webhooks.private_ranges";

@@ -12,10 +12,10 @@ export function makeShown({ database, chains }: WebhookDeps, sender: Sender): Sh
   return (row) => {
     const { org_id, created_by_type: type, created_by_id: id, seq: _, secret_number: __, former_until, ...rest } = row;
     const { seq, ...progress } = sender.progressOf(row.webhook_id) ?? row;
-    const { sent_count, missed_count, last_sent_at, failing_since } = progress;
+    const { sent_count, missed_count, failed_count, last_sent_at, failing_since } = progress;
     return {
       ...rest,
-      ...{ sent_count, missed_count, last_sent_at, failing_since },
+      ...{ sent_count, missed_count, failed_count, last_sent_at, failing_since },
       enabled: row.disabled_reason === null,
       created_by: { type, id },
       former_secret_until: former_until !== null && former_until > now() ? former_until : null,

@@ -8,6 +8,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Attempt, attempt, type Message } from "./attempt.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
+import { Pace } from "./pace.ts";
 import type { Reach } from "./reach.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import { getWebhook, listEnabled } from "./store.ts";
@@ -18,6 +19,8 @@ import type { Progress, WebhookRow } from "./table.ts";
  * (lane.ts), so that an organization's receivers that hang leave places to those that do not.
  */
 const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as const;
+/** Events of an organization in a second, of all its webhooks, tests and retries too; after a pause so many at once. */
+const PACE = { perSecond: 50, atOnce: 50 } as const;
 const TEST_WAIT_MS = 10_000;
 
 interface Tools {
@@ -29,6 +32,7 @@ export class Sender {
   readonly #deps: WebhookDeps;
   readonly #tools: Tools;
   readonly #places = new FairPlaces(PLACES);
+  readonly #pace = new Pace(PACE);
   readonly #deadlines = new Deadlines((webhookId) => this.look(webhookId as WebhookId));
   readonly #lanes = new Map<WebhookId, Lane>();
   /** By webhook: changes to it, one after another. */
@@ -94,10 +98,16 @@ export class Sender {
     this.#lanes.get(webhookId)?.look();
   }
 
+  /** The organization is gone, and its webhooks with it. */
+  forgetOrg(orgId: OrgId): void {
+    this.#pace.forget(orgId);
+  }
+
   /** Sends a message by itself, whatever else is sent. Throws rate_limited where there is no place for it. */
   async test(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt> {
     const asker = { org_id: webhook.org_id, sandbox_id: webhook.webhook_id };
-    const leave = await this.#places.take(asker, TEST_WAIT_MS, signal).catch((cause: unknown) => {
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(TEST_WAIT_MS)]);
+    const leave = await this.#enter(asker, inTime).catch((cause: unknown) => {
       if (!(cause instanceof DeadlineError)) throw cause;
       throw new ServiceError("rate_limited", {
         detail: "Too many events of the organization are being sent.",
@@ -112,11 +122,16 @@ export class Sender {
     }
   }
 
+  async #enter(asker: { org_id: OrgId; sandbox_id: WebhookId }, signal: AbortSignal): Promise<() => void> {
+    await this.#pace.take(asker.org_id, signal);
+    return await this.#places.take(asker, TEST_WAIT_MS, signal);
+  }
+
   #open(row: WebhookRow): void {
     if (!this.#isOn) return;
     const { database, log, chains } = this.#deps;
     const deps: LaneDeps = {
-      ...{ database, log, chains, places: this.#places, deadlines: this.#deadlines },
+      ...{ database, log, chains, pace: this.#pace, places: this.#places, deadlines: this.#deadlines },
       attempt: async (webhook, message, signal) => {
         const tried = await attempt(this.#tools, webhook, message, signal);
         // What was cut off here says nothing of the receiver.

@@ -97,6 +97,15 @@ export function countWaiting(queries: Queries, webhookId: WebhookId): number {
   return queries.select({ n: count() }).from(webhookDeliveries).where(isWaiting).get()?.n ?? 0;
 }
 
+/** Those that wait are due now, as if they had never been tried. */
+export function renewWaiting(queries: Queries, webhookId: WebhookId, now: string): void {
+  queries
+    .update(webhookDeliveries)
+    .set({ attempts: 0, next_at: now })
+    .where(and(isOf(webhookId), isNotNull(next_at)))
+    .run();
+}
+
 /** Keeps the newest so many of those that are over. */
 export function dropOver(queries: Queries, webhookId: WebhookId, most: number): void {
   const isOver = and(isOf(webhookId), isNull(next_at));

@@ -20,6 +20,7 @@ export const webhooks = sqliteTable("webhooks", {
   seq: integer().notNull(),
   sent_count: integer().notNull(),
   missed_count: integer().notNull(),
+  failed_count: integer().notNull(),
   last_sent_at: text(),
   failing_since: text(),
 });
@@ -46,4 +47,7 @@ export type WebhookRow = typeof webhooks.$inferSelect;
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
 
 /** How far a webhook has come: what changes by sending alone. */
-export type Progress = Pick<WebhookRow, "seq" | "sent_count" | "missed_count" | "last_sent_at" | "failing_since">;
+export type Progress = Pick<
+  WebhookRow,
+  "seq" | "sent_count" | "missed_count" | "failed_count" | "last_sent_at" | "failing_since"
+>;

@@ -76,6 +76,7 @@ function Table({ items, chosen }: { items: readonly WebhookRecord[]; chosen: str
             <th class="num">Sent</th>
             <th class="num">Waiting</th>
             <th class="num">Missed</th>
+            <th class="num">Failed</th>
             <th>Last sent</th>
           </tr>
         </thead>
@@ -108,6 +109,9 @@ function Table({ items, chosen }: { items: readonly WebhookRecord[]; chosen: str
                 </td>
                 <td data-label="Missed" class="num">
                   {countText(each.missed_count)}
+                </td>
+                <td data-label="Failed" class="num">
+                  {countText(each.failed_count)}
                 </td>
                 <td data-label="Last sent">
                   <Ago at={each.last_sent_at} />

@@ -1480,6 +1480,8 @@ export interface components {
             behind_count: number;
             /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
             missed_count: number;
+            /** @description Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up. */
+            failed_count: number;
             /**
              * Format: date-time
              * @description When the receiver last took an event.
@@ -3193,6 +3195,8 @@ export interface components {
             behind_count: number;
             /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
             missed_count: number;
+            /** @description Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up. */
+            failed_count: number;
             /**
              * Format: date-time
              * @description When the receiver last took an event.
@@ -3239,7 +3243,7 @@ export interface components {
              */
             event_at: string;
             /**
-             * @description waiting: it is tried again at next_at. delivered: it was taken. failed: it is not tried any more. lost: the audit's retention deleted it first.
+             * @description waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after 17 tries. lost: the audit's retention deleted it first.
              * @enum {string}
              */
             state: "waiting" | "delivered" | "failed" | "lost";

@@ -14,9 +14,17 @@ import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { Chains } from "../../../../daemon/domain/audit/chains.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
 import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";
-import { countWaiting, getWebhook, insertWebhook, listDeliveries } from "../../../../daemon/domain/webhooks/store.ts";
-import type { WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
-import { MAX_OVER, MAX_WAITING } from "../../../../shared/api/webhooks.ts";
+import { Pace } from "../../../../daemon/domain/webhooks/pace.ts";
+import {
+  countWaiting,
+  getWebhook,
+  insertWebhook,
+  listDeliveries,
+  putDelivery,
+} from "../../../../daemon/domain/webhooks/store.ts";
+import type { DeliveryRow, WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
+import type { AuditRecord } from "../../../../shared/api/audit.ts";
+import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../../shared/ids.ts";
 import { until } from "../../../harness/guests.ts";
 import { Chance } from "../../../harness/random.ts";
@@ -45,6 +53,11 @@ let lane: Lane | null = null;
 let taken: string[];
 /** What is answered to the event of this number. */
 let answer: (n: number) => Attempt;
+let pace: Pace;
+/** Tries that have begun. */
+let begun: number;
+/** The receiver answers after that. */
+let holding: Promise<void>;
 
 beforeEach(() => {
   connection = auditDatabase();
@@ -53,12 +66,15 @@ beforeEach(() => {
   deadlines = new Deadlines(() => lane?.look());
   taken = [];
   answer = () => OK;
+  holding = Promise.resolve();
+  begun = 0;
+  pace = new Pace({ perSecond: 100_000, atOnce: 100_000 });
   connection.execute("PRAGMA foreign_keys = OFF");
   insertWebhook(connection.queries, {
     ...{ webhook_id: ID, org_id: ORG as OrgId, url: "https://receiver.test/", types: ["drive."], room_ids: null },
     ...{ disabled_reason: null, disabled_at: null, secret_number: 1, former_until: null, created_at: "" },
     ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", seq: 0, sent_count: 0, missed_count: 0 },
-    ...{ last_sent_at: null, failing_since: null },
+    ...{ failed_count: 0, last_sent_at: null, failing_since: null },
   });
 });
 afterEach(async () => {
@@ -70,16 +86,21 @@ afterEach(async () => {
 const row = (): WebhookRow => getWebhook(connection.queries, ORG as OrgId, ID) as WebhookRow;
 const waiting = () => countWaiting(connection.queries, ID);
 
+const chains = () => new Chains(connection.queries, bells);
+
 function open(): Lane {
   const deps: LaneDeps = {
     database,
     log: LOG,
-    chains: new Chains(connection.queries, bells),
+    chains: chains(),
+    pace,
     places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
     deadlines,
     attempt: async (_webhook, { body }: Message, signal) => {
       const { n } = JSON.parse(body).data.room_id.match(/(?<n>\d+)$/).groups;
       await Promise.resolve();
+      begun++;
+      await holding;
       const given = signal.aborted ? FAILED : answer(Number(n));
       if (given.delivered) taken.push(n);
       return { ...given, at_ms: Date.now() };
@@ -103,6 +124,17 @@ function passTime(): void {
   lane?.look();
 }
 
+/** The only one that is set aside, after so many tries. */
+async function oneAside(attempts: number): Promise<DeliveryRow> {
+  answer = (n) => (n === 0 ? FAILED : OK);
+  open();
+  await happen(0, 1);
+  await until("it is set aside", () => waiting() === 1);
+  connection.execute(`UPDATE webhook_deliveries SET attempts = ${attempts}`);
+  return listDeliveries(connection.queries, ID, null, 1)[0] as DeliveryRow;
+}
+const aside = () => listDeliveries(connection.queries, ID, null, 1)[0] as DeliveryRow;
+
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => String(from + n));
 
 test("what happens is taken in order, each once, and the place is written some together", async () => {
@@ -115,6 +147,16 @@ test("what happens is taken in order, each once, and the place is written some t
   await lane?.close();
   expect(row()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
   expect(writes).toBeLessThan(30);
+});
+
+test("its organization's pace is kept, and the events come in order all the same", async () => {
+  pace = new Pace({ perSecond: 100, atOnce: 5 });
+  const began = performance.now();
+  open();
+  await happen(0, 25);
+  await until("all are taken", () => taken.length === 25);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(190);
+  expect(taken).toEqual(numbers(0, 25));
 });
 
 test("one that fails is set aside in one commit with the place, and later ones go on", async () => {
@@ -149,6 +191,71 @@ test("only so many are set aside: then the place waits in the chain, and nothing
   await until("none waits", () => waiting() === 0);
   // Of those that are over so many are kept.
   expect(listDeliveries(connection.queries, ID, null, 2 * MAX_WAITING).length).toBeLessThanOrEqual(MAX_OVER);
+});
+
+describe("one that is never taken", () => {
+  test("by a receiver that takes others is given up after its last try, and counted", async () => {
+    await oneAside(MAX_TRIES - 2);
+    passTime();
+    await until("it is tried", () => aside().attempts === MAX_TRIES - 1);
+    expect([aside().state, lane?.progress.failed_count]).toEqual(["waiting", 0]);
+    passTime();
+    await until("it is given up", () => aside().state === "failed");
+    expect(aside()).toMatchObject({ attempts: MAX_TRIES, next_at: null });
+    expect(row().failed_count).toBe(1);
+    expect(lane?.progress.failed_count).toBe(1);
+  });
+
+  test("by a receiver that takes none waits on when the webhook is given up", async () => {
+    await oneAside(MAX_TRIES - 1);
+    await lane?.close();
+    connection.execute("UPDATE webhooks SET failing_since = '2000-01-01T00:00:00.000Z'");
+    open();
+    passTime();
+    await until("the webhook is given up", () => row().disabled_reason === "failing");
+    expect(aside()).toMatchObject({ state: "waiting", attempts: MAX_TRIES, next_at: expect.any(String) });
+    expect(row().failed_count).toBe(0);
+  });
+});
+
+describe("one that somebody has sent again while it is tried", () => {
+  test.each([
+    ["is not taken", FAILED],
+    ["is taken", OK],
+  ])("is tried again as a new one where that try %s", async (_, given) => {
+    const before = await oneAside(5);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    holding = promise;
+    let tries = 0;
+    answer = () => (++tries === 1 ? given : FAILED);
+    passTime();
+    await until("it is tried", () => begun === 2);
+    const next_at = new Date().toISOString();
+    await database.commit((queries) => putDelivery(queries, { ...before, attempts: 0, next_at }));
+    resolve();
+    await until("it is tried again", () => tries === 2 && aside().attempts > 0);
+    expect(aside()).toMatchObject({ state: "waiting", attempts: 1 });
+  });
+
+  test("for the first time is tried again at once", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    holding = promise;
+    let tries = 0;
+    answer = () => (++tries === 1 ? FAILED : OK);
+    open();
+    await happen(0, 1);
+    await until("it is tried", () => begun === 1);
+    const { audit_id, seq, event: type, at: event_at } = chains().at(ORG as OrgId, 1) as AuditRecord;
+    const row = { webhook_id: ID, delivery_id: audit_id, seq, type, event_at, state: "waiting", attempts: 0 } as const;
+    const next_at = new Date().toISOString();
+    await database.commit((queries) =>
+      putDelivery(queries, { ...row, last_attempt_at: null, next_at, status: null, error: null }),
+    );
+    resolve();
+    await until("it is taken", () => taken.length === 1);
+    await until("it is told", () => aside().state === "delivered");
+    expect(aside().attempts).toBe(1);
+  });
 });
 
 describe("a world of failures and crashes", () => {

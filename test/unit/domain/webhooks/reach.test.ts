@@ -2,12 +2,19 @@
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../../../daemon/core/config.ts";
-import { readRange } from "../../../../daemon/domain/egress/addresses.ts";
+import { type Address, readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
+import { type HostResolver, NotResolved } from "../../../../daemon/domain/egress/resolver.ts";
+import { attempt } from "../../../../daemon/domain/webhooks/attempt.ts";
 import { planReach, Reach } from "../../../../daemon/domain/webhooks/reach.ts";
+import type { WebhookSecrets } from "../../../../daemon/domain/webhooks/secrets.ts";
+import type { WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
 
 const reachOf = (...ranges: string[]) =>
   new Reach({ private_ranges: ranges.flatMap((text) => readRange(text) ?? []), hosts_file: "" });
 const nobody = { org_id: "org_1", sandbox_id: "whk_1" };
+const ever = new AbortController().signal;
+/** By names that are looked up like this. */
+const byNames = (resolve: HostResolver["resolve"]) => new Reach({ private_ranges: [], hosts_file: "" }, { resolve });
 
 describe("without a list", () => {
   test.each([
@@ -32,7 +39,7 @@ describe("without a list", () => {
     ...["https://[64:ff9b::a00:1]/", "https://[2002:a00:1::]/"],
   ])("%s is refused", async (url) => {
     expect(reachOf().refusalOf(url)).toEqual(expect.any(String));
-    if (URL.canParse(url)) await expect(reachOf().addressesOf(new URL(url), nobody)).rejects.toThrow(/URL/);
+    if (URL.canParse(url)) await expect(reachOf().addressesOf(new URL(url), nobody, ever)).rejects.toThrow(/URL/);
   });
 
   test("this host's own addresses are refused, public ones too", () => {
@@ -41,6 +48,34 @@ describe("without a list", () => {
       const host = address.includes(":") ? `[${address}]` : address;
       expect(reachOf().refusalOf(`https://${host}/`), address).not.toBeNull();
     }
+  });
+});
+
+describe("a name", () => {
+  const URL_OF_NAME = new URL("https://name.internal/");
+
+  test("is refused with the same words whether it is there or not", async () => {
+    const refused = await Promise.all(
+      [
+        async () => [],
+        async () => [readAddress("10.0.0.1") as Address],
+        async () => {
+          throw new NotResolved("no answer");
+        },
+      ].map((resolve) => byNames(resolve).addressesOf(URL_OF_NAME, nobody, ever).catch(String)),
+    );
+    expect(refused[0]).toMatch(/^Unreachable: name.internal could not be looked up, or has an address that/);
+    expect(new Set(refused).size).toBe(1);
+  });
+
+  test("that is looked up for long is waited for as long as somebody wants it", async () => {
+    const given = new AbortController();
+    const never = byNames(() => new Promise<never>(() => {}));
+    const webhook = { url: URL_OF_NAME.href, org_id: "org_1", webhook_id: "whk_1" } as WebhookRow;
+    const secrets = {} as WebhookSecrets;
+    const trying = attempt({ reach: never, secrets }, webhook, { id: "evt_1", body: "{}" }, given.signal);
+    given.abort();
+    expect(await trying).toMatchObject({ delivered: false, status: null, error: expect.stringContaining("given up") });
   });
 });
 

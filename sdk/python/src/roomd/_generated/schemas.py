@@ -1451,6 +1451,8 @@ class NewWebhook(TypedDict):
     """Records of the audit that were not looked at yet."""
     missed_count: int
     """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    failed_count: int
+    """Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up."""
     last_sent_at: str | None
     """When the receiver last took an event. RFC 3339, in UTC."""
     failing_since: str | None
@@ -2752,6 +2754,8 @@ class Webhook(TypedDict):
     """Records of the audit that were not looked at yet."""
     missed_count: int
     """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    failed_count: int
+    """Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up."""
     last_sent_at: str | None
     """When the receiver last took an event. RFC 3339, in UTC."""
     failing_since: str | None
@@ -2783,7 +2787,7 @@ class WebhookDelivery(TypedDict):
     event_at: str
     """RFC 3339, in UTC."""
     state: Literal["waiting", "delivered", "failed", "lost"]
-    """waiting: it is tried again at next_at. delivered: it was taken. failed: it is not tried any more. lost: the audit's retention deleted it first."""
+    """waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after 17 tries. lost: the audit's retention deleted it first."""
     attempts: int
     """How often it was tried."""
     last_attempt_at: str | None

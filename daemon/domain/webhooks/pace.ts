@@ -1,0 +1,51 @@
+/**
+ * Owns how many events of an organization are sent in a second. Each is a TLS connection of its own, which costs this host's one event
+ * loop a millisecond or more: without this an organization could take it from the others.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { OrgId } from "../../../shared/ids.ts";
+import { DeadlineError } from "../../core/published.ts";
+import { Allowance } from "../../host/guest-link/pace.ts";
+
+export interface PaceLimits {
+  perSecond: number;
+  atOnce: number;
+}
+
+export class Pace {
+  readonly #limits: PaceLimits;
+  readonly #allowances = new Map<OrgId, Allowance>();
+
+  constructor(limits: PaceLimits) {
+    this.#limits = limits;
+  }
+
+  /** Resolves when the organization may send its next event: they come in the order in which they asked. Rejects with DeadlineError when the signal is given. */
+  async take(orgId: OrgId, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw new DeadlineError("the wait was given up");
+    const allowance = this.#of(orgId);
+    allowance.spend(1);
+    const debtMs = allowance.debtMs();
+    if (debtMs === 0) return;
+    try {
+      await sleep(debtMs, undefined, { signal });
+    } catch (cause) {
+      // It sends nothing.
+      allowance.spend(-1);
+      throw new DeadlineError("the wait was given up", { cause });
+    }
+  }
+
+  forget(orgId: OrgId): void {
+    this.#allowances.delete(orgId);
+  }
+
+  #of(orgId: OrgId): Allowance {
+    const known = this.#allowances.get(orgId);
+    if (known) return known;
+    const { perSecond, atOnce } = this.#limits;
+    const made = new Allowance(perSecond, atOnce);
+    this.#allowances.set(orgId, made);
+    return made;
+  }
+}
