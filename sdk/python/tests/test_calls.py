@@ -163,7 +163,8 @@ class EndingTest(ScriptedService):
 class SeveralCallsTest(ScriptedService):
     def test_each_has_a_key_of_its_own_which_is_the_same_the_next_time(self) -> None:
         taken = json.loads(problem(409, "guest_cid_in_use", False)[2])
-        refused = (409, {"Content-Type": "application/problem+json"}, json.dumps({**taken, "details": {"suggested_guest_cid": 9333}}))
+        told = json.dumps({**taken, "details": {"suggested_guest_cid": 9333}})
+        refused = (409, {"Content-Type": "application/problem+json"}, told)
         for _ in range(2):
             self.replies = [ok({"default_memory_mib": 256}), refused, ok({})]
             Room(self.client, "a").create_sandbox("b", idempotency_key="mine")

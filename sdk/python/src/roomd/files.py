@@ -79,8 +79,8 @@ class Files:
             writing.abandon()
             raise
         except Exception as error:
-            failed = _failure_of(writing)
             writing.abandon()
+            failed = _failure_of(writing)
             if failed is not None:
                 # Why it took no more is what the command says.
                 raise failed from error
@@ -149,11 +149,11 @@ def _succeeded(done: CommandResult) -> CommandResult:
     raise RoomdError(done.stderr.strip() or f"The command ended with {ending}.")
 
 
-def _failure_of(running: Execution) -> RoomdError | None:
-    """What a command says that has ended by itself and failed; None of any other."""
-    with suppress(RoomdError), Cancel():
-        if running.get(timeout_ms=ENDING_MS)["state"] == "exited":
-            done = running.wait(timeout_ms=ENDING_MS)
+def _failure_of(ended: Execution) -> RoomdError | None:
+    """What a command says that failed by itself; None of one that was ended by a signal, as from here."""
+    with Cancel(), suppress(RoomdError):
+        done = ended.wait(timeout_ms=ENDING_MS)
+        if done.exit_code is not None:
             try:
                 _succeeded(done)
             except RoomdError as failed:

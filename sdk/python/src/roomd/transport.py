@@ -211,7 +211,8 @@ class Transport:
     def send(self, sent: Sent, read: Callable[[Answer, float], T], options: CallOptions | None = None) -> T:
         """Sends a call until its answer, a success, is read by the deadline. Raises what errors.py has."""
         options = options or {}
-        deadline = deadline_of(options.get("timeout_ms", DEFAULT_TIMEOUT_MS))
+        timeout_ms = options.get("timeout_ms")
+        deadline = deadline_of(DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
         is_repeatable = _is_repeatable(sent.body)
