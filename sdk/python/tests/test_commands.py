@@ -45,6 +45,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual((done.stdout, done.stderr), ("sandbox ü\n", "wrong\n"))
         self.assertEqual(self.sandbox.exec(["printf", "%s|", "a b", "$HOME"]).stdout, "a b|$HOME|")
         self.assertEqual(self.sandbox.exec("cat", stdin="typed").stdout, "typed")
+        self.assertEqual(self.sandbox.exec("cat").stdout, "")
         self.assertEqual(self.sandbox.exec("cat", stdin=bytes(range(256))).stdout_bytes, bytes(range(256)))
         self.assertEqual(self.sandbox.exec("kill -9 $$").signal, "SIGKILL")
         self.assertTrue(self.sandbox.exec("sleep 60", command_timeout_ms=300).timed_out)
@@ -124,6 +125,8 @@ class CommandsTest(unittest.TestCase):
             files.delete("/root/made")
         self.assertTrue(files.delete("/root/made", recursive=True))
         self.assertFalse(files.delete("/root/made"))
+        files.write("-x", "told")
+        self.assertEqual((files.read_text("-x"), getattr(files.stat("-x"), "name")), ("told", "-x"))
         self.assertEqual((files.read("/none"), files.list("/none"), files.stat("/none")), (None, None, None))
         with self.assertRaises(RoomdError) as refused:
             files.write("/proc/none", data)

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import tempfile
 import threading
 import unittest
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from roomd import AsyncRoomd, ConflictError, ConnectionError
 
@@ -45,10 +47,29 @@ class NetworkTest(unittest.TestCase):
         happens(1, "answer_lost")
         drive.write("/x", "12345")
         self.assertEqual(drive.read_text("/x"), "12345")
-        # What has begun to be read is the reader's to go on with: it is told that it is not all.
+        for read in (lambda: drive.read_text("/x"), lambda: drive.read("/x").decode()):
+            happens(1, {"cutAfterBytes": 3})
+            self.assertEqual(read(), "12345")
+            self.assertEqual(len(asked()), 2)
+        # What comes in parts is the reader's to go on with: it is told that it is not all.
         happens(1, {"cutAfterBytes": 3})
-        with self.assertRaises(ConnectionError):
-            drive.read_text("/x")
+        with self.assertRaises(ConnectionError), drive.open("/x") as download:
+            download.read()
+
+    def test_a_download_that_was_cut_leaves_what_there_was(self) -> None:
+        drive = self.roomd.rooms.create("py-cut-download").drive
+        drive.write("/x", "12345")
+        with tempfile.TemporaryDirectory() as directory:
+            local = Path(directory, "x")
+            local.write_text("old")
+            local.chmod(0o640)
+            happens(1, {"cutAfterBytes": 3})
+            with self.assertRaises(ConnectionError):
+                drive.download("/x", local)
+            self.assertEqual((local.read_text(), os.listdir(directory)), ("old", ["x"]))
+            drive.download("/x", local)
+            self.assertEqual((local.read_text(), os.listdir(directory)), ("12345", ["x"]))
+            self.assertEqual(local.stat().st_mode & 0o777, 0o640)
 
     def test_what_can_be_read_only_once_is_sent_once(self) -> None:
         drive = self.roomd.rooms.create("py-one-try").drive

@@ -1,72 +1,16 @@
 """The policy of retries and of streams, call by call, against a service that answers what it is told to."""
 
 import json
-import threading
 import time
-import unittest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from unittest import mock
 
-from roomd import Client, ConnectionError, LimitError, ProblemError, StreamError, UnavailableError
+from roomd import ConnectionError, LimitError, ProblemError, StreamError, UnavailableError
 
-Reply = tuple[int, dict[str, str], str]
-ROOM = {"room_id": "a"}
-
-BROKEN: Reply = (200, {"Content-Type": "application/json", "Content-Length": "99", "Connection": "close"}, "{")
+from .scripted import BROKEN, ROOM, ScriptedService, lines, ok, out, problem
 
 
-def ok(value: Any) -> Reply:
-    return 200, {"Content-Type": "application/json"}, json.dumps(value)
-
-
-def problem(status: int, code: str, retryable: bool, **headers: str) -> Reply:
-    told = {"status": status, "code": code, "retryable": retryable, "detail": f"{code}.", "hint": None}
-    return status, {"Content-Type": "application/problem+json", **headers}, json.dumps(told)
-
-
-def lines(*events: dict[str, Any]) -> Reply:
-    return 200, {"Content-Type": "application/x-ndjson"}, "".join(f"{json.dumps(event)}\n" for event in events)
-
-
-def out(seq: int, text: str = "") -> dict[str, Any]:
-    return {"type": "stdout", "seq": seq, "data_b64": text}
-
-
-class PolicyTest(unittest.TestCase):
-    def setUp(self) -> None:
-        self.replies: list[Reply] = []
-        self.asked: list[tuple[str, dict[str, str], bytes]] = []
-        case = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                case.asked.append((self.path, dict(self.headers), body))
-                status, headers, text = case.replies.pop(0)
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(text)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            do_POST = do_GET
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-        serving.start()
-        self.client = Client(f"http://127.0.0.1:{server.server_port}/below", "key-1")
-        for end in (server.server_close, serving.join, server.shutdown, self.client.close):
-            self.addCleanup(end)
-
-    def keys(self) -> list[str]:
-        return [headers["Idempotency-Key"] for _, headers, _ in self.asked]
-
+class PolicyTest(ScriptedService):
     def raised(self, kind: type[Exception], **options: Any) -> Any:
         with self.assertRaises(kind) as raised:
             self.client.call("room_create", options, room_id="a")

@@ -1,19 +1,24 @@
 """Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox."""
 
-import math
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
-from ._generated.schemas import BarrierArriveResult, Message, SentMessage
+from ._generated.schemas import AgentWaitResult, BarrierArriveResult, Message, SentMessage
+from .cancel import current
 from .client import Client, given
 from .errors import ProblemError, TimeoutError
-from .transport import CallOptions
+from .transport import CallOptions, deadline_of
 
 WAIT_MS = 50_000
 """The longest that one call waits; longer waits are several calls."""
 DEFAULT_WAIT_MS = 300_000
+WAY_MS = 10_000
+"""What an answer may need on its way, besides the waiting."""
+
+_Wanted = tuple[tuple[str, Any], ...]
 
 MessageKind = Literal["event", "request", "response"]
 
@@ -52,8 +57,10 @@ class Agent:
         self.id = id
         self._client = client
         self._room = room
-        # Up to where the inbox was read.
-        self._after: int | None = None
+        # Up to where the inbox was read, by what was waited for: one filter says nothing of what another leaves out.
+        self._places: dict[_Wanted, int] = {}
+        # Two who wait at once would get the same message.
+        self._turn = threading.Lock()
 
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message. Once this has returned it is on disk, and is never dropped."""
@@ -64,33 +71,38 @@ class Agent:
         destination: str,
         payload: Any,
         *,
-        timeout_ms: int = DEFAULT_WAIT_MS,
+        timeout_ms: float = DEFAULT_WAIT_MS,
         **options: Unpack[MessageOptions],
     ) -> Message:
         """Sends a request to one agent and waits for its reply. Raises a TimeoutError without one."""
         message = self._message(destination, payload, options)
-        calls = max(1, math.ceil(timeout_ms / WAIT_MS))
-        for _ in range(calls):
+        deadline = deadline_of(timeout_ms)
+        while True:
             try:
                 # The same message again: nothing is sent twice.
-                wanted = {**message, "wait_reply": True, "timeout_ms": max(1, math.ceil(timeout_ms / calls))}
-                reply = self._client.call("agent_send", None, **wanted).get("reply")
+                wanted = {**message, "wait_reply": True, "timeout_ms": max(1, _wait_ms(deadline))}
+                reply = self._client.call("agent_send", _until(deadline), **wanted).get("reply")
                 if reply is not None:
                     return reply
             except ProblemError as error:
                 if error.code != "reply_timeout":
                     raise
-        raise TimeoutError(f"{destination} has not replied within {timeout_ms} ms.")
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"{destination} has not replied within {timeout_ms:g} ms.")
 
-    def wait(self, *, timeout_ms: int = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+    def wait(self, *, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
         """The next message that this agent has not read; what was returned before is read then.
 
-        None when none comes in time.
+        None when none comes in time. Each filter goes through the inbox on its own: what was waited for with one is
+        not read for the others. Who waits while another does comes after it.
         """
-        message = self.next(timeout_ms, filter)
-        if message is not None:
-            self.took(message)
-        return message
+        deadline = deadline_of(timeout_ms)
+        with current().turn(self._turn, max(0.0, deadline - time.monotonic())) as has:
+            found = self.next(deadline, filter) if has else None
+            if found is None:
+                return None
+            self.took(found, filter)
+            return found["items"][0]
 
     def messages(self, **filter: Unpack[Filter]) -> Iterator[Message]:
         """Every message, as it comes."""
@@ -118,42 +130,47 @@ class Agent:
         *,
         parties: int | None = None,
         participants: Sequence[str] | None = None,
-        timeout_ms: int = DEFAULT_WAIT_MS,
+        timeout_ms: float = DEFAULT_WAIT_MS,
     ) -> BarrierArriveResult:
         """Arrives at a barrier, and waits until all have. Raises a TimeoutError when they have not in time.
 
         Whoever opens the barrier says how many must arrive, or who.
         """
-        deadline = time.monotonic() + timeout_ms / 1000
+        deadline = deadline_of(timeout_ms)
         names = None if participants is None else list(participants)
         arrival: dict[str, Any] = given(parties=parties, participants=names)
         arrival.update(room_id=self._room, barrier_id=id, agent_id=self.id)
         # Which generation this is, so that its release is not missed between two calls.
-        standing = self._client.call("barrier_arrive", None, **arrival, timeout_ms=0)
+        standing = self._client.call("barrier_arrive", _until(deadline), **arrival, timeout_ms=0)
         arrival["generation"] = standing["generation"]
         while standing["state"] != "released":
             try:
-                standing = self._client.call("barrier_arrive", None, **arrival, timeout_ms=_wait_ms(deadline))
+                standing = self._client.call(
+                    "barrier_arrive", _until(deadline), **arrival, timeout_ms=_wait_ms(deadline)
+                )
             except ProblemError as error:
                 if error.code != "barrier_timeout":
                     raise
             if standing["state"] != "released" and time.monotonic() >= deadline:
-                raise TimeoutError(f"Not all have come to {id} within {timeout_ms} ms.")
+                raise TimeoutError(f"Not all have come to {id} within {timeout_ms:g} ms.")
         return standing
 
-    def next(self, timeout_ms: int, filter: Filter) -> Message | None:
+    def next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
         """As `wait`, but the message is read only when it `took` it: whoever waits may leave in between."""
-        deadline = time.monotonic() + timeout_ms / 1000
+        wanted = given(**filter)
         while True:
-            input = given(after=self._after, wait_ms=_wait_ms(deadline), **filter)
-            page = self._client.call("agent_wait", None, room_id=self._room, agent_id=self.id, limit=1, **input)
-            for message in page["items"]:
-                return message
+            input = given(after=self._places.get(_key_of(filter)), wait_ms=_wait_ms(deadline), **wanted)
+            page = self._client.call(
+                "agent_wait", _until(deadline), room_id=self._room, agent_id=self.id, limit=1, **input
+            )
+            if page["items"]:
+                return page
             if time.monotonic() >= deadline:
                 return None
 
-    def took(self, message: Message) -> None:
-        self._after = message["seq"]
+    def took(self, found: AgentWaitResult, filter: Filter) -> None:
+        # A message that comes again has an older seq than the place.
+        self._places[_key_of(filter)] = found["next_after"]
 
     def _message(self, destination: Destination, payload: Any, options: MessageOptions) -> dict[str, Any]:
         message = {"message_id": f"sdk-{uuid.uuid4()}", **options}
@@ -169,7 +186,16 @@ def _destination(destination: Destination) -> dict[str, Any]:
 
 
 def _wait_ms(deadline: float) -> int:
-    return max(0, min(WAIT_MS, round((deadline - time.monotonic()) * 1000)))
+    return max(0, round(min(WAIT_MS, (deadline - time.monotonic()) * 1000)))
+
+
+def _until(deadline: float) -> CallOptions:
+    """A call that waits on the service may take a little longer than the waiting."""
+    return {"timeout_ms": max(0.0, deadline - time.monotonic()) * 1000 + WAY_MS}
+
+
+def _key_of(filter: Filter) -> _Wanted:
+    return tuple(sorted(given(**filter).items()))
 
 
 def _id_of(message: Message | str) -> str:

@@ -5,9 +5,10 @@ once; what the service has begun goes on.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from weakref import WeakValueDictionary
 
 from ._generated.schemas import Message, TemplateBuild
 from .agent import DEFAULT_WAIT_MS, Agent, Filter
@@ -20,10 +21,12 @@ from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
 from .terminal import AttachedTerminal, Terminal
 from .threads import Threads, Wrapped, called, iterated
-from .transport import CallOptions
+from .transport import MOST_SECONDS, CallOptions, deadline_of
 
 if TYPE_CHECKING:
     from ._generated.calls import AsyncCall
+
+T = TypeVar("T")
 
 
 class AsyncClient(Wrapped[Client]):
@@ -34,6 +37,7 @@ class AsyncClient(Wrapped[Client]):
     else:
         call = called(Client.call)
     upload = called(Client.upload)
+    read = called(Client.read)
     events = iterated(Client.events)
     items = iterated(Client.items)
 
@@ -98,6 +102,19 @@ class AsyncDrive(Wrapped[Drive]):
 class AsyncAgent(Wrapped[Agent]):
     """What one agent of a room says and hears."""
 
+    def __init__(self, threads: Threads, plain: Agent) -> None:
+        super().__init__(threads, plain)
+        # Two who wait at once would get the same message.
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    def of(cls, threads: Threads, plain: Agent) -> "AsyncAgent":
+        """The same one for the same agent, as long as anybody has it."""
+        made = _AGENTS.get(plain)
+        if made is None or made._threads is not threads:
+            made = _AGENTS[plain] = cls(threads, plain)
+        return made
+
     @property
     def id(self) -> str:
         return self._plain.id
@@ -109,15 +126,26 @@ class AsyncAgent(Wrapped[Agent]):
     subscribe = called(Agent.subscribe)
     barrier = called(Agent.barrier)
 
-    async def wait(self, *, timeout_ms: int = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+    async def wait(self, *, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
         """The next message that this agent has not read; what was returned before is read then.
 
-        None when none comes in time. A message that comes as its task is cancelled is not read: it comes again.
+        None when none comes in time. A message that comes as its task is cancelled is not read: it comes again. Each
+        filter goes through the inbox on its own. Who waits while another does comes after it.
         """
-        message = await self._threads.run(self._plain.next, timeout_ms, filter)
-        if message is not None:
-            self._plain.took(message)
-        return message
+        deadline = deadline_of(timeout_ms)
+        try:
+            async with asyncio.timeout(max(0.0, min(MOST_SECONDS, timeout_ms / 1000))):
+                await self._turn.acquire()
+        except TimeoutError:
+            return None
+        try:
+            found = await self._threads.run(self._plain.next, deadline, filter)
+            if found is None:
+                return None
+            self._plain.took(found, filter)
+            return found["items"][0]
+        finally:
+            self._turn.release()
 
     async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
         """Every message, as it comes."""
@@ -147,16 +175,24 @@ class AsyncExecution(Wrapped[Execution]):
         on_stdout: OutputHeard | None = None,
         on_stderr: OutputHeard | None = None,
         kill_on_cancel: bool = False,
+        max_output_bytes: int | None = None,
+        timeout_ms: float | None = None,
     ) -> CommandResult:
         """Waits until it has ended. A command that fails is no error: look at `exit_code`.
 
-        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it.
+        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it. With `timeout_ms` it
+        raises a TimeoutError when it has not ended in this time; the command goes on.
         """
-        return await self._threads.run(
-            self._plain.wait,
-            on_stdout=_in_loop(on_stdout),
-            on_stderr=_in_loop(on_stderr),
-            kill_on_cancel=kill_on_cancel,
+        ears = _Ears()
+        return await ears.hearing(
+            self._threads.run(
+                self._plain.wait,
+                on_stdout=ears.of(on_stdout),
+                on_stderr=ears.of(on_stderr),
+                kill_on_cancel=kill_on_cancel,
+                max_output_bytes=max_output_bytes,
+                timeout_ms=timeout_ms,
+            )
         )
 
 
@@ -219,6 +255,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
     """A sandbox: a virtual machine that serves one agent of a room."""
 
     _owns_threads = False
+    _is_ended = False
 
     @classmethod
     async def create(
@@ -250,7 +287,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
     @property
     def agent(self) -> AsyncAgent:
-        return AsyncAgent(self._threads, self._plain.agent)
+        return AsyncAgent.of(self._threads, self._plain.agent)
 
     @property
     def files(self) -> AsyncFiles:
@@ -277,10 +314,20 @@ class AsyncSandbox(Wrapped[Sandbox]):
     ) -> CommandResult:
         """Runs a command and waits for its end, however long it takes.
 
-        A command that fails is no error: look at `exit_code`.
+        A command that fails is no error: look at `exit_code`. With `timeout_ms` it raises a TimeoutError when it has
+        not ended in this time, and leaves it running.
         """
-        execution = await self.start(command, **options)
-        return await execution.wait(on_stdout=on_stdout, on_stderr=on_stderr, kill_on_cancel=kill_on_cancel)
+        ears = _Ears()
+        return await ears.hearing(
+            self._threads.run(
+                self._plain.exec,
+                command,
+                on_stdout=ears.of(on_stdout),
+                on_stderr=ears.of(on_stderr),
+                kill_on_cancel=kill_on_cancel,
+                **options,
+            )
+        )
 
     async def start(self, command: Command, **options: Unpack[CommandOptions]) -> AsyncExecution:
         """Begins a command and leaves it running."""
@@ -302,6 +349,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         """Ends it, and the room that it has to itself."""
         await self._threads.run(self._plain.destroy, **options)
         if self._owns_threads:
+            self._is_ended = True
             self._threads.close()
 
     async def __aenter__(self) -> "AsyncSandbox":
@@ -310,7 +358,13 @@ class AsyncSandbox(Wrapped[Sandbox]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        await self.destroy()
+        if self._is_ended:
+            return
+        try:
+            await self._threads.run(self._plain.__exit__, kind, error, at)
+        finally:
+            if self._owns_threads:
+                self._threads.close()
 
 
 class AsyncRoom(Wrapped[Room]):
@@ -343,7 +397,7 @@ class AsyncRoom(Wrapped[Room]):
 
     def agent(self, id: str) -> AsyncAgent:
         """Speaks and listens for an agent, which needs no sandbox."""
-        return AsyncAgent(self._threads, self._plain.agent(id))
+        return AsyncAgent.of(self._threads, self._plain.agent(id))
 
     async def fork(
         self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]
@@ -358,7 +412,7 @@ class AsyncRoom(Wrapped[Room]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        await self.destroy()
+        await self._threads.run(self._plain.__exit__, kind, error, at)
 
 
 class AsyncRooms(Wrapped[Rooms]):
@@ -379,7 +433,7 @@ class AsyncRooms(Wrapped[Rooms]):
         return AsyncRoom(self._threads, plain)
 
     def open(self, room_id: str) -> AsyncRoom:
-        """A room that there is."""
+        """A room that there is. Leaving its `async with` does not destroy it."""
         return AsyncRoom(self._threads, self._plain.open(room_id))
 
 
@@ -390,7 +444,8 @@ class AsyncTemplates(Wrapped[Templates]):
 
     async def build(self, wanted: Mapping[str, Any], *, on_output: OutputHeard | None = None) -> TemplateBuild:
         """Makes one of an image, and waits until it is ready or has failed. `wanted` is a TemplateCreateRequest."""
-        return await self._threads.run(self._plain.build, wanted, on_output=_in_loop(on_output))
+        ears = _Ears()
+        return await ears.hearing(self._threads.run(self._plain.build, wanted, on_output=ears.of(on_output)))
 
 
 class AsyncRoomd:
@@ -417,14 +472,44 @@ class AsyncRoomd:
         self.close()
 
 
-def _in_loop(heard: OutputHeard | None) -> OutputHeard | None:
-    """Has it called by the loop that runs now, whichever thread tells it."""
-    if heard is None:
-        return None
-    tell: Callable[[str], None] = heard
-    loop = asyncio.get_running_loop()
+class _Ears:
+    """Has callbacks called by the loop that runs now, whichever thread tells them; what they raise ends the call."""
 
-    def told(text: str) -> None:
-        loop.call_soon_threadsafe(tell, text)
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._call: asyncio.Future[Any] | None = None
+        self._raised: BaseException | None = None
 
-    return told
+    def of(self, heard: OutputHeard | None) -> OutputHeard | None:
+        if heard is None:
+            return None
+        tell: OutputHeard = heard
+
+        def here(text: str) -> None:
+            if self._raised is not None:
+                return
+            try:
+                tell(text)
+            except Exception as error:
+                self._raised = error
+                if self._call is not None:
+                    self._call.cancel()
+
+        def told(text: str) -> None:
+            self._loop.call_soon_threadsafe(here, text)
+
+        return told
+
+    async def hearing(self, call: Coroutine[Any, Any, T]) -> T:
+        self._call = asyncio.ensure_future(call)
+        try:
+            done = await self._call
+        except asyncio.CancelledError:
+            if self._raised is None:
+                raise
+        if self._raised is not None:
+            raise self._raised
+        return done
+
+
+_AGENTS: WeakValueDictionary[Agent, AsyncAgent] = WeakValueDictionary()

@@ -2,11 +2,15 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from .errors import Cancelled
+
+LOOK_SECONDS = 0.05
+"""How often who waits for a lock looks whether it is cancelled: a lock cannot be broken off."""
 
 
 class Cancel:
@@ -39,6 +43,20 @@ class Cancel:
     def pause(self, seconds: float) -> None:
         self._done.wait(seconds)
         self.check()
+
+    @contextmanager
+    def turn(self, lock: threading.Lock, seconds: float) -> Iterator[bool]:
+        """Has the lock as soon as it is free; false when it is not within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while not (has := lock.acquire(timeout=max(0.0, min(LOOK_SECONDS, deadline - time.monotonic())))):
+            self.check()
+            if time.monotonic() >= deadline:
+                break
+        try:
+            yield has
+        finally:
+            if has:
+                lock.release()
 
     @contextmanager
     def breaking(self, each: socket.socket) -> Iterator[None]:

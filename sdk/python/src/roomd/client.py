@@ -1,6 +1,7 @@
 """Owns calls of the interface's operations by their names. What they take and return, the OpenAPI document says."""
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from ._generated.operations import OPERATIONS, Operation
 from ._generated.schemas import WrittenFile
 from .errors import ConnectionError, RoomdError
 from .stream import Event, Place, follow
-from .transport import Answer, CallOptions, Connection, FileBody, Sent, Transport
+from .transport import Answer, CallOptions, Calls, Connection, FileBody, Sent, Transport
 from .websocket import WebSocket, connect
 
 if TYPE_CHECKING:
@@ -51,21 +52,25 @@ SILENT_SECONDS = 60.0
 _ALSO_ANSWERS = {"health": (503,)}
 """It tells as fully that it is not well."""
 _LOCAL = "http://127.0.0.1:8080"
+_KEY = re.compile(r"[\x21-\x7e]+")
+_GAP = re.compile(r"[\s\x00-\x20\x7f]")
 _OTHER_CALLS = {"events": "events()", "bytes": "download()", "socket": "a WebSocket"}
 
 
 class Download:
     """A file as it comes. It is read once: to its end, or it is to be closed."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer | None) -> None:
+        """None is of nothing at all."""
         self._answer = answer
-        length = answer.headers["content-length"]
+        length = "0" if answer is None else answer.headers["content-length"]
         self.size: int | None = None if length is None else int(length)
         """Of what follows; None where it is not told."""
-        self.etag: str | None = answer.headers["etag"]
+        self.etag: str | None = None if answer is None else answer.headers["etag"]
 
     def __iter__(self) -> Generator[bytes, None, None]:
-        return self._answer.parts(SILENT_SECONDS)
+        if self._answer is not None:
+            yield from self._answer.parts(lambda: SILENT_SECONDS)
 
     def read(self) -> bytes:
         return b"".join(self)
@@ -74,7 +79,8 @@ class Download:
         return self.read().decode()
 
     def close(self) -> None:
-        self._answer.close()
+        if self._answer is not None:
+            self._answer.close()
 
     def __enter__(self) -> "Download":
         return self
@@ -86,12 +92,13 @@ class Download:
 class Client:
     def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
         """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
-        given = url or os.environ.get("ROOMD_URL") or _LOCAL
-        if urlsplit(given).scheme not in ("http", "https") or not urlsplit(given).hostname:
+        given = (url or os.environ.get("ROOMD_URL") or _LOCAL).strip()
+        if not _is_url(given):
             raise RoomdError(f"{given} is not a URL such as {_LOCAL}.")
-        self._transport = Transport(
-            Connection(given.rstrip("/"), api_key or os.environ.get("ROOMD_API_KEY") or None, ca or _trusted())
-        )
+        key = (api_key or os.environ.get("ROOMD_API_KEY") or "").strip() or None
+        if key is not None and not _KEY.fullmatch(key):
+            raise RoomdError("The API key may not have spaces, line breaks or letters that are not of ASCII in it.")
+        self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted()))
 
     @property
     def url(self) -> str:
@@ -109,23 +116,34 @@ class Client:
             read = _json_of if answer == "json" else _text_of
             return self._transport.send(_sent(name, input), read, options)
 
-    def events(self, name: StreamName, /, **input: Any) -> Generator[Event, None, None]:
-        """The events of a stream, from `after` on, whatever happens to connections; pings are left out."""
+    def events(
+        self, name: StreamName, options: CallOptions | None = None, /, **input: Any
+    ) -> Generator[Event, None, None]:
+        """The events of a stream, from `after` on, whatever happens to connections; pings are left out.
+
+        With `timeout_ms` it raises a TimeoutError when the stream has not ended in this time.
+        """
         place, is_last = _STREAMS[name]
+        calls = Calls(options or {})
 
         def open_after(after: Place | None) -> Answer:
             sent = _sent(name, input if after is None else {**input, "after": after}, Accept="application/x-ndjson")
-            return self._transport.send(sent, lambda answer, _: answer)
+            return self._transport.send(sent, lambda answer, _: answer, calls.next())
 
         return follow(
             open_after,
             place_of=lambda event: _place_of(event, place),
             is_last=is_last,
             may_end=input.get("follow") is False,
+            left_ms=lambda: calls.left_ms,
         )
 
+    def read(self, name: str, options: CallOptions | None = None, /, **input: Any) -> bytes:
+        """A whole file. Where the connection breaks it is read again."""
+        return self._transport.send(_sent(name, input, Accept="*/*"), _bytes_of, options)
+
     def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:
-        """A file, as it is."""
+        """A file, as it comes: `timeout_ms` is for its beginning, and each part may take a minute."""
         return self._transport.send(_sent(name, input, Accept="*/*"), lambda answer, _: Download(answer), options)
 
     def upload(
@@ -152,6 +170,20 @@ class Client:
     def close(self) -> None:
         """Ends the connections that nothing uses."""
         self._transport.close()
+
+
+def _is_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # A port that is none raises.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not _GAP.search(url)
+    except ValueError:
+        return False
+
+
+def digest_of(key: str) -> str:
+    """A name for what is made by a key: the same one by the same key."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def given(**fields: Any) -> dict[str, Any]:
@@ -194,6 +226,9 @@ def _path_of(operation: Operation, fields: dict[str, Any]) -> str:
         if name not in fields:
             raise TypeError(f"{operation.method} {operation.path} needs {name}.")
         value = str(fields[name])
+        if not {".", ".."}.isdisjoint(value.split("/")):
+            # Whoever resolves the URL would take it for another place.
+            raise RoomdError("The path may not have . or .. in it.")
         # The rest of a path has slashes.
         return quote(value.lstrip("/"), safe="/") if name == "path" else quote(value, safe="")
 
@@ -209,6 +244,10 @@ def _json_of(answer: Answer, deadline: float) -> Any:
 
 def _text_of(answer: Answer, deadline: float) -> str:
     return answer.all(deadline).decode()
+
+
+def _bytes_of(answer: Answer, deadline: float) -> bytes:
+    return answer.all(deadline)
 
 
 def _place_of(event: Event, name: str) -> Place | None:

@@ -2,7 +2,10 @@
 
 import base64
 import os
+import secrets
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
@@ -56,24 +59,40 @@ class Drive:
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> Download:
         """The file as it comes, or so many bytes of it from its byte `offset` on."""
-        call = options
-        if offset > 0 or length is not None:
-            last = "" if length is None else offset + length - 1
-            call = _with_header(options, "Range", f"bytes={offset}-{last}")
-        return self._client.download("file_get", call, room_id=self._room, path=path)
+        if length == 0:
+            return Download(None)
+        return self._client.download("file_get", _ranged(options, offset, length), room_id=self._room, path=path)
 
     def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> bytes:
-        return self.open(path, offset=offset, length=length, **options).read()
+        """The whole file, or so many bytes of it. Where the connection breaks it is read again."""
+        if length == 0:
+            return b""
+        return self._client.read("file_get", _ranged(options, offset, length), room_id=self._room, path=path)
 
     def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
-        return self.open(path, **options).text()
+        return self.read(path, **options).decode()
 
     def download(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
-        """Writes a file of the drive onto this machine."""
-        with self.open(path, **options) as download, Path(local).open("wb") as file:
-            file.writelines(download)
+        """Writes a file of the drive onto this machine, where it is seen as soon as it is whole."""
+        target = Path(local).resolve()
+        with self.open(path, **options) as download:
+            if target.exists() and not target.is_file():
+                # Such as a pipe: it cannot be replaced.
+                with target.open("wb") as file:
+                    file.writelines(download)
+                return
+            part = target.with_name(f".roomd-{secrets.token_hex(8)}")
+            try:
+                with part.open("xb") as file:
+                    file.writelines(download)
+                with suppress(FileNotFoundError):
+                    shutil.copymode(target, part)
+                part.replace(target)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
 
     def stat(self, path: str, **options: Unpack[CallOptions]) -> DriveStat:
         return self._client.call("fs_stat", options, room_id=self._room, path=path)
@@ -94,6 +113,13 @@ class Drive:
     def delete(self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]) -> None:
         input = given(recursive=recursive)
         self._client.call("fs_delete", options, room_id=self._room, path=path, **input)
+
+
+def _ranged(options: CallOptions, offset: int, length: int | None) -> CallOptions:
+    if offset == 0 and length is None:
+        return options
+    last = "" if length is None else offset + length - 1
+    return _with_header(options, "Range", f"bytes={offset}-{last}")
 
 
 def _with_header(options: CallOptions, name: str, value: str) -> CallOptions:

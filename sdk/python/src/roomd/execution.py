@@ -6,8 +6,9 @@ It is begun by a name that is made here, so that it never runs twice, and follow
 import base64
 import codecs
 import threading
+import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, Unpack
@@ -15,9 +16,9 @@ from typing import Any, Literal, TypedDict, Unpack
 from ._generated.schemas import Execution as ExecutionRecord
 from ._generated.schemas import ExitEvent
 from .cancel import Cancel
-from .client import Client, given
-from .errors import Cancelled, RoomdError
-from .transport import CallOptions
+from .client import Client, digest_of, given
+from .errors import Cancelled, NotFoundError, ProblemError, RoomdError, StreamError, TimeoutError
+from .transport import CallOptions, Calls, deadline_of
 
 Command = str | Sequence[str]
 """A command line for /bin/sh, or a program with its arguments."""
@@ -25,6 +26,12 @@ OutputHeard = Callable[[str], None]
 
 DEFAULT_COMMAND_MS = 600_000
 STDIN_PART_BYTES = 1024 * 1024
+MOST_OUTPUT_BYTES = 16 * 1024 * 1024
+"""Kept of each stream if nothing else is wanted."""
+ENDING_MS = 30_000
+"""How long to try to end what nobody waits for any more."""
+STARTING_SECONDS = 2.0
+"""A start that was broken off may arrive so much later."""
 
 
 class CommandOptions(CallOptions, total=False):
@@ -39,6 +46,8 @@ class CommandOptions(CallOptions, total=False):
     """Drive directory where the full streams are saved as stdout and stderr."""
     exec_id: str
     """The run's name: the same name never runs twice in the sandbox."""
+    max_output_bytes: int
+    """How much of each stream `exec` keeps from its beginning; 16 MiB if absent. What hears it, hears all."""
 
 
 class SandboxName(TypedDict):
@@ -56,6 +65,11 @@ class CommandResult:
     duration_ms: int
     stdout_bytes: bytes = field(repr=False)
     stderr_bytes: bytes = field(repr=False)
+    stdout_truncated: bool = False
+    """Whether there was more than `max_output_bytes`."""
+    stderr_truncated: bool = False
+    truncated: bool = False
+    """Whether output was lost, because it was read too late: the service keeps the last 16 MiB."""
 
     @property
     def stdout(self) -> str:
@@ -85,27 +99,73 @@ class Execution:
 
     @classmethod
     def start(
-        cls, client: Client, sandbox: SandboxName, command: Command, **options: Unpack[CommandOptions]
+        cls,
+        client: Client,
+        sandbox: SandboxName,
+        command: Command,
+        *,
+        stdin_open: bool = True,
+        kill_on: tuple[type[RoomdError], ...] = (),
+        **options: Unpack[CommandOptions],
     ) -> "Execution":
+        """With `stdin_open` its standard input takes more later, unless `stdin` is all there is.
+
+        A start that ends with one of `kill_on` leaves no command.
+        """
         stdin = options.get("stdin")
-        exec_id = options.get("exec_id") or f"sdk-{uuid.uuid4()}"
+        key = options.get("idempotency_key")
+        # The same key is the same call also from another process: it has the same name.
+        exec_id = options.get("exec_id") or f"sdk-{uuid.uuid4() if key is None else digest_of(key)}"
         wanted = given(
             **{key: options.get(key) for key in ("cwd", "env", "user", "output_to")},
             **({"command": command} if isinstance(command, str) else {"argv": list(command)}),
             **({"stdin": stdin} if isinstance(stdin, str) else {"stdin_b64": _base64(stdin)}),
             timeout_ms=options.get("command_timeout_ms", DEFAULT_COMMAND_MS),
+            # Who cannot write to it lets it end: what reads it would wait for ever.
+            stdin_open=None if stdin_open or stdin is not None else False,
         )
-        client.call("execution_start", options, **sandbox, exec_id=exec_id, **wanted)
-        return cls(client, sandbox, exec_id)
+        made = cls(client, sandbox, exec_id)
+        try:
+            client.call("execution_start", options, **sandbox, exec_id=exec_id, **wanted)
+        except kill_on:
+            made.abandon(STARTING_SECONDS)
+            raise
+        return made
+
+    @classmethod
+    def run(
+        cls,
+        client: Client,
+        sandbox: SandboxName,
+        command: Command,
+        *,
+        on_stdout: OutputHeard | None = None,
+        on_stderr: OutputHeard | None = None,
+        kill_on_cancel: bool = False,
+        **options: Unpack[CommandOptions],
+    ) -> CommandResult:
+        """Starts it and waits for its end. `timeout_ms` is for both; when it is over, the command goes on."""
+        deadline = None if (timeout_ms := options.get("timeout_ms")) is None else deadline_of(timeout_ms)
+        kill_on = (Cancelled,) if kill_on_cancel else ()
+        started = cls.start(client, sandbox, command, stdin_open=False, kill_on=kill_on, **options)
+        left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        return started.wait(
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
+            kill_on_cancel=kill_on_cancel,
+            max_output_bytes=options.get("max_output_bytes"),
+            timeout_ms=left_ms,
+        )
 
     def get(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
         return self._client.call("execution_get", options, **self._name)
 
-    def output(self) -> Iterator[OutputPart]:
+    def output(self) -> Generator[OutputPart, None, None]:
         """Everything that it writes, from its beginning as far as it is kept, until it has ended."""
-        for each in self._told():
-            if isinstance(each, OutputPart):
-                yield each
+        with closing(self._told()) as told:
+            for each in told:
+                if isinstance(each, OutputPart):
+                    yield each
 
     def wait(
         self,
@@ -113,27 +173,52 @@ class Execution:
         on_stdout: OutputHeard | None = None,
         on_stderr: OutputHeard | None = None,
         kill_on_cancel: bool = False,
+        max_output_bytes: int | None = None,
+        timeout_ms: float | None = None,
     ) -> CommandResult:
         """Waits until it has ended. A command that fails is no error: look at `exit_code`.
 
-        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it.
+        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it; so does a callback that
+        raises. With `timeout_ms` it raises a TimeoutError when it has not ended in this time; the command goes on.
         """
-        kept = {"stdout": bytearray(), "stderr": bytearray()}
-        heard = {"stdout": _Hearing(on_stdout), "stderr": _Hearing(on_stderr)}
+        most = MOST_OUTPUT_BYTES if max_output_bytes is None else max_output_bytes
+        streams = {"stdout": _Heard(on_stdout, most), "stderr": _Heard(on_stderr, most)}
+        was_lost = False
         try:
-            for each in self._told():
-                if isinstance(each, OutputPart):
-                    kept[each.stream] += each.data
-                    heard[each.stream].tell(each.data)
-                else:
-                    return _result(self.id, each, bytes(kept["stdout"]), bytes(kept["stderr"]))
-        except Cancelled:
-            if kill_on_cancel:
-                # A call that what was cancelled does not reach.
-                with Cancel(), suppress(RoomdError):
-                    self.kill()
+            # Whatever is raised here ends the stream at once.
+            with closing(self._told(timeout_ms)) as told:
+                for each in told:
+                    if isinstance(each, OutputPart):
+                        streams[each.stream].take(each.data)
+                    elif each is None:
+                        was_lost = True
+                    else:
+                        return _result(self.id, each, streams["stdout"], streams["stderr"], was_lost)
+        except TimeoutError as error:
+            raise TimeoutError(f"The command {self.id} has not ended in time. It goes on.") from error
+        except BaseException as error:
+            if kill_on_cancel and (isinstance(error, Cancelled) or not isinstance(error, RoomdError)):
+                self.abandon()
             raise
         raise AssertionError("the end is told last")
+
+    def abandon(self, starting_seconds: float = 0) -> None:
+        """Ends it, where it can be, after the calls that were for it have been cancelled or have failed.
+
+        Where it is not there, it is looked for again so many seconds: its start may still be on its way.
+        """
+        deadline, pause = time.monotonic() + starting_seconds, 0.1
+        # Calls that what was cancelled does not reach.
+        with Cancel(), suppress(RoomdError):
+            while True:
+                try:
+                    self.kill(timeout_ms=ENDING_MS)
+                    return
+                except NotFoundError:
+                    if time.monotonic() >= deadline:
+                        return
+                    time.sleep(pause)
+                    pause *= 2
 
     def write(self, data: str | bytes, **options: Unpack[CallOptions]) -> None:
         """Writes to its standard input, one call after the other: bytes that are sent again arrive once."""
@@ -152,51 +237,75 @@ class Execution:
         return self._client.call("execution_end", options, **self._name)
 
     def _stdin(self, data: bytes, eof: bool, options: CallOptions) -> None:
+        calls = Calls(options)
         with self._writing:
-            offset = self.get(**options)["stdin_bytes"] if self._written is None else self._written
+            offset = self.get(**calls.next())["stdin_bytes"] if self._written is None else self._written
             self._written = None
             for start in range(0, max(1, len(data)), STDIN_PART_BYTES):
                 part = data[start : start + STDIN_PART_BYTES]
                 ends = eof and start + len(part) == len(data)
                 wanted = {**self._name, "data_b64": _base64(part), "offset": offset, "eof": ends}
-                self._client.call("execution_stdin", options, **wanted)
+                self._client.call("execution_stdin", calls.next(), **wanted)
                 offset += len(part)
             self._written = offset
 
-    def _told(self) -> Iterator[OutputPart | ExitEvent]:
-        """Its output, and at last how it ended."""
-        with closing(self._client.events("execution_stream", **self._name)) as events:
-            for event in events:
-                if event["type"] == "exit":
-                    yield ExitEvent(**event)
-                    return
-                if event["type"] in ("stdout", "stderr"):
-                    yield OutputPart(event["type"], base64.b64decode(event["data_b64"]))
-        raise RoomdError("The stream ended before the command did.")
+    def _told(self, timeout_ms: float | None = None) -> Generator[OutputPart | ExitEvent | None, None, None]:
+        """Its output, and at last how it ended; None where some of it is not kept any more."""
+        calls = Calls({} if timeout_ms is None else {"timeout_ms": timeout_ms})
+        after: int | None = None
+        while True:
+            try:
+                place = given(after=after)
+                with closing(self._client.events("execution_stream", calls.next(), **self._name, **place)) as events:
+                    for event in events:
+                        after = event.get("seq", after)
+                        if event["type"] == "exit":
+                            yield ExitEvent(**event)
+                            return
+                        if event["type"] in ("stdout", "stderr"):
+                            yield OutputPart(event["type"], base64.b64decode(event["data_b64"]))
+                raise RoomdError("The stream ended before the command did.")
+            except (ProblemError, StreamError) as error:
+                if error.code != "history_gone":
+                    raise
+                oldest = self.get(**calls.next())["oldest_seq"] - 1
+                if after is not None and oldest <= after:
+                    # All that follows is kept, and is not told.
+                    raise
+                after = oldest
+            yield None
 
 
-class _Hearing:
-    """Tells what comes in bytes as text, of which no character is torn."""
+class _Heard:
+    """What comes of one stream: kept as far as it is wanted, and told as text of which no character is torn."""
 
-    def __init__(self, told: OutputHeard | None) -> None:
+    def __init__(self, told: OutputHeard | None, most_bytes: int) -> None:
+        self.kept = bytearray()
+        self.is_truncated = False
         self._told = told
+        self._most_bytes = most_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def tell(self, data: bytes) -> None:
-        text = self._decoder.decode(data)
-        if self._told is not None and text:
+    def take(self, data: bytes) -> None:
+        room = max(0, self._most_bytes - len(self.kept))
+        self.kept += data[:room]
+        self.is_truncated = self.is_truncated or len(data) > room
+        if self._told is not None and (text := self._decoder.decode(data)):
             self._told(text)
 
 
-def _result(exec_id: str, exit: ExitEvent, stdout: bytes, stderr: bytes) -> CommandResult:
+def _result(exec_id: str, exit: ExitEvent, stdout: _Heard, stderr: _Heard, was_lost: bool) -> CommandResult:
     return CommandResult(
         exec_id=exec_id,
         exit_code=exit["exit_code"],
         signal=exit["signal"],
         timed_out=exit["timed_out"],
         duration_ms=exit["duration_ms"],
-        stdout_bytes=stdout,
-        stderr_bytes=stderr,
+        stdout_bytes=bytes(stdout.kept),
+        stderr_bytes=bytes(stderr.kept),
+        stdout_truncated=stdout.is_truncated,
+        stderr_truncated=stderr.is_truncated,
+        truncated=was_lost,
     )
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Unpack
 
+from .cancel import Cancel
 from .client import Client
-from .errors import RoomdError
-from .execution import CommandResult, Execution, SandboxName
-from .transport import CallOptions, FileBody
+from .errors import Cancelled, RoomdError, TimeoutError
+from .execution import ENDING_MS, CommandResult, Execution, SandboxName
+from .transport import CallOptions, Calls, FileBody
 
 FileKind = Literal["file", "directory", "symlink", "other"]
 
@@ -21,6 +22,8 @@ PART_BYTES = 4 * 1024 * 1024
 """Read by one command."""
 NOT_THERE = 44
 """How the commands here say that there is no such file."""
+BROKEN_OFF = (Cancelled, TimeoutError)
+"""When nobody waits for a command here any more, it ends."""
 KINDS: dict[str, FileKind] = {"f": "file", "d": "directory", "l": "symlink"}
 
 IF_THERE = f'[ -e "$1" ] || [ -L "$1" ] || exit {NOT_THERE}; '
@@ -50,8 +53,9 @@ class Files:
 
     def open(self, path: str, **options: Unpack[CallOptions]) -> Iterator[bytes] | None:
         """The file in parts, as it is read; None where there is none."""
-        first = self._part(path, 0, options)
-        return None if first is None else self._from(first, path, options)
+        calls = Calls(options)
+        first = self._part(path, 0, calls)
+        return None if first is None else self._from(first, path, calls)
 
     def read(self, path: str, **options: Unpack[CallOptions]) -> bytes | None:
         """The whole file; None where there is none."""
@@ -64,41 +68,46 @@ class Files:
 
     def write(self, path: str, data: FileBody, **options: Unpack[CallOptions]) -> None:
         """Writes a file in place, and makes the directories above it."""
-        writing = self._start(WRITE, [path], options)
+        calls = Calls(options)
+        writing = self._start(WRITE, [path], calls)
         try:
             for part in _parts_of(data):
-                writing.write(part, **options)
-            writing.end(**options)
-        except RoomdError:
-            with suppress(RoomdError):
-                writing.kill()
-            # Why it took no more is what the command says.
-            _succeeded(writing.wait())
+                writing.write(part, **calls.next())
+            writing.end(**calls.next())
+            done = writing.wait(timeout_ms=calls.left_ms)
+        except Cancelled:
+            writing.abandon()
+            raise
+        except Exception as error:
+            writing.abandon()
+            failed = _failure_of(writing)
+            if failed is not None:
+                # Why it took no more is what the command says.
+                raise failed from error
             raise
         except BaseException:
-            with suppress(RoomdError):
-                writing.kill()
+            writing.abandon()
             raise
-        _succeeded(writing.wait())
+        _succeeded(done)
 
     def list(self, path: str, **options: Unpack[CallOptions]) -> Sequence[FileEntry] | None:
         """What is in a directory, without what is below; None where there is none."""
-        listed = self._run(LIST, path, options)
+        listed = self._run(LIST, path, Calls(options))
         return None if listed is None else [_entry(line) for line in listed.stdout.split("\0") if line]
 
     def stat(self, path: str, **options: Unpack[CallOptions]) -> FileEntry | None:
         """Of a link what it leads to; None where there is none."""
-        shown = self._run(STAT, path, options)
+        shown = self._run(STAT, path, Calls(options))
         return None if shown is None else _entry(shown.stdout.removesuffix("\0"))
 
     def mkdir(self, path: str, **options: Unpack[CallOptions]) -> None:
-        self._run(MKDIR, path, options)
+        self._run(MKDIR, path, Calls(options))
 
     def delete(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> bool:
         """False where there was none. A directory only if `recursive` is given."""
-        return self._run(REMOVE_ALL if recursive else REMOVE, path, options) is not None
+        return self._run(REMOVE_ALL if recursive else REMOVE, path, Calls(options)) is not None
 
-    def _from(self, first: bytes, path: str, options: CallOptions) -> Iterator[bytes]:
+    def _from(self, first: bytes, path: str, calls: Calls) -> Iterator[bytes]:
         part: bytes | None = first
         index = 0
         while part:
@@ -106,27 +115,50 @@ class Files:
             if len(part) < PART_BYTES:
                 return
             index += 1
-            part = self._part(path, index, options)
+            part = self._part(path, index, calls)
 
-    def _part(self, path: str, index: int, options: CallOptions) -> bytes | None:
-        done = self._run(READ, path, options, str(index))
+    def _part(self, path: str, index: int, calls: Calls) -> bytes | None:
+        done = self._run(READ, path, calls, str(index))
         return None if done is None else done.stdout_bytes
 
-    def _start(self, script: str, args: Sequence[str], options: CallOptions) -> Execution:
-        command = ["sh", "-c", script, "sh", *args]
-        return Execution.start(self._client, self._sandbox, command, **options)
+    def _start(self, script: str, args: Sequence[str], calls: Calls, stdin_open: bool = True) -> Execution:
+        # A name that begins with - would be an option, or with ( a condition.
+        path, *more = args
+        command = ["sh", "-c", script, "sh", path if path[:1] in ("", "/") else f"./{path}", *more]
+        return Execution.start(
+            self._client, self._sandbox, command, stdin_open=stdin_open, kill_on=BROKEN_OFF, **calls.next()
+        )
 
-    def _run(self, script: str, path: str, options: CallOptions, *more: str) -> CommandResult | None:
+    def _run(self, script: str, path: str, calls: Calls, *more: str) -> CommandResult | None:
         """None where the path leads to nothing."""
-        done = self._start(script, [path, *more], options).wait()
+        running = self._start(script, [path, *more], calls, stdin_open=False)
+        try:
+            done = running.wait(timeout_ms=calls.left_ms, kill_on_cancel=True)
+        except TimeoutError:
+            running.abandon()
+            raise
         return None if done.exit_code == NOT_THERE else _succeeded(done)
 
 
 def _succeeded(done: CommandResult) -> CommandResult:
     if done.exit_code == 0:
+        if done.truncated or done.stdout_truncated:
+            raise RoomdError("It is too much for one answer.")
         return done
     ending = done.signal if done.exit_code is None else done.exit_code
     raise RoomdError(done.stderr.strip() or f"The command ended with {ending}.")
+
+
+def _failure_of(ended: Execution) -> RoomdError | None:
+    """What a command says that failed by itself; None of one that was ended by a signal, as from here."""
+    with Cancel(), suppress(RoomdError):
+        done = ended.wait(timeout_ms=ENDING_MS)
+        if done.exit_code is not None:
+            try:
+                _succeeded(done)
+            except RoomdError as failed:
+                return failed
+    return None
 
 
 def _parts_of(data: FileBody) -> Iterator[str | bytes]:

@@ -11,7 +11,7 @@ from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import Agent, Destination, MessageOptions
 from .client import Client, given
 from .drive import Drive
-from .sandbox import Sandbox, SandboxOptions
+from .sandbox import Sandbox, SandboxOptions, gone_is_done
 from .transport import CallOptions
 
 OPERATOR = "operator"
@@ -19,28 +19,32 @@ OPERATOR = "operator"
 
 
 class Room:
-    def __init__(self, client: Client, id: str) -> None:
+    def __init__(self, client: Client, id: str, is_own: bool = False) -> None:
+        """One that is its maker's own ends with its `with`."""
         self.id = id
+        self._is_own = is_own
         self.drive = Drive(client, id)
         self._client = client
+        # An agent goes on reading where it was.
+        self._agents: dict[str, Agent] = {}
 
     def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
         return self._client.call("room_get", options, room_id=self.id)
 
     def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> Sandbox:
         """Creates a sandbox for an agent, and waits until it runs commands."""
-        return Sandbox.create_in(self._client, self.id, agent_id, **options)
+        return Sandbox.create_in(self._client, self.id, agent_id, self.agent(agent_id), **options)
 
     def sandbox(self, agent_id: str) -> Sandbox:
         """A sandbox that there is, by its agent."""
-        return Sandbox(self._client, self.id, agent_id)
+        return Sandbox(self._client, self.id, agent_id, self.agent(agent_id))
 
     def sandboxes(self, **options: Unpack[CallOptions]) -> Iterator[SandboxRecord]:
         return self._client.items("sandbox_list", options, room_id=self.id)
 
     def agent(self, id: str) -> Agent:
         """Speaks and listens for an agent, which needs no sandbox."""
-        return Agent(self._client, self.id, id)
+        return self._agents.setdefault(id, Agent(self._client, self.id, id))
 
     def agents(self, **options: Unpack[CallOptions]) -> Iterator[AgentRecord]:
         return self._client.items("agent_list", options, room_id=self.id)
@@ -62,7 +66,7 @@ class Room:
         """Makes another room of it in which all go on, or of one of its checkpoints."""
         input = given(checkpoint_id=checkpoint_id)
         self._client.call("room_fork", options, source_room_id=self.id, room_id=room_id, **input)
-        return Room(self._client, room_id)
+        return Room(self._client, room_id, is_own=True)
 
     def restore(self, checkpoint_id: str, **options: Unpack[CallOptions]) -> RoomRestoreResult:
         """Turns it back to a checkpoint."""
@@ -76,4 +80,6 @@ class Room:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.destroy()
+        if self._is_own:
+            with gone_is_done():
+                self.destroy()

@@ -1,8 +1,8 @@
 """Owns a sandbox: a virtual machine that serves one agent of a room."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
@@ -10,12 +10,12 @@ from ._generated.schemas import ExposedPort, Fork, Room, SandboxCreateRequestLif
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import Agent
 from .cancel import Cancel
-from .client import Client, given
-from .errors import ProblemError, RoomdError
-from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
+from .client import Client, digest_of, given
+from .errors import ConflictError, GoneError, NotFoundError, ProblemError, RoomdError
+from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
 from .files import Files
 from .terminal import Terminal
-from .transport import CallOptions
+from .transport import CallOptions, Calls
 
 
 class SandboxOptions(CallOptions, total=False):
@@ -38,6 +38,9 @@ class SandboxOptions(CallOptions, total=False):
     """A free one if absent."""
 
 
+TTL_MORE_SECONDS = 3600
+"""How much longer a sandbox's own room lasts than it."""
+MOST_TTL_SECONDS = 31_536_000
 LEAST_CID, MOST_CID = 9100, 9999
 CID_TRIES = 8
 """Others may take the free one first."""
@@ -45,17 +48,17 @@ OWN_FIELDS = ("env", "labels", "idle_timeout_seconds", "max_duration_seconds", "
 
 
 class Sandbox:
-    def __init__(self, client: Client, room_id: str, agent_id: str) -> None:
+    def __init__(self, client: Client, room_id: str, agent_id: str, agent: Agent | None = None) -> None:
         self.room_id = room_id
         self.agent_id = agent_id
         """The agent that it serves, by which it is named in its room."""
-        self.agent = Agent(client, room_id, agent_id)
+        self.agent = agent or Agent(client, room_id, agent_id)
         self._client = client
         self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
         self.files = Files(client, self._name)
         """Of its own disk."""
         # Of a sandbox that has its room to itself.
-        self._ends: Callable[[], None] | None = None
+        self._ends: Callable[..., None] | None = None
 
     @classmethod
     def create(
@@ -68,34 +71,62 @@ class Sandbox:
     ) -> "Sandbox":
         """A sandbox for who wants no room: it gets one of its own, which ends with it."""
         client = Client(url, api_key, ca)
-        room_id = create_room(client)["room_id"]
+        calls = Calls(options)
+        lasting = options.get("max_duration_seconds")
+        # Whoever forgets it, or is gone, leaves no room.
+        ttl_seconds = None if lasting is None else min(lasting + TTL_MORE_SECONDS, MOST_TTL_SECONDS)
+        key = options.get("idempotency_key")
+        # Known before it is made: it may be made, and its answer lost.
+        room_id = _room_name(key)
 
-        def end() -> None:
-            client.call("room_destroy", None, room_id=room_id, drive="delete")
-            client.close()
+        has_room = False
+
+        def end(**ending: Unpack[CallOptions]) -> None:
+            try:
+                client.call("room_destroy", ending, room_id=room_id, drive="delete")
+            finally:
+                client.close()
 
         try:
-            made = cls.create_in(client, room_id, "main", **options)
-        except BaseException:
-            # A call that what was cancelled does not reach.
-            with Cancel(), suppress(RoomdError):
-                end()
+            create_room(client, calls.next(), room_id=room_id, **given(ttl_seconds=ttl_seconds))
+            has_room = True
+            made = cls._created(client, room_id, "main", None, calls, options)
+        except BaseException as error:
+            # Where it was refused there is none.
+            if has_room or not isinstance(error, ProblemError):
+                # A call that what was cancelled does not reach.
+                with Cancel(), suppress(RoomdError):
+                    end(timeout_ms=ENDING_MS)
+            client.close()
             raise
         made._ends = end
         return made
 
     @classmethod
-    def create_in(cls, client: Client, room_id: str, agent_id: str, **options: Unpack[SandboxOptions]) -> "Sandbox":
+    def create_in(
+        cls,
+        client: Client,
+        room_id: str,
+        agent_id: str,
+        agent: Agent | None = None,
+        **options: Unpack[SandboxOptions],
+    ) -> "Sandbox":
         """Creates one in a room, and waits until it runs commands."""
-        wanted = _wanted(client, options)
+        return cls._created(client, room_id, agent_id, agent, Calls(options), options)
+
+    @classmethod
+    def _created(
+        cls, client: Client, room_id: str, agent_id: str, agent: Agent | None, calls: Calls, options: SandboxOptions
+    ) -> "Sandbox":
+        wanted = _wanted(client, calls, options)
         cid = options.get("guest_cid")
-        attempt, next_cid = 1, cid or LEAST_CID + secrets.randbelow(MOST_CID - LEAST_CID + 1)
+        attempt, next_cid = 1, cid or _first_cid(options.get("idempotency_key"))
         while True:
             try:
                 client.call(
-                    "sandbox_create", options, room_id=room_id, agent_id=agent_id, guest_cid=next_cid, **wanted
+                    "sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, guest_cid=next_cid, **wanted
                 )
-                return cls(client, room_id, agent_id)
+                return cls(client, room_id, agent_id, agent)
             except ProblemError as error:
                 free = _free_cid(error)
                 if cid is not None or free is None or attempt == CID_TRIES:
@@ -116,10 +147,18 @@ class Sandbox:
     ) -> CommandResult:
         """Runs a command and waits for its end, however long it takes.
 
-        A command that fails is no error: look at `exit_code`.
+        A command that fails is no error: look at `exit_code`. With `timeout_ms` it raises a TimeoutError when it has
+        not ended in this time, and leaves it running.
         """
-        execution = self.start(command, **options)
-        return execution.wait(on_stdout=on_stdout, on_stderr=on_stderr, kill_on_cancel=kill_on_cancel)
+        return Execution.run(
+            self._client,
+            self._name,
+            command,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
+            kill_on_cancel=kill_on_cancel,
+            **options,
+        )
 
     def start(self, command: Command, **options: Unpack[CommandOptions]) -> Execution:
         """Begins a command and leaves it running."""
@@ -178,7 +217,7 @@ class Sandbox:
     def destroy(self, **options: Unpack[CallOptions]) -> None:
         """Ends it, and the room that it has to itself."""
         if self._ends is not None:
-            self._ends()
+            self._ends(**options)
         else:
             self._client.call("sandbox_destroy", options, **self._name)
 
@@ -186,19 +225,43 @@ class Sandbox:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.destroy()
+        with gone_is_done():
+            self.destroy()
 
 
-def create_room(client: Client, options: CallOptions | None = None, **wanted: Any) -> Room:
+@contextmanager
+def gone_is_done() -> Iterator[None]:
+    """For ending what may have been ended before."""
+    try:
+        yield
+    except (NotFoundError, GoneError):
+        pass
+    except ConflictError as error:
+        if error.code != "room_destroying":
+            raise
+
+
+def create_room(client: Client, options: CallOptions, **wanted: Any) -> Room:
     """A room, of a name that nobody has if none is given."""
-    return client.call("room_create", options, **{"room_id": f"sdk-{secrets.token_hex(6)}", **wanted})
+    name = {"room_id": _room_name(options.get("idempotency_key"))}
+    return client.call("room_create", options, **{**name, **wanted})
 
 
-def _wanted(client: Client, options: SandboxOptions) -> dict[str, Any]:
+def _room_name(key: str | None) -> str:
+    """The same key is the same call also from another process: it has the same names."""
+    return f"sdk-{secrets.token_hex(6) if key is None else digest_of(key)}"
+
+
+def _first_cid(key: str | None) -> int:
+    count = MOST_CID - LEAST_CID + 1
+    return LEAST_CID + (secrets.randbelow(count) if key is None else int(digest_of(key), 16) % count)
+
+
+def _wanted(client: Client, calls: Calls, options: SandboxOptions) -> dict[str, Any]:
     template, snapshot = options.get("template"), options.get("snapshot")
     memory_mib = options.get("memory_mib")
     if memory_mib is None and snapshot is None:
-        found = client.call("template_get", None, template_id=template or "default")
+        found = client.call("template_get", calls.next(), template_id=template or "default")
         memory_mib = found["default_memory_mib"]
     egress = options.get("egress")
     return given(

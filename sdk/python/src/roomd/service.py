@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from types import TracebackType
 from typing import Any, Unpack
 
@@ -27,10 +28,10 @@ class Rooms:
     ) -> Room:
         """Creates a room, of a name that nobody has if none is given; it is destroyed after `ttl_seconds`."""
         wanted = given(room_id=room_id, labels=labels, ttl_seconds=ttl_seconds)
-        return Room(self._client, create_room(self._client, options, **wanted)["room_id"])
+        return Room(self._client, create_room(self._client, options, **wanted)["room_id"], is_own=True)
 
     def open(self, room_id: str) -> Room:
-        """A room that there is."""
+        """A room that there is. Leaving its `with` does not destroy it."""
         return Room(self._client, room_id)
 
     def list(self, **options: Unpack[CallOptions]) -> Iterator[RoomRecord]:
@@ -51,9 +52,10 @@ class Templates:
         """Makes one of an image, and waits until it is ready or has failed. `wanted` is a TemplateCreateRequest."""
         build = self._client.call("template_create", None, **wanted)
         name = {"template_id": build["template_id"], "build_id": build["build_id"]}
-        for event in self._client.events("template_build_stream", **name):
-            if event["type"] == "stdout" and on_output is not None:
-                on_output(base64.b64decode(event["data_b64"]).decode(errors="replace"))
+        with closing(self._client.events("template_build_stream", **name)) as events:
+            for event in events:
+                if event["type"] == "stdout" and on_output is not None:
+                    on_output(base64.b64decode(event["data_b64"]).decode(errors="replace"))
         return self._client.call("template_build_get", None, **name)
 
     def remove(self, template_id: str, **options: Unpack[CallOptions]) -> None:

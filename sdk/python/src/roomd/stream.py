@@ -28,18 +28,20 @@ def follow(
     place_of: Callable[[Event], Place | None],
     is_last: Callable[[Event], bool],
     may_end: bool,
+    left_ms: Callable[[], float | None] = lambda: None,
 ) -> Generator[Event, None, None]:
     """All events but pings. Raises when the service says that it cannot go on, and after two minutes without it.
 
     `open_after` asks for what comes after a place; None is from where the caller has said. `is_last` tells whether
-    nothing follows an event, `may_end` whether the stream may end without such a one.
+    nothing follows an event, `may_end` whether the stream may end without such a one. `left_ms` is the time that is
+    left for all, and raises when it is over.
     """
     last: Place | None = None
     quiet_since: float | None = None
     pause = FIRST_PAUSE_SECONDS
     while True:
         try:
-            with closing(_events_of(open_after(last))) as events:
+            with closing(_events_of(open_after(last), left_ms)) as events:
                 for event in events:
                     quiet_since, pause = None, FIRST_PAUSE_SECONDS
                     if event.get("type") == "ping":
@@ -60,7 +62,8 @@ def follow(
         quiet_since = now if quiet_since is None else quiet_since
         if now - quiet_since > AWAY_SECONDS:
             raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.")
-        current().pause(pause)
+        left = left_ms()
+        current().pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MOST_PAUSE_SECONDS)
 
 
@@ -70,10 +73,16 @@ def _may_come_back(error: RoomdError) -> bool:
     return isinstance(error, ConnectionError)
 
 
-def _events_of(answer: Answer) -> Generator[Event, None, None]:
+def _events_of(answer: Answer, left_ms: Callable[[], float | None]) -> Generator[Event, None, None]:
     """The events of one answer. Raises ConnectionError when it is cut, or nothing comes for too long."""
     rest = b""
-    with closing(answer.parts(seconds=SILENT_SECONDS)) as parts:
+
+    def seconds() -> float:
+        left = left_ms()
+        return SILENT_SECONDS if left is None else min(SILENT_SECONDS, left / 1000)
+
+    # Silence counts while it is read, and not while whoever asked does something with an event.
+    with closing(answer.parts(seconds)) as parts:
         for part in parts:
             # What was cut is asked for again.
             *lines, rest = (rest + part).split(b"\n")

@@ -9,7 +9,7 @@ from ._generated.schemas import Terminal as TerminalRecord
 from ._generated.schemas import TerminalCloseResult, TerminalTicket
 from .client import Client
 from .execution import SandboxName
-from .transport import CallOptions
+from .transport import CallOptions, Calls
 from .websocket import BINARY, TEXT, WebSocket
 
 
@@ -67,9 +67,12 @@ class Terminal:
 
     def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AttachedTerminal:
         """Types into it. Who types already goes on alone, unless it is a takeover."""
-        ticket = self.token(**options)
+        calls = Calls(options)
+        ticket = self.token(**calls.next())
         path = ticket["ws_path"] + ("?takeover=true" if takeover else "")
-        return AttachedTerminal(self._client.socket(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], ATTACH_SECONDS))
+        left = calls.left_ms
+        seconds = ATTACH_SECONDS if left is None else min(ATTACH_SECONDS, left / 1000)
+        return AttachedTerminal(self._client.socket(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], seconds))
 
     def end(self, **options: Unpack[CallOptions]) -> TerminalCloseResult:
         """Ends it and everything that was started in it."""

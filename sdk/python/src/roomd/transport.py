@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import random
+import re
 import select
 import socket
 import ssl
@@ -17,12 +18,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ._generated.schemas import Problem
 from .cancel import current
-from .errors import Cancelled, ConnectionError, RoomdError, TimeoutError, problem_error
+from .errors import Cancelled, ConnectionError, NotFoundError, RoomdError, TimeoutError, problem_error
 from .version import VERSION
 
 T = TypeVar("T")
@@ -32,10 +33,14 @@ FileBody = str | bytes | bytearray | memoryview | os.PathLike[str] | Iterable[by
 
 
 class CallOptions(TypedDict, total=False):
-    timeout_ms: int
-    """For the whole call with all its tries; 10 minutes if absent."""
+    timeout_ms: float
+    """For the whole method with all its calls and tries; 10 minutes for each call if absent.
+
+    Of a list it is for each page, and of a file that is read as it comes for its beginning."""
     idempotency_key: str
-    """In place of the one that is made for each POST: the same key does nothing twice, also from another process."""
+    """In place of the one that is made for each POST: the same key does nothing twice, also from another process.
+
+    A method that makes several calls puts -1, -2 and so on behind it."""
     headers: Mapping[str, str]
 
 
@@ -87,6 +92,18 @@ WAITED = ("barrier_timeout", "reply_timeout")
 """The outcome of a wait."""
 BROKEN = (OSError, http.client.HTTPException)
 """What fails with these, does so because of the connection, or of what answers."""
+MOST_SECONDS = 86_400.0
+"""The longest that is waited at once: sockets know no longer times."""
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+
+class _SourceFailed(Exception):
+    """A body could not be read: no fault of the connection, whatever it was."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Answer:
@@ -105,14 +122,20 @@ class Answer:
     def is_json(self) -> bool:
         return self.headers.get_content_type() == "application/json"
 
-    def parts(self, seconds: float | None = None, deadline: float | None = None) -> Generator[bytes, None, None]:
+    def parts(
+        self, seconds: Callable[[], float] | None = None, deadline: float | None = None
+    ) -> Generator[bytes, None, None]:
         """The body as it comes, each part within so many seconds. Raises ConnectionError when it ends early."""
         if self._is_over:
             raise RoomdError("What was read or closed cannot be read again.")
-        response = self._response
+        response, silent = self._response, 0.0
         try:
             while not self._is_over:
-                self._wire.settimeout(seconds if deadline is None else _left(deadline))
+                if deadline is not None:
+                    self._wire.settimeout(_left(deadline))
+                elif seconds is not None:
+                    silent = max(0.001, seconds())
+                    self._wire.settimeout(silent)
                 with current().breaking(self._wire):
                     part = response.read1(PART_BYTES)
                 if part:
@@ -126,7 +149,7 @@ class Answer:
                 raise
             if isinstance(error, socket.timeout):
                 if deadline is None:
-                    raise ConnectionError(f"The connection broke: nothing came for {seconds:g} s.") from error
+                    raise ConnectionError(f"The connection broke: nothing came for {silent:g} s.") from error
                 raise TimeoutError("The service has not answered in time.") from error
             raise ConnectionError("The connection broke before the answer was complete.") from error
         finally:
@@ -188,15 +211,20 @@ class Transport:
     def send(self, sent: Sent, read: Callable[[Answer, float], T], options: CallOptions | None = None) -> T:
         """Sends a call until its answer, a success, is read by the deadline. Raises what errors.py has."""
         options = options or {}
-        deadline = time.monotonic() + options.get("timeout_ms", DEFAULT_TIMEOUT_MS) / 1000
+        timeout_ms = options.get("timeout_ms")
+        deadline = deadline_of(DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
         is_repeatable = _is_repeatable(sent.body)
-        attempt, may_be_done = 0, False
+        attempt, may_be_done, was_lost = 0, False, False
         while True:
             outcome = self._try(sent, key, deadline, read, options.get("headers", {}))
             if not isinstance(outcome, Failed):
                 return outcome[0]
+            if was_lost and sent.method == "DELETE" and isinstance(outcome.error, NotFoundError):
+                # An earlier try has done it; what it answered is lost.
+                return cast(T, {})
+            was_lost = was_lost or outcome.known == "lost"
             # What is carried out is waited for, however long it takes.
             attempt += outcome.known != "running"
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
@@ -222,9 +250,13 @@ class Transport:
         if answer.status == 101:
             return answer
         problem = _problem_of(answer, deadline)
-        if problem is None:
-            raise ConnectionError(f"{self.connection.url} answered {answer.status}, but it is not roomd.")
-        raise problem_error(problem)
+        raise self._not_roomd(answer) if problem is None else problem_error(problem)
+
+    def _not_roomd(self, answer: Answer) -> ConnectionError:
+        url, where = self.connection.url, answer.headers["location"]
+        if 300 <= answer.status < 400 and where:
+            return ConnectionError(f"{url} redirects to {where}. Redirects are not followed: is ROOMD_URL right?")
+        return ConnectionError(f"{url} answered {answer.status}, but it is not roomd.")
 
     def _try(
         self,
@@ -234,6 +266,7 @@ class Transport:
         read: Callable[[Answer, float], T],
         headers: Mapping[str, str],
     ) -> tuple[T] | Failed:
+        _check_headers({**headers, "Idempotency-Key": key})
         with ExitStack() as opened:
             # A file of this machine that is missing is no fault of the connection.
             body, length = _opened(sent.body, opened)
@@ -241,6 +274,8 @@ class Transport:
                 answer = self._once(sent, body, length, key, deadline, headers)
                 if answer.status < 300 or (answer.status in sent.answers and answer.is_json):
                     return (read(answer, deadline),)
+            except _SourceFailed as failed:
+                raise failed.error
             except (Cancelled, TimeoutError):
                 raise
             except BROKEN as error:
@@ -250,8 +285,7 @@ class Transport:
         problem = _problem_of(answer, deadline)
         after = _retry_after(answer)
         if problem is None:
-            wrong = ConnectionError(f"{self.connection.url} answered {answer.status}, but it is not roomd.")
-            return Failed(wrong, is_worth_it=answer.status in PASSING, after_seconds=after)
+            return Failed(self._not_roomd(answer), is_worth_it=answer.status in PASSING, after_seconds=after)
         is_worth_it = problem["retryable"] and problem["code"] not in WAITED
         return Failed(problem_error(problem), is_worth_it, _known_of(problem), after)
 
@@ -361,7 +395,48 @@ def _known_of(problem: Problem) -> Known:
 
 def _left(deadline: float) -> float:
     # A timeout of 0 would mean not to wait at all.
-    return max(0.001, deadline - time.monotonic())
+    return max(0.001, min(deadline - time.monotonic(), MOST_SECONDS))
+
+
+def deadline_of(timeout_ms: float) -> float:
+    """When so much time is over, by the clock that never goes back; it may be infinite."""
+    return time.monotonic() + max(0.0, timeout_ms) / 1000
+
+
+class Calls:
+    """The options of each call that one method makes: all within its time, and each with a key of its own."""
+
+    def __init__(self, options: CallOptions) -> None:
+        self._options = options
+        self._count = 0
+        timeout_ms = options.get("timeout_ms")
+        self._deadline = None if timeout_ms is None else deadline_of(timeout_ms)
+
+    @property
+    def left_ms(self) -> float | None:
+        """Raises a TimeoutError when it is over; None where no time was given."""
+        if self._deadline is None:
+            return None
+        left = (self._deadline - time.monotonic()) * 1000
+        if left <= 0:
+            raise TimeoutError(f"It was not done within {self._options.get('timeout_ms', 0):g} ms.")
+        return left
+
+    def next(self) -> CallOptions:
+        """Of the next call. Raises a TimeoutError when there is no time for it."""
+        self._count += 1
+        made: CallOptions = {"headers": self._options.get("headers", {})}
+        if (left := self.left_ms) is not None:
+            made["timeout_ms"] = left
+        if (key := self._options.get("idempotency_key")) is not None:
+            made["idempotency_key"] = f"{key}-{self._count}"
+        return made
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise RoomdError(f"The header {name!r} has characters that no header may have.")
 
 
 def await_ready(wire: socket.socket, to_write: bool, seconds: float | None = None) -> bool:
@@ -388,8 +463,33 @@ def _opened(body: FileBody | None, opened: ExitStack) -> tuple[Any, int | None]:
         return body, len(body)
     if isinstance(body, os.PathLike):
         file = opened.enter_context(open(body, "rb"))
-        return file, os.fstat(file.fileno()).st_size
-    return body, None
+        length = os.fstat(file.fileno()).st_size
+        return _read_from(_parts_of_file(file, length)), length
+    if body is None:
+        return None, None
+    return _read_from(cast(Iterable[Any], _parts_of_file(body, None) if hasattr(body, "read") else body)), None
+
+
+def _read_from(source: Iterable[Any]) -> Generator[bytes, None, None]:
+    """What a source gives. What it raises is told from what the connection does."""
+    try:
+        for part in source:
+            yield part.encode() if isinstance(part, str) else part
+    except Exception as error:
+        raise _SourceFailed(error) from error
+
+
+def _parts_of_file(file: Any, length: int | None) -> Generator[Any, None, None]:
+    """To its end, or exactly so many bytes: it may be written meanwhile."""
+    left = length
+    while left is None or left > 0:
+        part = file.read(PART_BYTES if left is None else min(PART_BYTES, left))
+        if not part:
+            if left:
+                raise RoomdError("The file became shorter while it was sent.")
+            return
+        left = None if left is None else left - len(part)
+        yield part
 
 
 def _problem_of(answer: Answer, deadline: float) -> Problem | None:
@@ -407,7 +507,7 @@ def _problem_of(answer: Answer, deadline: float) -> Problem | None:
 
 def _retry_after(answer: Answer) -> float | None:
     try:
-        return max(0.0, float(answer.headers["retry-after"]))
+        return max(0.0, min(float(answer.headers["retry-after"]), MOST_SECONDS))
     except (TypeError, ValueError):
         return None
 

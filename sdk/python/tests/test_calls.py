@@ -1,0 +1,231 @@
+"""What is told before anything is sent, what one method asks for by several calls, and what a lost answer means."""
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from roomd import (
+    Client,
+    ConnectionError,
+    InvalidRequestError,
+    NotFoundError,
+    Roomd,
+    RoomdError,
+    Sandbox,
+    TimeoutError,
+)
+from roomd.drive import Drive
+from roomd.room import Room
+from roomd.service import Rooms
+
+from .scripted import BROKEN, ROOM, ScriptedService, ok, problem
+
+GONE = problem(404, "room_not_found", False)
+
+
+class BeforeItIsSentTest(ScriptedService):
+    def test_a_path_that_leads_elsewhere_is_refused(self) -> None:
+        drive = Drive(self.client, "a")
+        for path in ("..", ".", "/../../rooms", "a/../b", "/a/.", "./a"):
+            for act in (drive.read, lambda path: drive.write(path, b"x")):
+                with self.assertRaises(RoomdError) as refused:
+                    act(path)
+                self.assertEqual(str(refused.exception), "The path may not have . or .. in it.")
+        for name in ("..", "."):
+            with self.assertRaises(RoomdError):
+                self.client.call("room_get", room_id=name)
+            with self.assertRaises(RoomdError):
+                list(self.client.events("execution_stream", room_id="a", sandbox=name, exec_id="c"))
+        self.assertEqual(self.asked, [])
+        self.replies = [ok({})] * 3
+        for path in ("..a", "a..", "%2e%2e"):
+            drive.read(path)
+        self.assertEqual(self.asked[2][0], "/below/v1/rooms/a/drive/files/%252e%252e")
+
+    def test_a_key_that_is_none_is_refused_in_plain_words(self) -> None:
+        for key in ("a\nb", "a b", "schlüssel", "a\x00"):
+            with self.assertRaises(RoomdError) as refused:
+                Client(self.client.url, key)
+            self.assertIn("The API key may not have", str(refused.exception))
+            self.assertNotIn(key, str(refused.exception))
+        self.replies = [ok(ROOM)]
+        with Roomd(self.client.url, " key-1\n") as roomd:
+            roomd.client.call("room_get", room_id="a")
+        self.assertEqual(self.asked[0][1]["Authorization"], "Bearer key-1")
+
+    def test_an_address_that_is_none_too(self) -> None:
+        for url in ("http://a b", "http://a/b\nc", "http://a:99999", "ftp://a"):
+            with self.assertRaises(RoomdError):
+                Client(url)
+
+    def test_a_header_that_is_none_is_told_at_once(self) -> None:
+        for options in ({"headers": {"X": "a\nb"}}, {"headers": {"a b": "x"}}, {"idempotency_key": "a\r\nb"}):
+            with self.assertRaises(RoomdError):
+                self.client.call("room_create", options, room_id="a")
+        self.assertEqual(self.asked, [])
+
+    def test_any_time_may_be_given(self) -> None:
+        self.replies = [ok(ROOM)] * 2
+        for timeout_ms in (float("inf"), 1e18):
+            self.client.call("room_get", {"timeout_ms": timeout_ms}, room_id="a")
+        self.replies = [ok({"items": [{"payload": 1}], "next_after": 1})]
+        message = Room(self.client, "a").agent("b").wait(timeout_ms=float("inf"))
+        self.assertEqual((message or {}).get("payload"), 1)
+        self.replies = [ok({"reply": {"payload": 2}})]
+        reply = Room(self.client, "a").agent("b").request("c", "?", timeout_ms=float("inf"))
+        self.assertEqual(reply["payload"], 2)
+        self.replies = [ok({"state": "released", "generation": 1})]
+        Room(self.client, "a").agent("b").barrier("c", timeout_ms=float("inf"))
+
+
+class BodyTest(ScriptedService):
+    def test_what_a_source_raises_is_raised(self) -> None:
+        for error in (OSError("of the source"), BrokenPipeError("of the source"), ValueError("of the source")):
+
+            def source(error: Exception = error) -> Iterator[bytes]:
+                yield b"one"
+                raise error
+
+            self.replies = [ok({})]
+            with self.assertRaises(type(error)) as raised:
+                self.client.upload("file_put", source(), room_id="a", path="x")
+            self.assertIs(raised.exception, error)
+
+    def test_a_file_that_is_written_meanwhile_is_sent_as_long_as_it_was(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory, "x")
+            file.write_bytes(b"12345")
+            real = os.fstat
+
+            def grows(number: int) -> os.stat_result:
+                told = real(number)
+                with file.open("ab") as more:
+                    more.write(b"678")
+                return told
+
+            self.replies = [ok({"path": "x"})]
+            with mock.patch("roomd.transport.os.fstat", grows):
+                self.client.upload("file_put", file, room_id="a", path="x")
+            self.assertEqual(self.asked[0][2], b"12345")
+
+
+class RedirectTest(ScriptedService):
+    def test_says_where_it_leads_and_is_not_followed(self) -> None:
+        self.replies = [(308, {"Location": "https://elsewhere.example/v1"}, "")]
+        with self.assertRaises(ConnectionError) as led:
+            self.client.call("room_get", room_id="a")
+        self.assertIn("https://elsewhere.example/v1", str(led.exception))
+        self.assertEqual(len(self.asked), 1)
+
+
+class EndingTest(ScriptedService):
+    def test_what_an_earlier_try_has_ended_is_ended(self) -> None:
+        self.replies = [BROKEN, GONE]
+        Room(self.client, "a").destroy()
+        self.replies = [problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
+        Sandbox(self.client, "a", "b").destroy()
+        self.assertEqual(self.methods, ["DELETE"] * 4)
+
+    def test_what_was_never_there_is_told(self) -> None:
+        for replies in ([GONE], [problem(429, "rate_limited", True, **{"Retry-After": "0"}), GONE]):
+            self.replies = replies
+            with self.assertRaises(NotFoundError):
+                Room(self.client, "a").destroy()
+        self.replies = [BROKEN, GONE]
+        with self.assertRaises(NotFoundError):
+            Room(self.client, "a").get()
+
+    def test_with_does_not_mind_that_it_was_ended_before(self) -> None:
+        self.replies = [ok(ROOM), GONE]
+        with Rooms(self.client).create("a"):
+            pass
+        self.replies = [problem(409, "room_destroying", False)]
+        with Room(self.client, "a", is_own=True):
+            pass
+        self.replies = [problem(404, "sandbox_not_found", False)]
+        with Sandbox(self.client, "a", "b"):
+            pass
+        self.replies = [problem(403, "scope_missing", False)]
+        with self.assertRaises(RoomdError), Sandbox(self.client, "a", "b"):
+            pass
+
+    def test_a_room_that_was_only_opened_is_left_as_it_is(self) -> None:
+        with Rooms(self.client).open("a"):
+            pass
+        self.assertEqual(self.asked, [])
+
+
+class SeveralCallsTest(ScriptedService):
+    def test_each_has_a_key_of_its_own_which_is_the_same_the_next_time(self) -> None:
+        taken = json.loads(problem(409, "guest_cid_in_use", False)[2])
+        told = json.dumps({**taken, "details": {"suggested_guest_cid": 9333}})
+        refused = (409, {"Content-Type": "application/problem+json"}, told)
+        for _ in range(2):
+            self.replies = [ok({"default_memory_mib": 256}), refused, ok({})]
+            Room(self.client, "a").create_sandbox("b", idempotency_key="mine")
+        keys = [headers.get("Idempotency-Key") for _, headers, _ in self.asked]
+        self.assertEqual(keys, [None, "mine-2", "mine-3"] * 2)
+        self.assertEqual(self.asked[1][2], self.asked[4][2])
+
+    def test_what_is_named_by_the_sdk_has_the_same_name_by_the_same_key(self) -> None:
+        self.replies = [ok(ROOM)] * 2 + [ok({})] * 2
+        for _ in range(2):
+            Rooms(self.client).create(idempotency_key="mine")
+        for _ in range(2):
+            Sandbox(self.client, "a", "b").start("true", idempotency_key="mine")
+        bodies = [body for _, _, body in self.asked]
+        self.assertEqual((bodies[0], bodies[2]), (bodies[1], bodies[3]))
+
+    def test_all_are_within_the_time(self) -> None:
+        slow = problem(503, "not_ready", True, **{"Retry-After": "1"})
+        self.replies = [ok({"default_memory_mib": 256}), *[slow] * 9]
+        started = time.monotonic()
+        with self.assertRaises(RoomdError):
+            Room(self.client, "a").create_sandbox("b", timeout_ms=1500)
+        self.assertLess(time.monotonic() - started, 2)
+
+
+class OwnRoomTest(ScriptedService):
+    def test_lasts_an_hour_longer_than_its_sandbox_may(self) -> None:
+        for lasting, ttl in ((60, 3660), (31_536_000, 31_536_000), (None, None)):
+            self.asked.clear()
+            self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), ok({}), ok({})]
+            options: Any = {} if lasting is None else {"max_duration_seconds": lasting}
+            with Sandbox.create(url=self.client.url, api_key="key-1", **options):
+                pass
+            self.assertEqual(self.sent()[0].get("ttl_seconds"), ttl)
+            self.assertEqual(self.sent()[2].get("max_duration_seconds"), lasting)
+
+    def test_is_ended_with_what_came_of_it(self) -> None:
+        wrong = problem(422, "validation_failed", False)
+        self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), wrong, ok({})]
+        with self.assertRaises(InvalidRequestError):
+            Sandbox.create(url=self.client.url, api_key="key-1")
+        self.assertEqual(self.methods[-1], "DELETE")
+        self.methods.clear()
+        self.replies = [wrong]
+        with self.assertRaises(InvalidRequestError):
+            Sandbox.create(url=self.client.url, api_key="key-1")
+        self.assertEqual(self.methods, ["POST"])
+
+
+class PartsTest(ScriptedService):
+    def test_no_bytes_are_read_of_nothing(self) -> None:
+        drive = Drive(self.client, "a")
+        self.assertEqual(drive.read("x", length=0), b"")
+        with drive.open("x", offset=5, length=0) as download:
+            self.assertEqual((download.size, download.read()), (0, b""))
+        self.assertEqual(self.asked, [])
+
+    def test_the_time_is_for_all_of_a_file_that_is_read_whole(self) -> None:
+        half = (200, {"Content-Type": "application/octet-stream", "Content-Length": "99"}, "x")
+        self.replies = [half] * 9
+        started = time.monotonic()
+        with self.assertRaises(TimeoutError):
+            Drive(self.client, "a").read("x", timeout_ms=500)
+        self.assertLess(time.monotonic() - started, 2)

@@ -1,0 +1,144 @@
+"""How a command is begun, followed and ended, call by call. With real guests, test_commands does it."""
+
+import asyncio
+import base64
+import threading
+import time
+from typing import Any
+from unittest import mock
+
+from roomd import AsyncSandbox, Cancel, Cancelled, CommandResult, ProblemError, Sandbox, TimeoutError
+from roomd.threads import Threads
+
+from .scripted import Reply, ScriptedService, lines, ok, problem
+
+
+def said(seq: int, text: str, stream: str = "stdout") -> dict[str, Any]:
+    return {"type": stream, "seq": seq, "data_b64": base64.b64encode(text.encode()).decode()}
+
+
+def ended(seq: int) -> dict[str, Any]:
+    return {"type": "exit", "seq": seq, "exit_code": 0, "signal": None, "timed_out": False, "duration_ms": 1}
+
+
+GONE = problem(410, "history_gone", False)
+SILENT: Reply = (200, {"Content-Type": "application/x-ndjson", "Content-Length": "9999"}, "")
+
+
+def silent(*events: dict[str, Any]) -> Reply:
+    """Nothing follows these, and it does not end."""
+    return (200, SILENT[1], lines(*events)[2])
+
+
+class ExecTest(ScriptedService):
+    def setUp(self) -> None:
+        super().setUp()
+        self.sandbox = Sandbox(self.client, "a", "b")
+
+    def exec(self, *replies: Reply, **options: Any) -> CommandResult:
+        self.replies = [ok({}), *replies]
+        return self.sandbox.exec("true", **options)
+
+    def test_without_input_ends_it(self) -> None:
+        self.exec(lines(ended(1)))
+        self.assertIs(self.sent()[0]["stdin_open"], False)
+        self.asked.clear()
+        self.exec(lines(ended(1)), stdin="x")
+        self.assertNotIn("stdin_open", self.sent()[0])
+        self.asked.clear()
+        self.replies = [ok({})]
+        self.sandbox.start("cat")
+        self.assertNotIn("stdin_open", self.sent()[0])
+
+    def test_goes_on_where_output_is_still_kept_and_says_so(self) -> None:
+        done = self.exec(GONE, ok({"oldest_seq": 40}), lines(said(40, "x"), ended(41)))
+        self.assertEqual((done.stdout, done.truncated, done.exit_code), ("x", True, 0))
+        self.assertEqual(self.asked[-1][0].partition("?")[2], "after=39")
+        slow = lines(said(1, "a"), {"type": "error", "code": "history_gone", "detail": "", "retryable": False})
+        done = self.exec(slow, ok({"oldest_seq": 9}), lines(said(9, "b"), ended(10)))
+        self.assertEqual((done.stdout, done.truncated), ("ab", True))
+        self.assertFalse(self.exec(lines(ended(1))).truncated)
+
+    def test_does_not_ask_for_ever_for_what_is_gone(self) -> None:
+        with self.assertRaises(ProblemError):
+            self.exec(GONE, ok({"oldest_seq": 9}), GONE, ok({"oldest_seq": 9}))
+        with self.assertRaises(ProblemError):
+            self.exec(GONE, GONE)
+
+    def test_keeps_as_much_as_is_wanted_and_tells_all(self) -> None:
+        heard: list[str] = []
+        reply = lines(said(1, "abc"), said(2, "def"), said(3, "xy", "stderr"), ended(4))
+        done = self.exec(reply, max_output_bytes=4, on_stdout=heard.append)
+        self.assertEqual((done.stdout, done.stdout_truncated), ("abcd", True))
+        self.assertEqual((done.stderr, done.stderr_truncated), ("xy", False))
+        self.assertEqual("".join(heard), "abcdef")
+        self.assertNotIn("max_output_bytes", self.sent()[0])
+        with mock.patch("roomd.execution.MOST_OUTPUT_BYTES", 2):
+            self.assertEqual(self.exec(reply).stdout, "ab")
+
+    def test_is_within_the_time_and_leaves_it_running(self) -> None:
+        for reply in (SILENT, silent(said(1, "x"))):
+            self.methods.clear()
+            started = time.monotonic()
+            with self.assertRaises(TimeoutError):
+                self.exec(reply, timeout_ms=400, kill_on_cancel=True)
+            self.assertLess(time.monotonic() - started, 3)
+            self.assertEqual(self.methods, ["POST", "GET"])
+        self.assertEqual(self.exec(lines(ended(1)), timeout_ms=float("inf")).exit_code, 0)
+
+    def test_a_consumer_may_take_its_time(self) -> None:
+        with mock.patch("roomd.stream.SILENT_SECONDS", 0.2):
+            done = self.exec(lines(said(1, "x"), ended(2)), on_stdout=lambda _: time.sleep(0.5))
+        self.assertEqual((done.stdout, len(self.asked)), ("x", 2))
+
+    def test_a_callback_that_raises_ends_the_stream_at_once(self) -> None:
+        def hear(text: str) -> None:
+            raise KeyError(text)
+
+        left: list[Any] = []
+        real = self.client._transport._new_way
+
+        def new_way(seconds: float) -> Any:
+            left.append(real(seconds))
+            return left[-1]
+
+        with mock.patch.object(self.client._transport, "_new_way", new_way):
+            try:
+                self.exec(silent(said(1, "x")), on_stdout=hear)
+            except KeyError:
+                # While the error is still there, with all that it knows.
+                self.assertEqual([each.sock for each in left], [None])
+            else:
+                self.fail("it was not raised")
+
+    def test_cancelling_the_start_ends_it_too_where_that_is_wanted(self) -> None:
+        none = problem(404, "execution_not_found", False)
+        stuck: Reply = (200, {"Content-Type": "application/json", "Content-Length": "99"}, "{")
+        for kills in (True, False):
+            self.methods.clear()
+            # It arrives later than the end that is asked for first.
+            self.replies = [stuck, none, ok({})]
+            cancel = Cancel()
+            threading.Timer(0.3, cancel.cancel).start()
+            with cancel, self.assertRaises(Cancelled):
+                self.sandbox.exec("true", exec_id="mine", kill_on_cancel=kills)
+            self.assertEqual(self.methods, ["POST", "DELETE", "DELETE"] if kills else ["POST"])
+        self.assertTrue(self.asked[1][0].endswith("/executions/mine"))
+
+    def test_of_asyncio_what_a_callback_raises_is_raised(self) -> None:
+        def hear(text: str) -> None:
+            raise KeyError(text)
+
+        async def run() -> None:
+            threads = Threads()
+            sandbox = AsyncSandbox(threads, self.sandbox)
+            try:
+                for reply in (silent(said(1, "x")), lines(said(1, "x"), ended(2))):
+                    self.replies = [ok({}), reply]
+                    with self.assertRaises(KeyError):
+                        async with asyncio.timeout(5):
+                            await sandbox.exec("true", on_stdout=hear)
+            finally:
+                threads.close()
+
+        asyncio.run(run())

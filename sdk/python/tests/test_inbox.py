@@ -1,0 +1,121 @@
+"""Where an agent is in its inbox: by what it waits for, by the service's word, and one waiting at a time."""
+
+import asyncio
+import threading
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from roomd import AsyncRoomd, Cancel, Cancelled, Roomd
+from roomd.room import Room
+
+from .scripted import ScriptedService, ok
+
+
+def page(seq: int, next_after: int) -> Any:
+    return ok({"items": [{"seq": seq, "payload": seq}], "next_after": next_after})
+
+
+class PlaceTest(ScriptedService):
+    def test_is_what_the_service_says(self) -> None:
+        agent = Room(self.client, "a").agent("b")
+        # The second is one that comes again.
+        self.replies = [page(7, 7), page(3, 7), page(8, 8)]
+        self.assertEqual([(agent.wait() or {}).get("seq") for _ in range(3)], [7, 3, 8])
+        self.assertEqual([_after(path) for path, _, _ in self.asked], [None, "7", "7"])
+
+    def test_is_of_its_filter_alone(self) -> None:
+        agent = Room(self.client, "a").agent("b")
+        self.replies = [page(7, 7), page(3, 3), page(8, 8), page(4, 4), page(9, 9)]
+        agent.wait(topic="x")
+        agent.wait()
+        agent.wait(topic="x")
+        agent.wait()
+        agent.wait(topic="x", kind="event")
+        self.assertEqual([_after(path) for path, _, _ in self.asked], [None, None, "7", "3", None])
+
+    def test_is_kept_by_the_room(self) -> None:
+        room = Room(self.client, "a")
+        self.assertIs(room.agent("b"), room.agent("b"))
+        self.assertIs(room.sandbox("b").agent, room.agent("b"))
+        self.assertIsNot(room.agent("b"), room.agent("c"))
+
+
+class WaitsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.roomd = Roomd()
+        self.addCleanup(self.roomd.close)
+
+    def test_with_a_filter_lose_nothing(self) -> None:
+        with self.roomd.rooms.create() as room:
+            agent = room.agent("a")
+            agent.subscribe([])
+            for number in range(3):
+                room.agent(f"from-{number}").send("a", number)
+            self.assertEqual((agent.wait(source="from-2") or {}).get("payload"), 2)
+            seen = [message["payload"] for _ in range(3) if (message := agent.wait(timeout_ms=0))]
+            self.assertEqual(seen, [0, 1, 2])
+            self.assertIsNone(agent.wait(timeout_ms=0))
+            self.assertIsNone(agent.wait(timeout_ms=0, source="from-2"))
+
+    def test_of_two_at_once_get_a_message_each(self) -> None:
+        with self.roomd.rooms.create() as room, ThreadPoolExecutor() as threads:
+            room.agent("a").subscribe([])
+            waits = [threads.submit(room.agent("a").wait, timeout_ms=20_000) for _ in range(4)]
+            for number in range(4):
+                room.send("a", number)
+            self.assertEqual(sorted((each.result() or {})["payload"] for each in waits), [0, 1, 2, 3])
+
+    def test_that_come_after_another_keep_their_time_and_can_be_cancelled(self) -> None:
+        with self.roomd.rooms.create() as room:
+            agent, cancel, first = room.agent("a"), Cancel(), Cancel()
+            agent.subscribe([])
+
+            def wait() -> None:
+                with first, self.assertRaises(Cancelled):
+                    agent.wait()
+
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            time.sleep(0.3)
+            started = time.monotonic()
+            self.assertIsNone(agent.wait(timeout_ms=200))
+            threading.Timer(0.2, cancel.cancel).start()
+            with cancel, self.assertRaises(Cancelled):
+                agent.wait()
+            self.assertLess(time.monotonic() - started, 3)
+            first.cancel()
+            waiting.join(10)
+            self.assertFalse(waiting.is_alive())
+
+
+class AsyncWaitsTest(unittest.IsolatedAsyncioTestCase):
+    async def test_of_two_at_once_get_a_message_each(self) -> None:
+        async with AsyncRoomd() as roomd, await roomd.rooms.create() as room:
+            await room.agent("a").subscribe([])
+            self.assertIs(room.agent("a"), room.agent("a"))
+            self.assertIs(room.sandbox("a").agent, room.agent("a"))
+            waits = [asyncio.create_task(room.agent("a").wait(timeout_ms=20_000)) for _ in range(4)]
+            last = asyncio.create_task(room.agent("a").wait())
+            await asyncio.sleep(0.2)
+            self.assertIsNone(await room.agent("a").wait(timeout_ms=100))
+            for number in range(4):
+                await room.send("a", number)
+            got = [(each or {})["payload"] for each in await asyncio.gather(*waits)]
+            self.assertEqual(sorted(got), [0, 1, 2, 3])
+            last.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await last
+
+    async def test_a_room_that_was_only_opened_is_left_as_it_is(self) -> None:
+        async with AsyncRoomd() as roomd, await roomd.rooms.create() as room:
+            async with roomd.rooms.open(room.id):
+                pass
+            await room.get()
+            await room.destroy()
+
+
+def _after(path: str) -> str | None:
+    found = [part for part in path.partition("?")[2].split("&") if part.startswith("after=")]
+    return found[0].removeprefix("after=") if found else None
