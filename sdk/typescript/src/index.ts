@@ -27,3 +27,4 @@ export { StreamError } from "./stream.ts";
 export { type AttachedTerminal, Terminal } from "./terminal.ts";
 export type { CallOptions, FileBody } from "./transport.ts";
 export { VERSION } from "./version.ts";
+export { verifyWebhook, WebhookError } from "./webhooks.ts";

@@ -43,6 +43,7 @@ from .service import Roomd
 from .terminal import AttachedTerminal, Terminal
 from .transport import CallOptions, FileBody
 from .version import VERSION
+from .webhooks import WebhookError, verify_webhook
 
 __version__ = VERSION
 __all__ = [
@@ -96,5 +97,7 @@ __all__ = [
     "Topic",
     "UnavailableError",
     "VERSION",
+    "WebhookError",
     "schemas",
+    "verify_webhook",
 ]

@@ -1,0 +1,42 @@
+/** What the SDK takes for an event of the service, against an independent signer. */
+import { Webhook } from "standardwebhooks";
+import { describe, expect, test } from "vitest";
+import { verifyWebhook, WebhookError } from "../../../sdk/typescript/src/index.ts";
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+const OTHER = `whsec_${Buffer.alloc(32, 8).toString("base64")}`;
+const BODY = JSON.stringify({ type: "room.created", timestamp: "2026-01-31T12:00:00.000Z", data: { text: "ü" } });
+
+function sent(secret: string, at = new Date()): Record<string, string> {
+  return {
+    "webhook-id": "evt_1",
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
+    "webhook-signature": new Webhook(secret).sign("evt_1", at, BODY),
+  };
+}
+
+describe("an event", () => {
+  test("that is signed is given, by whatever kind of headers", () => {
+    expect(verifyWebhook(BODY, sent(SECRET), SECRET).type).toBe("room.created");
+    expect(verifyWebhook(Buffer.from(BODY), new Headers(sent(SECRET)), SECRET).type).toBe("room.created");
+  });
+
+  test("that is signed twice, while the secret is rotated, is good by either", () => {
+    const headers = sent(SECRET);
+    headers["webhook-signature"] = `${sent(OTHER)["webhook-signature"]} ${headers["webhook-signature"]} v2,x`;
+    expect(verifyWebhook(BODY, headers, SECRET).type).toBe("room.created");
+    expect(verifyWebhook(BODY, headers, OTHER).type).toBe("room.created");
+  });
+
+  test.each([
+    ["signed with another secret", BODY, sent(OTHER)],
+    ["changed", BODY.replace("room", "Room"), sent(SECRET)],
+    ["of another id", BODY, { ...sent(SECRET), "webhook-id": "evt_2" }],
+    ["old", BODY, sent(SECRET, new Date(Date.now() - 301_000))],
+    ["of no time", BODY, { ...sent(SECRET), "webhook-timestamp": "soon" }],
+    ["without a signature", BODY, { ...sent(SECRET), "webhook-signature": "" }],
+    ["with half a signature", BODY, { ...sent(SECRET), "webhook-signature": "v1,AAAA" }],
+  ])("that is %s is refused", (_, body, headers) => {
+    expect(() => verifyWebhook(body, headers, SECRET)).toThrow(WebhookError);
+  });
+});
