@@ -14,8 +14,8 @@ export function auditKinds(families: readonly string[]): string[] {
   const written = WRITERS.flatMap(sourcesBelow).flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(literal)].map(([, name = ""]) => name),
   );
-  // Configuration has names of the same form.
-  const named = written.filter((name) => !Object.hasOwn(CONFIG_KEYS, name));
+  // Configuration and the pages of docs/ have names of the same form.
+  const named = written.filter((name) => !Object.hasOwn(CONFIG_KEYS, name) && !name.endsWith(".md"));
   return [...new Set([...ofOperations, ...named].filter(isOf))].sort();
 }
 
