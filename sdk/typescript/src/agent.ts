@@ -40,8 +40,8 @@ export interface BarrierOptions extends Pick<CallOptions, "signal"> {
   timeoutMs?: number;
 }
 
-/** By their clients and names. */
-const known = new WeakMap<Client, Map<string, Agent>>();
+/** By their clients, rooms and names, until their room is ended. */
+const known = new WeakMap<Client, Map<string, Map<string, Agent>>>();
 
 /** A message whose payload is known to be this. */
 export type MessageOf<Payload> = Omit<Message, "payload"> & { payload: Payload };
@@ -57,12 +57,18 @@ export class Agent {
 
   /** The one of this name: it knows what was read. */
   static of(client: Client, room: string, id: string): Agent {
-    const ofClient = known.get(client) ?? new Map<string, Agent>();
+    const ofClient = known.get(client) ?? new Map<string, Map<string, Agent>>();
     known.set(client, ofClient);
-    const name = JSON.stringify([room, id]);
-    const agent = ofClient.get(name) ?? new Agent(client, room, id);
-    ofClient.set(name, agent);
+    const ofRoom = ofClient.get(room) ?? new Map<string, Agent>();
+    ofClient.set(room, ofRoom);
+    const agent = ofRoom.get(id) ?? new Agent(client, room, id);
+    ofRoom.set(id, agent);
     return agent;
+  }
+
+  /** The room has ended: what was read there is of no use, and of another room of its name it says nothing. */
+  static forget(client: Client, room: string): void {
+    known.get(client)?.delete(room);
   }
 
   private constructor(client: Client, room: string, id: string) {

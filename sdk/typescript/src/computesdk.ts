@@ -4,14 +4,12 @@ import type { ClientOptions } from "./client.ts";
 import { NotFoundError, RoomdError } from "./errors.ts";
 import type { CommandOptions } from "./execution.ts";
 import { Roomd } from "./roomd.ts";
-import type { Sandbox, SandboxOptions } from "./sandbox.ts";
+import { GRACE_SECONDS, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 
 /** `egress` says where sandboxes may connect to: nowhere if absent, "*" is every public address. */
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
 
 const AGENT = "main";
-/** A room outlives its sandbox so long. */
-const GRACE_SECONDS = 3600;
 /** By which the rooms are known that are ours. */
 const LABEL = { made_by: "computesdk" };
 

@@ -128,7 +128,7 @@ export class Execution {
       return await execution.wait({ ...options, signal });
     } catch (error) {
       // It may have begun, also where that was not heard.
-      if (given?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).#end();
+      if (given?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).giveUp();
       throw error;
     } finally {
       clearTimeout(timer);
@@ -187,7 +187,7 @@ export class Execution {
         told[stream]?.(heard[stream].decode(bytes, { stream: true }));
       }
     } catch (error) {
-      if (options.signal?.aborted && options.killOnAbort) await this.#end();
+      if (options.signal?.aborted && options.killOnAbort) await this.giveUp();
       throw error;
     } finally {
       // Nobody holds the command back any more.
@@ -195,7 +195,8 @@ export class Execution {
     }
   }
 
-  async #end(): Promise<void> {
+  /** Ends what nobody wants any more; where that does not succeed soon, it goes on to its own end. */
+  async giveUp(): Promise<void> {
     await this.kill({ timeoutMs: KILL_MS }).catch(() => {});
   }
 

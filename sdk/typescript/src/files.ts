@@ -18,8 +18,6 @@ export interface FileEntry {
 
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
-/** Nobody waits longer for the end of what is no longer wanted. */
-const KILL_MS = 10_000;
 /** How the commands here say that there is no such file. */
 const NOT_THERE = 44;
 const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
@@ -81,7 +79,7 @@ export class Files {
       const { state, exit_code } = await writing.get().catch(() => ({ state: "running", exit_code: null }));
       // Why it took no more is what the command says.
       if (state === "exited" && exit_code !== null) succeeded(await written);
-      await writing.kill({ timeoutMs: KILL_MS }).catch(() => {});
+      await writing.giveUp();
       throw error;
     }
     succeeded(await written);

@@ -99,6 +99,7 @@ export class Room {
   async destroy({ drive, ...options }: CallOptions & { drive?: "retain" | "delete" } = {}): Promise<void> {
     const input = { room_id: this.id, ...(drive === undefined ? {} : { drive }) };
     await unlessGone(() => this.#client.call("room_destroy", input, options));
+    Agent.forget(this.#client, this.id);
   }
 }
 

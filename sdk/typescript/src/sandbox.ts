@@ -37,7 +37,8 @@ export interface SandboxOptions extends CallOptions {
   guestCid?: number;
 }
 
-const GRACE_SECONDS = 3600;
+/** A room that was made for one sandbox outlives it so long, and is not there for ever where nobody ends it. */
+export const GRACE_SECONDS = 3600;
 const CIDS = { least: 9100, most: 9999 } as const;
 /** Others may take the free one first. */
 const CID_TRIES = 8;
@@ -71,7 +72,6 @@ export class Sandbox {
       ...(ca === undefined ? {} : { ca }),
     });
     const { maxDurationSeconds } = options;
-    // The room outlives what it was made for, but not for ever.
     const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
     const { room_id } = await createRoom(client, wanted, calling(options));
     const end = async () => {
