@@ -14,8 +14,9 @@ interface Later {
   sandboxes(): Pick<Sandboxes, "agents" | "messageCame">;
 }
 
-export function composeAgents({ config, log, database, finder }: Base, { meter }: Orgs, later: Later) {
+export function composeAgents({ config, log, database, finder, tracing }: Base, { meter }: Orgs, later: Later) {
   const findRoom = finder.find;
+  const { traces } = tracing;
   const bells = new Bells();
   const agents = new Agents({
     database,
@@ -28,7 +29,7 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
     const sandbox = agents.sandboxOf(roomUid, agentId);
     if (sandbox) later.sandboxes().messageCame(sandbox.sandbox_id);
   };
-  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, delivered, ackMs, keptBytes });
+  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, delivered, ackMs, keptBytes, traces });
   const barriers = makeBarriers({ database, findRoom, agents, bells });
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {

@@ -15,6 +15,7 @@ import { rewriteOnce } from "../db/shrink.ts";
 import { type Database, makeDatabase } from "../db/transact.ts";
 import { makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
+import { makeTraces, type TracesPlan } from "../domain/traces/index.ts";
 import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeCrash } from "../host/last-end.ts";
@@ -31,7 +32,7 @@ export interface ComposeOptions {
 export type Base = Awaited<ReturnType<typeof openBase>>;
 
 /** For a daemon, which has its directories to itself. */
-export async function openBase(options: ComposeOptions) {
+export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
@@ -44,6 +45,7 @@ export async function openBase(options: ComposeOptions) {
   });
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
   const inspected = await inspectHost(config, paths, log);
+  const tracing = makeTraces({ plan: tracesPlan, hostId, log });
   return {
     ...options,
     hostId,
@@ -56,7 +58,9 @@ export async function openBase(options: ComposeOptions) {
     templates: templatesOn(options, inspected),
     finder: makeRoomFinder(database, paths),
     record: makeRecorder(database, log),
+    tracing,
     close: async () => {
+      await tracing.stop();
       await database.close();
       disk.close();
       for (const release of locks) release();

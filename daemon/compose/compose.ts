@@ -14,6 +14,7 @@ import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
 import { checkpointBytes } from "../domain/rooms/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
+import { planTraces } from "../domain/traces/index.ts";
 import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
@@ -53,8 +54,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const rates = ratesOf(config);
   const billingPlan = planBilling(config);
   const webhookReach = planReach(config);
+  const tracesPlan = planTraces(config);
 
-  const base = await openBase({ ...options, log });
+  const base = await openBase({ ...options, log }, tracesPlan);
   const loop = watchLoopDelay();
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null };
@@ -93,6 +95,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     sandboxes,
     rooms,
     messagesLately: agents.messagesLately,
+    trace_url: base.tracing.trace_url,
     costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
   });
   const orgTemplates = composeOrgTemplates(base, orgs);

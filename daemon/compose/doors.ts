@@ -58,7 +58,9 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     planOf: orgs.planOf,
     log,
   });
+  const { traces } = base.tracing;
   const mcp = makeMcpDoor({
+    traces,
     bound: new Map(operations.map((each) => [each.operation.name, each])),
     road,
     log,
@@ -114,7 +116,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk }: Base, { orgs, hold, oauth, rates, requests }: Parts) {
+function composeRoad({ config, log, database, disk, tracing }: Base, { orgs, hold, oauth, rates, requests }: Parts) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
@@ -133,6 +135,7 @@ function composeRoad({ config, log, database, disk }: Base, { orgs, hold, oauth,
     failedLoginsPerMinute: config["limits.failed_logins"],
     rates,
     requests,
+    traces: tracing.traces,
   });
 }
 

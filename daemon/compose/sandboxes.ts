@@ -61,6 +61,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     database,
     log,
     meter,
+    traces: base.tracing.traces,
     paths,
     templates,
     templateUsed: (templateId) => used.note(templateId),

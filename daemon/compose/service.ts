@@ -117,6 +117,7 @@ export function composeService(base: Base, told: Told) {
       happened: told.meter.happened,
       egress: egress.figures(),
       webhooks: told.webhooks.figures(),
+      traces: base.tracing.figures(),
       pool: pool.figures(),
       disk: disk.state(),
       database: { bytes: sizeOf(paths.database), flushes },

@@ -212,6 +212,26 @@ export const CONFIG_KEYS = {
     default: "",
     about: 'Address that letters come from, as "roomd <roomd@example.org>".',
   },
+  "otel.endpoint": {
+    kind: "string",
+    default: "",
+    about:
+      "Address of an OpenTelemetry collector that spans are sent to by OTLP/HTTP, as http://127.0.0.1:4318. Empty: none are.",
+  },
+  "otel.headers_file": {
+    kind: "string",
+    default: "",
+    about: "File with headers that the collector wants, each a line NAME: VALUE. Empty: none.",
+  },
+  "otel.sample_percent": integer(
+    100,
+    "Percent of the calls without a trace that begin one; those with a trace are told as it says.",
+  ),
+  "otel.trace_url": {
+    kind: "string",
+    default: "",
+    about: "URL of the page where people look at a trace, with {trace_id} for its id. Empty: pages show the id alone.",
+  },
   data_dir: {
     kind: "string",
     default: "/var/lib/roomd",

@@ -13,6 +13,7 @@ import type { OwnHeader } from "../../shared/api/headers.ts";
 import type { Role } from "../../shared/api/members.ts";
 import type { KeyId, OrgId, RequestId, SessionId } from "../../shared/ids.ts";
 import type { Conversation } from "./conversation.ts";
+import { type CallTrace, untraced } from "./traces.ts";
 import { UnkeptWork, type Work } from "./work.ts";
 
 /** Whom a key stands for. */
@@ -63,6 +64,8 @@ export interface Call {
   audit: AuditFacts;
   /** What comes of it, as the verb says it. */
   work: Work;
+  /** Where it is in a trace. */
+  readonly trace: CallTrace;
 }
 
 export interface AuditFacts {
@@ -101,7 +104,17 @@ export function keyBehind({ made_by, key_id }: Caller): string {
 /** A call that is not made: what a caller would find. Nothing of it is recorded. */
 export function trialCall(caller: Caller): KeyCall {
   const { signal } = new AbortController();
-  return { request_id: "", source: "rest", ip: null, signal, audit: { details: {} }, work: new UnkeptWork(), caller };
+  const trace = untraced();
+  return {
+    request_id: "",
+    source: "rest",
+    ip: null,
+    signal,
+    audit: { details: {} },
+    work: new UnkeptWork(),
+    trace,
+    caller,
+  };
 }
 
 /** A call that may come without a key. */

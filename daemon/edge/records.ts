@@ -137,5 +137,6 @@ function entryOf(walk: Walk, ended: Ended): AuditEntry {
     error_code: ended.kind === "problem" ? ended.problem.code : undefined,
     duration_ms: Math.round(durationOf(walk) * 100) / 100,
     ...call.audit,
+    ...(call.trace.context ? { details: { ...call.audit.details, trace_id: call.trace.context.trace_id } } : {}),
   };
 }

@@ -13,6 +13,7 @@ import { faultPoint } from "../core/fault-points.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
@@ -23,6 +24,7 @@ import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
 import { type RecordDeps, Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
+import { spanOf } from "./span.ts";
 import { type Hold, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
@@ -38,6 +40,7 @@ export interface RoadDeps extends CallerDeps {
   requireProof: RecordDeps["requireProof"];
   rates: RatesOf;
   requests: RequestCounts;
+  traces: Traces;
 }
 
 export interface Road {
@@ -76,7 +79,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     let tenure: Tenure | null = null;
-    const walk = new Walk(operation, request, records, () => tenure?.signal ?? request.signal);
+    const signal = () => tenure?.signal ?? request.signal;
+    const walk = new Walk(operation, request, records, { traces: deps.traces, signal });
     const { call } = walk;
     const refused = (error: unknown) => {
       const shown = ofWhoLeft(request.signal, error);
@@ -130,6 +134,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     }
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
+    // Who is not known tells nothing, and begins nothing.
+    if (call.caller) call.trace.end(() => spanOf(walk, reply));
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate: walk.rate } : { ...reply, rate: walk.rate };

@@ -2,8 +2,10 @@
 import type { Source } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
+import type { TraceContext } from "../../shared/traceparent.ts";
 import { now } from "../core/clock.ts";
 import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
+import { CallTrace, type Traces } from "../core/traces.ts";
 import type { Begun, Work } from "../core/work.ts";
 import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
@@ -29,6 +31,8 @@ export interface RoadRequest {
   /** Reads the body's fields. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
   body(maxBytes: number): Promise<{ fields: Record<string, unknown>; sha256: string }>;
   idempotency_key: string | null;
+  /** Whose trace it continues; null where it says none. */
+  trace: TraceContext | null;
   transfer: Transfer;
   signal: AbortSignal;
 }
@@ -63,11 +67,17 @@ export class Walk implements Work {
   #isWritten = false;
   #isTooLate = false;
 
-  constructor(operation: Operation, request: RoadRequest, keeper: Keeper, signal: () => AbortSignal) {
+  constructor(
+    operation: Operation,
+    request: RoadRequest,
+    keeper: Keeper,
+    around: { traces: Traces; signal(): AbortSignal },
+  ) {
     this.operation = operation;
     this.request = request;
     this.#keeper = keeper;
-    this.call = openCall(request, signal, this);
+    const trace = new CallTrace(around.traces, request.trace, operation.name, operation.method === "GET");
+    this.call = openCall(request, around.signal, this, trace);
   }
 
   /** What its Idempotency-Key stands for, as long as its answer is not settled. */
@@ -132,7 +142,12 @@ const ARRIVED: Phase = { is: "arrived" };
 const UNCLAIMED: Phase = { is: "working", claim: null };
 const SETTLED: Phase = { is: "settled" };
 
-function openCall({ request_id, source, ip }: RoadRequest, signal: () => AbortSignal, work: Work): OpenCall {
+function openCall(
+  { request_id, source, ip }: RoadRequest,
+  signal: () => AbortSignal,
+  work: Work,
+  trace: CallTrace,
+): OpenCall {
   return {
     request_id,
     source,
@@ -142,6 +157,7 @@ function openCall({ request_id, source, ip }: RoadRequest, signal: () => AbortSi
     },
     audit: { details: {} },
     work,
+    trace,
     caller: null,
   };
 }

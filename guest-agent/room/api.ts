@@ -20,13 +20,17 @@ export type Json = Record<string, unknown>;
 /** Who this sandbox's agent is. */
 export const OWN_AGENT = process.env.ROOMD_AGENT_ID ?? "";
 
+/** The trace that the command continues in which this was typed. */
+const CONTINUES: Record<string, string> = process.env.TRACEPARENT ? { traceparent: process.env.TRACEPARENT } : {};
+
 /** The bytes of an answer. While the host is away for a moment it is asked again: messages and arrivals have names, by which a repetition is known. */
 export async function send(method: string, path: string, body?: Json | Uint8Array<ArrayBuffer>): Promise<Response> {
   const url = process.env.ROOMD_URL;
   if (url === undefined) throw new RoomError("This sandbox is not attached to its room.", "", {});
   const isBytes = body instanceof Uint8Array;
-  const headers = { "content-type": isBytes ? "application/octet-stream" : "application/json" };
-  const sent = body === undefined ? {} : { headers, body: isBytes ? body : JSON.stringify(body) };
+  const type = { "content-type": isBytes ? "application/octet-stream" : "application/json" };
+  const headers = { ...CONTINUES, ...(body === undefined ? {} : type) };
+  const sent = body === undefined ? { headers } : { headers, body: isBytes ? body : JSON.stringify(body) };
   for (let tries = 1; ; tries++) {
     const response = await fetch(`${url}${PATH}${path}`, { method, ...sent });
     if (response.ok) return response;

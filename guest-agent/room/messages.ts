@@ -81,7 +81,15 @@ export function messageCommands(): Command[] {
       print(found, options, () => [line(found)]);
       await acknowledge([found]);
     });
-  return [sendCommand, request, reply, inbox, wait];
+  const trace = new Command("trace")
+    .description("print the traceparent of a message, by which its reader continues its sender's trace")
+    .argument("<message_id>")
+    .action(async (messageId: string, options: Shown) => {
+      const { headers } = await call("GET", `/messages/${encodeURIComponent(messageId)}`);
+      const { traceparent } = headers as Record<string, string>;
+      print({ traceparent: traceparent ?? null }, options, () => (traceparent === undefined ? [] : [traceparent]));
+    });
+  return [sendCommand, request, reply, inbox, wait, trace];
 }
 
 export function barrierCommand(): Command {

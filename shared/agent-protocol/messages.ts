@@ -552,6 +552,7 @@ export const ROOM_CALL_HEADERS = [
   "if-none-match",
   "last-event-id",
   "range",
+  "traceparent",
   "x-request-id",
 ] as const;
 export interface RoomCallAnswered {

@@ -3,6 +3,7 @@
  * doors read and the document shows what stands here; the tests hold answers to it.
  */
 import { REQUEST_ID_PATTERN } from "../ids.ts";
+import { TRACEPARENT } from "../traceparent.ts";
 import { type ErrorCode, errorKind } from "./errors.ts";
 
 /** How long an Idempotency-Key is remembered. */
@@ -35,6 +36,13 @@ export const REQUEST_HEADERS = {
     description: `Makes the call safe to retry: with the same key and body it gets the first call's answer and does nothing again. Known for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path.`,
     schema: { type: "string", pattern: IDEMPOTENCY_KEY_PATTERN },
     example: "build-42-worker-1",
+  },
+  traceparent: {
+    name: TRACEPARENT,
+    description:
+      "The place in a trace that the call continues (W3C Trace Context): its records name the trace, and the commands and messages that it begins go on with it. One of another form is as none.",
+    schema: { type: "string" },
+    example: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   },
   range: {
     name: "Range",
@@ -71,7 +79,7 @@ export const REQUEST_HEADERS = {
 export type RequestHeader = keyof typeof REQUEST_HEADERS;
 
 /** Those that an operation says it reads; the others are the road's. */
-export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key">;
+export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key" | "traceparent">;
 
 /** What of an operation its headers depend on. */
 interface Asked {
@@ -88,7 +96,9 @@ export function takesIdempotencyKey({ method }: Pick<Asked, "method">): boolean 
 }
 
 export function requestHeadersOf(operation: Asked): RequestHeader[] {
-  const ofRoad: RequestHeader[] = takesIdempotencyKey(operation) ? ["idempotency_key", "request_id"] : ["request_id"];
+  const ofRoad: RequestHeader[] = takesIdempotencyKey(operation)
+    ? ["idempotency_key", "request_id", "traceparent"]
+    : ["request_id", "traceparent"];
   return [...(operation.headers ?? []), ...ofRoad];
 }
 

@@ -68,6 +68,9 @@ const item = record("TimelineItem", {
   to: Type.Array(Type.String(), { description: "To whom it goes, 16 agents at most." }),
   ref: nullable(fields({ type: Type.String(), id: Type.String() })),
   exit_code: nullable(Type.Integer()),
+  trace_id: nullable(
+    Type.String({ pattern: "^[0-9a-f]{32}$", description: "The trace that it is a part of, if any." }),
+  ),
 });
 
 const TYPE_LIST = `(${TIMELINE_TYPES.join("|")})`;
@@ -112,6 +115,11 @@ export const roomTimeline = operation({
       description: "On the first page: commands, calls that wait, and sandboxes in standby, as they are now.",
     }),
     next_cursor: nullable(Type.String()),
+    trace_url: nullable(
+      Type.String({
+        description: "URL of the page that shows a trace, with {trace_id} for its id, if the service has one.",
+      }),
+    ),
   }),
   outcomes: { ok: 200 },
   errors: ["room_not_found", "invalid_cursor"],

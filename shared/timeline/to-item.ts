@@ -14,6 +14,7 @@ export type Recorded = Pick<
 > & { details: Facts };
 
 const MOST_TO = 16;
+const TRACE_ID = /^[\da-f]{32}$/;
 
 /** Null for what only reads, for what a person did on the pages of the web, and for what is no event of a room. */
 export function toItem(record: Recorded): TimelineItem | null {
@@ -41,6 +42,7 @@ export function toItem(record: Recorded): TimelineItem | null {
     to: toOf(facts),
     ref: name,
     exit_code: typeof facts.exit_code === "number" ? facts.exit_code : null,
+    trace_id: typeof facts.trace_id === "string" && TRACE_ID.test(facts.trace_id) ? facts.trace_id : null,
   };
 }
 

@@ -79,7 +79,7 @@ describe("every operation", () => {
     expect(named("query").sort()).toEqual(Object.keys(operation.query.properties).sort());
     const headers = shown.parameters.flatMap(({ $ref }: Json) => ($ref ? [$ref.split("/").at(-1)] : []));
     const own = (operation.headers ?? []).map((name) => REQUEST_HEADERS[name].name);
-    const ofAll = operation.method === "POST" ? ["Idempotency-Key", "X-Request-Id"] : ["X-Request-Id"];
+    const ofAll = [...(operation.method === "POST" ? ["Idempotency-Key"] : []), "X-Request-Id", "traceparent"];
     expect(headers).toEqual([...own, ...ofAll]);
     expect(shown.requestBody === undefined).toBe(operation.body === null);
     expect(shown.security).toEqual(operation.access === "open" ? [] : undefined);

@@ -50,6 +50,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           return row;
         }, false);
         agents.learn(room_uid, terms.arrivals);
+        const others = deps.meetings.arrive(kept, call.trace.context);
         const { generation } = kept;
         call.audit.details.generation = generation;
         if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
@@ -62,6 +63,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           },
         );
         const row = ended ?? standing(deps, kept, terms);
+        for (const place of others()) call.trace.link(place);
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;

@@ -3,10 +3,12 @@ import type { Bells } from "../../core/bells.ts";
 import type { FindRoom } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
+import type { Meetings } from "./meetings.ts";
 
 export interface BarrierDeps {
   database: Database;
   findRoom: FindRoom;
   agents: Agents;
   bells: Bells;
+  meetings: Meetings;
 }

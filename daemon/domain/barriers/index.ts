@@ -9,13 +9,15 @@ import { makeBranch } from "./branch.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
+import { Meetings } from "./meetings.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
 
-export function makeBarriers(deps: BarrierDeps) {
+export function makeBarriers(needs: Omit<BarrierDeps, "meetings">) {
+  const deps: BarrierDeps = { ...needs, meetings: new Meetings() };
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../shared/api/executions.ts";
 import { newId } from "../../../shared/ids.ts";
+import { TRACEPARENT_VARIABLE, type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
 import type { Work } from "../../core/work.ts";
 import type { startInGuest } from "../../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
@@ -25,17 +26,26 @@ interface Tag {
 type Named = Partial<Pick<Work, "ulid">>;
 
 /** Of one that is waited for, standard input is what was sent along, or nothing. */
-export function requestOf(input: CommandInput, work: Named): CommandRequest {
-  return makeRequest(input, false, work);
+export function requestOf(input: CommandInput, work: Named, trace: TraceContext | null = null): CommandRequest {
+  return makeRequest(input, false, work, trace);
 }
 
 /** Of one that is left running, standard input stays open unless all of it was sent along. */
-export function backgroundRequestOf(input: InputOf<typeof executionStart>, work: Named): CommandRequest {
+export function backgroundRequestOf(
+  input: InputOf<typeof executionStart>,
+  work: Named,
+  trace: TraceContext | null = null,
+): CommandRequest {
   const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
-  return makeRequest(input, input.stdin_open ?? !given, work);
+  return makeRequest(input, input.stdin_open ?? !given, work, trace);
 }
 
-function makeRequest(input: InputOf<typeof executionStart>, stdinStaysOpen: boolean, { ulid }: Named): CommandRequest {
+function makeRequest(
+  input: InputOf<typeof executionStart>,
+  stdinStaysOpen: boolean,
+  { ulid }: Named,
+  trace: TraceContext | null,
+): CommandRequest {
   const stdin = stdinOf(input);
   const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
   return {
@@ -44,7 +54,8 @@ function makeRequest(input: InputOf<typeof executionStart>, stdinStaysOpen: bool
       fingerprint: fingerprintOf(input, stdin),
       argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
       cwd: input.cwd ?? null,
-      env: input.env ?? {},
+      // What the caller says itself stays.
+      env: { ...(trace ? { [TRACEPARENT_VARIABLE]: writeTraceparent(trace) } : {}), ...input.env },
       user: input.user ?? null,
       timeout_ms: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
       stdin: stdin !== null || stdinStaysOpen,

@@ -7,6 +7,7 @@ import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";
 import { requireRecipient } from "./reply.ts";
 import { ackDelivery, findDelivery } from "./store.ts";
+import { traceOf } from "./trace.ts";
 
 export function makeAck({ database, ...deps }: FabricDeps): Bound {
   return bind(messageAck, {
@@ -15,6 +16,7 @@ export function makeAck({ database, ...deps }: FabricDeps): Bound {
       requireActive(room);
       const agent_id = actingAs(call.caller, input.agent_id, "agent_id");
       requireRecipient(row, agent_id);
+      call.trace.follow(traceOf(row.headers));
       const { room_uid, seq, message_id } = row;
       call.audit.agent_id = agent_id;
       call.audit.details = { message_id, seq };

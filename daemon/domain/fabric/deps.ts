@@ -3,6 +3,7 @@ import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bells } from "../../core/bells.ts";
 import type { Log } from "../../core/log.ts";
 import type { FindRoom } from "../../core/room-target.ts";
+import type { Traces } from "../../core/traces.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meter } from "../orgs/index.ts";
@@ -20,6 +21,7 @@ export interface FabricOptions {
   agents: Agents;
   bells: Bells;
   meter: Pick<Meter, "count">;
+  traces: Traces;
   /** A message is in the agent's inbox, on disk. Never throws. */
   delivered(roomUid: RoomUid, agentId: string): void;
   /** A message that needs an ack comes again after this time. */

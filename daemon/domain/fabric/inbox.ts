@@ -21,6 +21,7 @@ import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-s
 import { toMessage } from "./record.ts";
 import { type Part, type Row, Scan, takesAll } from "./scan.ts";
 import { handOut, hasUnread, markRead } from "./store.ts";
+import { tellRead } from "./trace.ts";
 
 type Input = InputOf<typeof agentWait>;
 const NOTHING: Part = { rows: [], more: false };
@@ -80,7 +81,7 @@ function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
 async function readInbox(
   deps: FabricDeps,
   call: KeyCall,
-  { room_uid, state }: RoomTarget,
+  room: RoomTarget,
   agent_id: string,
   input: Input,
   after: number | null,
@@ -88,6 +89,7 @@ async function readInbox(
 ): Promise<Part> {
   const { agents, bells, database } = deps;
   const { queries } = database;
+  const { room_uid, state } = room;
   call.audit.agent_id = agent_id;
   // By this the record of a wait is known from that of a look.
   if (input.wait_ms) call.audit.details = { wait_ms: input.wait_ms };
@@ -117,7 +119,9 @@ async function readInbox(
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
     const { rows, more } =
       (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? NOTHING;
-    return { rows: await markHandedOut(deps, agent_id, rows), more };
+    const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
+    tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, fresh);
+    return { rows: await markHandedOut(deps, agent_id, rows, fresh), more };
   } finally {
     agents.waits.leave(room_uid, wait);
   }
@@ -138,8 +142,7 @@ async function see(
 }
 
 /** As they are once this has been handed out. */
-async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[]): Promise<Row[]> {
-  const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
+async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[], fresh: readonly Row[]): Promise<Row[]> {
   if (fresh.length === 0) return rows;
   const dueAtMs = Date.now() + deps.ackMs;
   const marked = deps.database.commit((queries) => {

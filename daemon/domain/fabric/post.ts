@@ -8,6 +8,7 @@ import { at } from "../../core/clock.ts";
 import { type Caller, keyBehind } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { CallTrace } from "../../core/traces.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
@@ -16,6 +17,7 @@ import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
+import { withTrace } from "./trace.ts";
 
 export interface Posted {
   row: MessageRow;
@@ -29,6 +31,8 @@ interface Along {
   caller: Caller;
   /** Aborts when the caller has gone. */
   signal: AbortSignal;
+  /** Who reads the message can continue it. */
+  trace: CallTrace;
   /** Also for one that was kept before; may refuse it. */
   also?(queries: Queries, row: MessageRow): void;
   /** Once it is kept. */
@@ -51,7 +55,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     agents.requireAlive(room_uid, draft.source);
     const recipients = recipientsOf(deps, room, draft);
     requireSpace(deps, queries, room, recipients);
-    const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
+    const row = rowOf(room, traced(draft, along), recipients, fingerprint, deps.order.next(queries, room_uid));
     deps.budget.take(queries, room, bytesOf(row));
     along.also?.(queries, row);
     keep(queries, row);
@@ -112,6 +116,11 @@ function requireSpace(
     detail: `The inbox of ${full[0]} is full (${MAX_INBOX} messages). This message was sent to nobody.`,
     details: { agents: full, limit: MAX_INBOX },
   });
+}
+
+/** By what the sender has said alone a message is known again: the trace it is sent in may be another then. */
+function traced(draft: Draft, { trace }: Along): Draft {
+  return { ...draft, headers: withTrace(draft.headers, trace.context) };
 }
 
 function rowOf(

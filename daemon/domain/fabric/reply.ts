@@ -11,6 +11,7 @@ import { post } from "./post.ts";
 import { receiptOf } from "./record.ts";
 import { ackDelivery } from "./store.ts";
 import type { MessageRow } from "./table.ts";
+import { traceOf } from "./trace.ts";
 
 export function makeReply(deps: FabricDeps): Bound {
   return bind(messageReply, {
@@ -20,6 +21,8 @@ export function makeReply(deps: FabricDeps): Bound {
       requireActive(room);
       const source = actingAs(call.caller, input.source, "source");
       requireRecipient(asked, source);
+      call.trace.follow(traceOf(input.headers));
+      call.trace.follow(traceOf(asked.headers));
       const address = { destination: asked.source, destinations: null, topic: null };
       const draft = makeDraft(namedBy(call.work, { ...input, message_id: input.reply_message_id }), {
         source,
@@ -42,6 +45,7 @@ export function makeReply(deps: FabricDeps): Bound {
       const { row, isNew } = await post(deps, room, draft, {
         caller: call.caller,
         signal: call.signal,
+        trace: call.trace,
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
         kept: (row) => {
           note(row);

@@ -12,6 +12,7 @@ import { findRoom, requireMessage } from "./find.ts";
 import { post } from "./post.ts";
 import { receiptOf, toMessage } from "./record.ts";
 import type { MessageRow } from "./table.ts";
+import { tellRead, traceOf } from "./trace.ts";
 import { awaitReply, waitForReply } from "./wait-reply.ts";
 
 type Input = InputOf<typeof agentSend>;
@@ -31,7 +32,8 @@ export function makeSend(deps: FabricDeps): Bound {
         reply_to: input.reply_to ?? null,
         ...addressOf(input),
       });
-      if (draft.reply_to !== null) requireMessage(deps, room, draft.reply_to);
+      call.trace.follow(traceOf(input.headers));
+      if (draft.reply_to !== null) call.trace.follow(traceOf(requireMessage(deps, room, draft.reply_to).headers));
       call.audit.agent_id = source;
       const { size_bytes, payload_sha256 } = draft;
       const waits = input.wait_reply ? { wait_ms: input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS } : {};
@@ -49,6 +51,7 @@ export function makeSend(deps: FabricDeps): Bound {
         const { row, isNew } = await post(deps, room, draft, {
           caller: call.caller,
           signal: call.signal,
+          trace: call.trace,
           also: (_, { message_id }) => {
             if (!wait) return;
             wait.shown.id = message_id;
@@ -64,6 +67,7 @@ export function makeSend(deps: FabricDeps): Bound {
         if (recipient === null) return { outcome: isNew ? "accepted" : "known", body: receipt };
         const deadlineMs = input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS;
         const reply = await awaitReply(deps, row, { source, recipient, deadlineMs, signal: call.signal });
+        tellRead(deps.traces, { agent_id: source, ...room, trace: call.trace }, [reply]);
         return { outcome: "replied", body: { ...receiptOf(queries, row, false), reply: toMessage(reply) } };
       } finally {
         if (wait) deps.agents.waits.leave(room.room_uid, wait);

@@ -33,6 +33,8 @@ export interface OverviewDeps {
     current(roomUid: RoomUid): OverviewRoom | undefined;
     driveUsed(room: OverviewRoom): Promise<number>;
   };
+  /** Where people look at a trace, with `{trace_id}` for its id; null: nowhere. */
+  trace_url: string | null;
   /** Messages that a room took in the last minute. */
   messagesLately(roomUid: RoomUid): number;
   /** What each of an organization's rooms has cost by now: to be asked for anew in each turn of the event loop. */

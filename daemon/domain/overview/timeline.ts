@@ -36,30 +36,43 @@ export function makeTimeline(deps: OverviewDeps): Bound {
         (types === undefined || types.includes(type)) &&
         (scan.until === undefined || at <= scan.until);
       const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
-      return { outcome: "ok", body: { room_id, at: now(), items, open, next_cursor: page.next_cursor } };
+      return {
+        outcome: "ok",
+        body: { room_id, at: now(), items, open, next_cursor: page.next_cursor, trace_url: deps.trace_url },
+      };
     },
   });
 }
 
 /** What goes on now, the oldest first. */
 function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
-  const rest = { seq: null, lane: "agent", kind: "span", until: null, outcome: "success", exit_code: null } as const;
   const waits = going(deps, roomUid).flatMap(({ agent_id, type, id, on, since, calledAt, about }): TimelineItem[] => {
     if (type === "command") {
       const ref = id === null ? null : { type: "execution", id };
-      return [{ ...rest, agent_id, type, at: since, title: about, to: [], ref }];
+      return [{ ...REST, agent_id, type, at: since, title: about, to: [], ref }];
     }
     const ref = id === null ? null : { type: type === "reply" ? "message" : "barrier", id };
     const at = calledAt ?? since;
-    return [{ ...rest, agent_id, type: "wait", at, title: TITLES[type](id), to: on.slice(0, 16), ref }];
+    return [{ ...REST, agent_id, type: "wait", at, title: TITLES[type](id), to: on.slice(0, 16), ref }];
   });
   const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since, onDisk }): TimelineItem => {
     const title = onDisk ? STANDBY.onDisk : STANDBY.begun;
     const ref = { type: "sandbox", id: sandbox_id };
-    return { ...rest, agent_id, type: "standby", at: since, title, to: [], ref };
+    return { ...REST, agent_id, type: "standby", at: since, title, to: [], ref };
   });
   return [...waits, ...standby].sort((a, b) => (a.at < b.at ? -1 : 1));
 }
+
+/** Of what goes on. */
+const REST = {
+  seq: null,
+  lane: "agent",
+  kind: "span",
+  until: null,
+  outcome: "success",
+  exit_code: null,
+  trace_id: null,
+} as const;
 
 const TITLES = {
   reply: () => "waits for a reply",

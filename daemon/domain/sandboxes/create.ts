@@ -70,6 +70,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         });
       requireComing(deps, reached);
       const ready = reached.state === "running";
+      if (ready && !begun) tellStart(deps, call, reached);
       return {
         outcome: ready ? "created" : "accepted",
         body: {
@@ -77,6 +78,22 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
           ...(warnings.length > 0 ? { warnings } : {}),
         },
       };
+    },
+  });
+}
+
+/** How long it took to start, and each stage of that. */
+function tellStart({ traces }: SandboxDeps, { trace }: KeyCall, row: SandboxRow): void {
+  if (trace.context === null || row.ready_at === null) return;
+  const stages = Object.entries(row.boot ?? {}).map(([stage, ms]) => [`roomd.stage.${stage}`, ms]);
+  const [began, ready] = [Date.parse(row.created_at), Date.parse(row.ready_at)];
+  traces.begin(trace.context, { name: "sandbox start", at: began }).end({
+    duration_ms: ready - began,
+    attributes: {
+      "roomd.sandbox_id": row.sandbox_id,
+      "roomd.agent_id": row.agent_id,
+      "roomd.start_mode": row.start_mode,
+      ...Object.fromEntries(stages),
     },
   });
 }

@@ -5,6 +5,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import type { Traces } from "../../core/traces.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import type { WarmPool } from "../../host/guest/pool.ts";
@@ -46,6 +47,7 @@ export interface SandboxDeps {
   egressDefault: "public" | "none";
   egress: Egress;
   meter: Meter;
+  traces: Traces;
   /** Takes what a guest asks of its room. */
   roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */

@@ -20,6 +20,8 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
   happened: Meter["happened"];
   egress: ReturnType<Egress["figures"]>;
   webhooks: { taken: number; not_taken: number; taking: number; failing: number };
+  /** Null where no spans are told. */
+  traces: { sent: number; dropped: number } | null;
   pool: { size: number; ready: number };
   disk: DiskState;
   database: { bytes: number; flushes: Histogram };

@@ -143,7 +143,7 @@ function ofRequests({ requests }: ServiceDeps): string[] {
   ];
 }
 
-function ofWork({ happened, egress, webhooks, audit_records, logged, loopDelays }: Figures): string[] {
+function ofWork({ happened, egress, webhooks, traces, audit_records, logged, loopDelays }: Figures): string[] {
   return [
     family("roomd_executions_total", "counter", "Commands run.", alone(happened.exec_count)),
     family("roomd_messages_total", "counter", "Messages accepted.", alone(happened.messages)),
@@ -175,6 +175,15 @@ function ofWork({ happened, egress, webhooks, audit_records, logged, loopDelays 
       each("receiver", [
         ["taking", webhooks.taking],
         ["failing", webhooks.failing],
+      ]),
+    ),
+    family(
+      "roomd_spans_total",
+      "counter",
+      "Spans of traces, by whether the collector has taken them.",
+      each("outcome", [
+        ["taken", traces?.sent ?? 0],
+        ["dropped", traces?.dropped ?? 0],
       ]),
     ),
     family("roomd_audit_records_total", "counter", "Records ever written, purged ones included.", alone(audit_records)),

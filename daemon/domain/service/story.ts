@@ -306,6 +306,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   pid: [1287],
   timeout_ms: [600_000],
   exit_code: [null],
+  trace_id: ["4bf92f3577b34da6a3ce929d0e0e4736"],
+  trace_url: ["https://traces.example.com/trace/{trace_id}"],
   signal: [null],
   timed_out: [false],
   stdout: [TEXT],

@@ -4,6 +4,7 @@
  */
 import type { Source } from "../../../shared/api/audit.ts";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
+import { readTraceparent } from "../../../shared/traceparent.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { toProblem } from "../problem.ts";
@@ -65,6 +66,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web">): Direc
       query: () => readQuery(url.search),
       body: (maxBytes) => readJsonBody(request, maxBytes),
       idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
+      trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
       transfer: {
         body: request.body,
         range: headers.get(REQUEST_HEADERS.range.name),

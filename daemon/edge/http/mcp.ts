@@ -10,6 +10,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
 import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import { readTraceparent, TRACEPARENT, type TraceContext } from "../../../shared/traceparent.ts";
 import type { Log } from "../../core/log.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -41,6 +42,8 @@ export interface McpMessage {
   authorization: string | null;
   ip: string | null;
   request_id: string;
+  /** The trace that the request continues, where its message says nothing else. */
+  trace: TraceContext | null;
   /** Which tools it finds. */
   tool_set: ToolSet;
 }
@@ -112,7 +115,8 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
-  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, tool_set };
+  const trace = readTraceparent(request.headers.get(TRACEPARENT));
+  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, trace, tool_set };
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;

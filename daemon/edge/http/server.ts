@@ -5,6 +5,7 @@
 import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
+import { readTraceparent } from "../../../shared/traceparent.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -176,6 +177,7 @@ async function answer(
     query: () => readQuery(url.search),
     body: (maxBytes) => readJsonBody(request, maxBytes, { measured: true }),
     idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
+    trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
     transfer: {
       get body() {
         return request.body;

@@ -10,9 +10,11 @@ import { takesIdempotencyKey } from "../../../shared/api/headers.ts";
 import { argumentsOf, type Tool } from "../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import type { TraceContext } from "../../../shared/traceparent.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Traces } from "../../core/traces.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
@@ -27,6 +29,8 @@ export interface Visit {
   authorization: string | null;
   ip: string | null;
   request_id: string;
+  /** What its operations continue. */
+  trace: TraceContext | null;
   /** How large it was. */
   bytes: number;
 }
@@ -51,6 +55,7 @@ const ENVELOPE_BYTES = 16 * 1024;
 export interface CallDeps {
   bound: ReadonlyMap<string, Bound>;
   road: Road;
+  traces: Traces;
   log: Log;
 }
 

@@ -241,6 +241,7 @@ export class Connection implements OpenConnection {
       query: () => ({}),
       body: async () => ({ fields, sha256: "" }),
       idempotency_key: null,
+      trace: null,
       transfer: NO_TRANSFER,
       signal: this.#aborted.signal,
     };

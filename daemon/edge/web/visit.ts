@@ -62,6 +62,7 @@ export function makeCall(
         hasBody ? {} : Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)])),
       body: async () => (hasBody ? { fields: rest, sha256: digestOf(rest) } : { fields: {}, sha256: "" }),
       idempotency_key: once,
+      trace: null,
       transfer: NO_TRANSFER,
     });
     if (reply.kind === "problem") return { ok: false, problem: reply.problem };

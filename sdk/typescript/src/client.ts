@@ -37,6 +37,8 @@ export interface ClientOptions {
   apiKey?: string;
   /** Certificates to trust, as PEM; the file that ROOMD_CA_CERT names if absent. */
   ca?: string;
+  /** The place in a trace that calls continue, or who knows it; TRACEPARENT, which commands of a traced call have, if absent. */
+  traceparent?: string | (() => string | undefined);
 }
 
 export interface Download {
@@ -58,7 +60,8 @@ export class Client {
   readonly #transport: Transport;
 
   constructor(options: ClientOptions = {}) {
-    const { ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT } = process.env;
+    const { ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, TRACEPARENT } = process.env;
+    const traceparent = options.traceparent ?? TRACEPARENT;
     const given = options.url ?? (ROOMD_URL || LOCAL);
     if (!/^https?:/.test(given) || !URL.canParse(given))
       throw new RoomdError(`${given} is not a URL such as ${LOCAL}.`);
@@ -66,6 +69,7 @@ export class Client {
       url: new URL(given).href.replace(/\/+$/, ""),
       key: keyOf(options.apiKey ?? ROOMD_API_KEY),
       ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
+      ...(traceparent === undefined ? {} : { traceparent }),
     });
   }
 

@@ -25,6 +25,7 @@ export { Roomd, type RoomOptions } from "./roomd.ts";
 export { Sandbox, type SandboxOptions } from "./sandbox.ts";
 export { StreamError } from "./stream.ts";
 export { type AttachedTerminal, Terminal } from "./terminal.ts";
+export { continuing, type TracePlace } from "./trace.ts";
 export type { CallOptions, FileBody } from "./transport.ts";
 export { VERSION } from "./version.ts";
 export { verifyWebhook, WebhookError } from "./webhooks.ts";

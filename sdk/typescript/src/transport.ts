@@ -8,6 +8,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConnectionError, type Problem, problemError, TimeoutError } from "./errors.ts";
+import { traceparentOf } from "./trace.ts";
 import { VERSION } from "./version.ts";
 
 /** What a file is sent from. It is sent again only if it can be read again: a stream cannot. */
@@ -19,6 +20,8 @@ export interface Connection {
   key: string | null;
   /** Certificates to trust, as PEM, in place of the system's. */
   ca: string | null;
+  /** Which trace calls continue where nothing else says it. */
+  traceparent?: string | (() => string | undefined);
 }
 
 export interface CallOptions {
@@ -130,6 +133,7 @@ export class Transport {
   /** Resolves with the beginning of an answer, whatever it is. */
   #once(sent: Sent, key: string, signal: AbortSignal, headers: Record<string, string> = {}): Promise<Answer> {
     const { connection } = this;
+    const traceparent = traceparentOf(connection.traceparent);
     return new Promise((resolve, reject) => {
       const request = this.#request(`${connection.url}${sent.path}`, {
         method: sent.method,
@@ -141,6 +145,7 @@ export class Transport {
           Accept: "application/json",
           ...(connection.key === null ? {} : { Authorization: `Bearer ${connection.key}` }),
           ...(sent.method === "POST" ? { "Idempotency-Key": key } : {}),
+          ...(traceparent === undefined ? {} : { traceparent }),
           ...sent.headers,
           ...headers,
         },

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { makeLog } from "../../../daemon/core/log.ts";
 import type { Bound, Caller, EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { NO_TRACES } from "../../../daemon/core/traces.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/run.ts";
@@ -106,13 +107,13 @@ const bound = new Map(
 /** How long a call takes by the test's clock, and how many operations it asked. */
 async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly Step[]) {
   const asked = { n: 0 };
-  const door = makeMcpDoor({ bound, road: roadOf(steps, asked), log, record: () => {} });
+  const door = makeMcpDoor({ bound, road: roadOf(steps, asked), traces: NO_TRACES, log, record: () => {} });
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool.name, arguments: args } };
   const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
   const request = new Request("http://127.0.0.1/mcp", { method: "POST", headers, body: JSON.stringify(message) });
   const startedAt = performance.now();
   const caller = { key_id: "kid_1", org_id: "org_1", name: "test" } as unknown as Caller;
-  const key = { caller, first_key_id: "kid_1" as KeyId };
+  const key = { caller, first_key_id: "kid_1" as KeyId, trace: null };
   const visit = { ...key, authorization: null, ip: null, request_id: "req_1", bytes: 100, tool_set: "usual" } as const;
   let tookMs: number | null = null;
   const answered = door

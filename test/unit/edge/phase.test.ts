@@ -4,6 +4,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type KeyCall, NO_TRANSFER } from "../../../daemon/core/operation.ts";
 import { RequestCounts } from "../../../daemon/core/request-counts.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { NO_TRACES } from "../../../daemon/core/traces.ts";
 import type { Begun } from "../../../daemon/core/work.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
@@ -61,6 +62,7 @@ afterEach(() => database.close());
 /** A daemon's; another is that of the next daemon. */
 function newRoad(): Road {
   return makeRoad({
+    traces: NO_TRACES,
     authenticate: () => CALLER,
     database,
     log: makeLog("error", (line) => logged.push(line)),
@@ -103,6 +105,7 @@ async function make(does: Does = () => ({}), find = (): unknown => undefined, by
     query: () => ({}),
     body: async () => ({ fields: { room_id: "r" }, sha256: "same" }),
     idempotency_key: "once",
+    trace: null,
     transfer: NO_TRANSFER,
     signal: caller.signal,
   });

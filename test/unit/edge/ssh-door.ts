@@ -4,6 +4,7 @@ import { Client, type ClientChannel } from "ssh2";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type OpenCall } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { untraced } from "../../../daemon/core/traces.ts";
 import { UnkeptWork } from "../../../daemon/core/work.ts";
 import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
@@ -162,6 +163,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
           ...request,
           audit: { details: {} },
           work: new UnkeptWork(),
+          trace: untraced(),
           caller: request.recognise?.() ?? null,
         };
         const target = await bound.find(call, request.params);

@@ -18,6 +18,7 @@ const itemOf = (seq: number | null, ms: number): TimelineItem => ({
   to: [],
   ref: null,
   exit_code: null,
+  trace_id: null,
 });
 
 test("are in the order of time, each once, however they come", () => {

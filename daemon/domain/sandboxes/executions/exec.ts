@@ -16,10 +16,11 @@ import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
+import { commandSpan, endSpan } from "./span.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
-  const { database, meter } = deps.sandboxes;
+  const { database, meter, traces } = deps.sandboxes;
   const { queries } = database;
   return bind(sandboxExec, {
     find: (call, params) => {
@@ -31,7 +32,8 @@ export function makeExec(deps: ExecutionDeps): Bound {
       await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = requestOf(input, call.work);
+      const span = commandSpan(traces, call, input);
+      const request = requestOf(input, call.work, span.context);
       const { exec_id } = request.start;
       const facts = { exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = facts;
@@ -39,7 +41,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       places.defer(bounds.waiting.take(row.sandbox_id));
       places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
       const since = now();
-      const attendance = ends.attend(row, exec_id, beginnerOf(call, request));
+      const attendance = ends.attend(row, exec_id, beginnerOf(call, request, span));
       let ended = false;
       // An end that this call's record does not tell of is recorded as any other.
       call.work.whenSettled((recorded) =>
@@ -62,6 +64,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
+        if (asked?.existing === false) endSpan(span, row, body);
         // Only one that an earlier request has begun may be metered already: looking for that takes as long as the rest of the call.
         const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
         if (mayBeMetered && wasMetered(queries, row, exec_id, since)) attendance.foundMetered();

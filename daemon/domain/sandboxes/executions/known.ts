@@ -1,5 +1,6 @@
 /** Owns which executions of one sandbox the host knows of, and what it knows: of all else that a guest tells nothing is kept. */
 import { now } from "../../../core/clock.ts";
+import type { Span } from "../../../core/traces.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { after, DUTIES, type Happening, type Stage } from "./stage.ts";
 
@@ -9,6 +10,10 @@ const MOST_KNOWN = 1024;
 /** Who began an execution, and what they began. */
 export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
   argv: string[];
+  /** Ends with it; of one that an earlier daemon began nothing is told. */
+  span: Span;
+  /** Of its beginning; absent where there is none. */
+  trace_id?: string | undefined;
 }
 
 /** One execution, as long as anything is still to be done about it. */

@@ -3,6 +3,7 @@ import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { Source } from "../../../../shared/api/audit.ts";
 import { now } from "../../../core/clock.ts";
 import type { KeyCall } from "../../../core/operation.ts";
+import { NO_SPAN, type Span } from "../../../core/traces.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, executionRecords } from "../../audit/index.ts";
 import { redact } from "../../executions/redact.ts";
@@ -11,12 +12,14 @@ import type { SandboxDeps } from "../deps.ts";
 import { placeOf } from "../metering.ts";
 import type { SandboxRow } from "../table.ts";
 import type { Beginner, Known } from "./known.ts";
+import { endSpan } from "./span.ts";
 
 const EVENT = "exec.finished";
 
-export function beginnerOf({ caller, source, request_id, ip }: KeyCall, { start }: CommandRequest): Beginner {
+export function beginnerOf(call: KeyCall, { start }: CommandRequest, span: Span): Beginner {
+  const { caller, source, request_id, ip, trace } = call;
   const actor = { type: "key", id: caller.key_id, name: caller.name };
-  return { actor, source, request_id, ip, argv: redact(start.argv) };
+  return { actor, source, request_id, ip, argv: redact(start.argv), span, trace_id: trace.context?.trace_id };
 }
 
 const NOBODY = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" } as const;
@@ -28,7 +31,9 @@ export async function recordEnd(
   { by, duties }: Pick<Known, "by" | "duties">,
 ): Promise<void> {
   const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
-  const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
+  const { argv, span, trace_id, ...beginner } = by ?? { ...NOBODY, argv: null, span: NO_SPAN, trace_id: undefined };
+  const duration_ms = Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms);
+  endSpan(span, row, { ...execution, duration_ms });
   // Under nobody's name the guest may say what it was.
   const command = argv ? { argv } : { told_argv: redact(execution.argv) };
   await database.commit((queries) => {
@@ -41,8 +46,8 @@ export async function recordEnd(
       room_uid: row.room_uid,
       agent_id: row.agent_id,
       sandbox_id: row.sandbox_id,
-      duration_ms: Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms),
-      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
+      duration_ms,
+      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...traced(trace_id) },
     });
     if (duties.meters === "end") meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
   });
@@ -55,8 +60,10 @@ export async function recordRolledBack(
   exec_id: string,
   { by }: Pick<Known, "by">,
 ): Promise<void> {
-  const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
-  const details = { exec_id, ...(argv ? { argv } : {}), exit_code: null, signal: null, rolled_back: true };
+  const { argv, span, trace_id, ...beginner } = by ?? { ...NOBODY, argv: null, span: NO_SPAN, trace_id: undefined };
+  span.end({ problem: "rolled_back" });
+  const command = argv ? { argv } : {};
+  const details = { exec_id, ...command, exit_code: null, signal: null, rolled_back: true, ...traced(trace_id) };
   await database.commit((queries) => {
     const place = { org_id, room_uid, agent_id, sandbox_id };
     appendAudit(queries, { ...beginner, ...place, event: EVENT, outcome: "success", at: now(), details });
@@ -84,7 +91,7 @@ export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly s
       const request_id = record.request_id ?? undefined;
       const { by, isMetered = false, since = at } = begun.get(exec_id) ?? {};
       begun.set(exec_id, {
-        by: by ?? { actor, source, request_id, ip: record.ip, argv: argvOf(details) },
+        by: by ?? { actor, source, request_id, ip: record.ip, argv: argvOf(details), ...traceIn(details) },
         // A call that found it begun has metered nothing.
         isMetered: isMetered || details.existing !== true,
         since,
@@ -92,6 +99,12 @@ export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly s
     }
   }
   return { begun, finished };
+}
+
+const traced = (trace_id: string | undefined) => (trace_id === undefined ? {} : { trace_id });
+
+function traceIn({ trace_id }: Record<string, unknown>): Pick<Beginner, "span" | "trace_id"> {
+  return { span: NO_SPAN, ...(typeof trace_id === "string" ? { trace_id } : {}) };
 }
 
 function argvOf({ argv, command }: Record<string, unknown>): string[] {

@@ -13,6 +13,7 @@ import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
+import { commandSpan } from "./span.ts";
 
 export function makeStart(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
@@ -26,7 +27,8 @@ export function makeStart(deps: ExecutionDeps): Bound {
       await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = backgroundRequestOf(input, call.work);
+      const span = commandSpan(deps.sandboxes.traces, call, input);
+      const request = backgroundRequestOf(input, call.work, span.context);
       const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = known;
       const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
@@ -39,7 +41,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       call.work.effect = { started: true, exec_id: execution.exec_id };
       call.audit.details = { ...known, existing };
       if (!existing) {
-        ends.begun(row, execution, beginnerOf(call, request));
+        ends.begun(row, execution, beginnerOf(call, request, span));
         call.work.along(() => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
         call.work.whenSettled((recorded) => recorded || ends.unmetered(row, execution.exec_id));
       }

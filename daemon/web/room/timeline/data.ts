@@ -27,6 +27,8 @@ export interface TimelineData {
   /** Whether there is something older that was not asked for. */
   hasOlder: Signal<boolean>;
   problem: Signal<Problem | null>;
+  /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
+  traceUrl: Signal<string | null>;
   loadOlder(): void;
 }
 
@@ -38,6 +40,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
   const isLoaded = useSignal(false);
   const hasOlder = useSignal(false);
   const problem = useSignal<Problem | null>(null);
+  const traceUrl = useSignal<string | null>(null);
   const older = useRef(() => {});
   useEffect(() => {
     const over = new AbortController();
@@ -64,6 +67,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
         if (from !== null || !isLoaded.value) cursor = page.next_cursor;
         hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;
         problem.value = null;
+        traceUrl.value = page.trace_url;
         isLoaded.value = true;
         version.value++;
       } catch (error) {
@@ -104,5 +108,5 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       stop();
     };
   }, [path]);
-  return { items, version, came, isLoaded, hasOlder, problem, loadOlder: () => older.current() };
+  return { items, version, came, isLoaded, hasOlder, problem, traceUrl, loadOlder: () => older.current() };
 }

@@ -39,7 +39,30 @@ function question(item: TimelineItem, room: string): string {
     : `Tell me what ${what} was for, by the audit and the messages around that moment. Change nothing.`;
 }
 
-export function Detail({ item, room }: { item: TimelineItem | null; room: string }) {
+/** Its page is another service's, which is told nothing of this one. */
+function Trace({ id, url }: { id: string; url: string | null }) {
+  if (url === null) {
+    return (
+      <span class="muted">
+        trace <code>{id}</code>
+      </span>
+    );
+  }
+  return (
+    <a href={url.replaceAll("{trace_id}", id)} target="_blank" rel="noreferrer noopener">
+      trace {id.slice(0, 8)}
+    </a>
+  );
+}
+
+interface Shown {
+  item: TimelineItem | null;
+  room: string;
+  /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
+  traceUrl: string | null;
+}
+
+export function Detail({ item, room, traceUrl }: Shown) {
   if (!item)
     return <p class="muted detail-none">Point at something, or step through with j and k: what it is stands here.</p>;
   const took = item.until === null ? "goes on" : spanText(Date.parse(item.until) - Date.parse(item.at));
@@ -70,6 +93,12 @@ export function Detail({ item, room }: { item: TimelineItem | null; room: string
           {item.kind === "span" ? `, ${took}` : ""}
         </span>{" "}
         · <a href={pathOf(item, room)}>all of it</a>
+        {item.trace_id === null ? null : (
+          <>
+            {" "}
+            · <Trace id={item.trace_id} url={traceUrl} />
+          </>
+        )}
       </p>
       <Prompt text={question(item, room)} about="reads only" />
     </section>

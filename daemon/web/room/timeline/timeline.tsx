@@ -85,7 +85,7 @@ export default function Timeline({ room }: TabProps) {
               }}
             />
           </div>
-          <Detail item={chosen.value} room={roomId} />
+          <Detail item={chosen.value} room={roomId} traceUrl={data.traceUrl.value} />
         </>
       )}
     </>

@@ -41,6 +41,7 @@ from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Roomd
 from .terminal import AttachedTerminal, Terminal
+from .trace import TracePlace, continuing
 from .transport import CallOptions, FileBody
 from .version import VERSION
 from .webhooks import WebhookError, verify_webhook
@@ -95,9 +96,11 @@ __all__ = [
     "Terminal",
     "TimeoutError",
     "Topic",
+    "TracePlace",
     "UnavailableError",
     "VERSION",
     "WebhookError",
+    "continuing",
     "schemas",
     "verify_webhook",
 ]

@@ -21,6 +21,7 @@ from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
 from .terminal import AttachedTerminal, Terminal
 from .threads import Threads, Wrapped, called, iterated
+from .trace import UsualTrace
 from .transport import MOST_SECONDS, CallOptions, deadline_of
 
 if TYPE_CHECKING:
@@ -449,9 +450,15 @@ class AsyncTemplates(Wrapped[Templates]):
 
 
 class AsyncRoomd:
-    def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
-        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
-        self._plain = Roomd(url, api_key, ca)
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+        traceparent: UsualTrace | None = None,
+    ) -> None:
+        """What is not given is taken from the environment, as the Client says."""
+        self._plain = Roomd(url, api_key, ca, traceparent)
         self._threads = Threads()
         self.client = AsyncClient(self._threads, self._plain.client)
         """Every operation of the interface, by its name."""

@@ -14,6 +14,7 @@ from ._generated.operations import OPERATIONS, Operation
 from ._generated.schemas import WrittenFile
 from .errors import ConnectionError, RoomdError
 from .stream import Event, Place, follow
+from .trace import UsualTrace, usual_trace
 from .transport import Answer, CallOptions, Calls, Connection, FileBody, Sent, Transport
 from .websocket import WebSocket, connect
 
@@ -90,15 +91,25 @@ class Download:
 
 
 class Client:
-    def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
-        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+        traceparent: UsualTrace | None = None,
+    ) -> None:
+        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM.
+
+        `traceparent` is the place in a trace that calls continue, or knows it; TRACEPARENT, which commands of a traced
+        call have, if absent.
+        """
         given = (url or os.environ.get("ROOMD_URL") or _LOCAL).strip()
         if not _is_url(given):
             raise RoomdError(f"{given} is not a URL such as {_LOCAL}.")
         key = (api_key or os.environ.get("ROOMD_API_KEY") or "").strip() or None
         if key is not None and not _KEY.fullmatch(key):
             raise RoomdError("The API key may not have spaces, line breaks or letters that are not of ASCII in it.")
-        self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted()))
+        self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted(), usual_trace(traceparent)))
 
     @property
     def url(self) -> str:

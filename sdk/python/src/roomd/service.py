@@ -11,6 +11,7 @@ from ._generated.schemas import Template, TemplateBuild
 from .client import Client, given
 from .room import Room
 from .sandbox import create_room
+from .trace import UsualTrace
 from .transport import CallOptions
 
 
@@ -63,9 +64,15 @@ class Templates:
 
 
 class Roomd:
-    def __init__(self, url: str | None = None, api_key: str | None = None, ca: str | None = None) -> None:
-        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM."""
-        self.client = Client(url, api_key, ca)
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+        traceparent: UsualTrace | None = None,
+    ) -> None:
+        """What is not given is taken from the environment, as the Client says."""
+        self.client = Client(url, api_key, ca, traceparent)
         """Every operation of the interface, by its name."""
         self.rooms = Rooms(self.client)
         self.templates = Templates(self.client)

@@ -1,6 +1,7 @@
 """Owns how asyncio uses the SDK: each call runs in a thread, and cancelling its task breaks the call off."""
 
 import asyncio
+import contextvars
 import functools
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator
@@ -67,7 +68,9 @@ class Threads:
 
         self._running.add(cancel)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, called)
+            # In the thread too it is known what is continued.
+            within = contextvars.copy_context()
+            return await asyncio.get_running_loop().run_in_executor(self._pool, within.run, called)
         except asyncio.CancelledError:
             cancel.cancel()
             raise

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from ._generated.schemas import Problem
 from .cancel import current
 from .errors import Cancelled, ConnectionError, NotFoundError, RoomdError, TimeoutError, problem_error
+from .trace import UsualTrace, traceparent_of
 from .version import VERSION
 
 T = TypeVar("T")
@@ -53,6 +54,8 @@ class Connection:
     key: str | None
     ca: str | None
     """Certificates to trust, as PEM, in place of the system's."""
+    traceparent: UsualTrace | None = None
+    """Which trace calls continue where nothing else says it."""
 
 
 @dataclass(frozen=True)
@@ -299,11 +302,13 @@ class Transport:
         headers: Mapping[str, str],
     ) -> Answer:
         """Returns the beginning of an answer, whatever it is."""
+        traceparent = traceparent_of(self.connection.traceparent)
         all_headers = {
             "User-Agent": f"roomd-sdk-python/{VERSION}",
             "Accept": "application/json",
             **({} if self.connection.key is None else {"Authorization": f"Bearer {self.connection.key}"}),
             **({"Idempotency-Key": key} if sent.method == "POST" else {}),
+            **({} if traceparent is None else {"traceparent": traceparent}),
             **({} if length is None else {"Content-Length": str(length)}),
             **sent.headers,
             **headers,

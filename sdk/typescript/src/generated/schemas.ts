@@ -1920,6 +1920,8 @@ export interface components {
             /** @description On the first page: commands, calls that wait, and sandboxes in standby, as they are now. */
             open: components["schemas"]["TimelineItem"][];
             next_cursor: string | null;
+            /** @description URL of the page that shows a trace, with {trace_id} for its id, if the service has one. */
+            trace_url: string | null;
         };
         RoomWaitsResult: {
             room_id: string;
@@ -2928,6 +2930,8 @@ export interface components {
                 id: string;
             } | null;
             exit_code: number | null;
+            /** @description The trace that it is a part of, if any. */
+            trace_id: string | null;
         };
         TopGetResult: {
             items: components["schemas"]["TopItem"][];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Done, type KeyCall, NO_TRANSFER, type Transfer } from "../../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { untraced } from "../../../../daemon/core/traces.ts";
 import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { type DriveRoom, makeDrive } from "../../../../daemon/domain/drive/index.ts";
 import { Restraints } from "../../../../daemon/host/virtiofs/restrain.ts";
@@ -121,6 +122,7 @@ export class RoomFixture implements Disposable {
       signal,
       audit: { details: {} },
       work: new UnkeptWork(),
+      trace: untraced(),
       caller: {
         org_id: "org_1" as OrgId,
         key_id: "kid_1" as KeyId,

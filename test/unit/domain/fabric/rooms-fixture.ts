@@ -5,6 +5,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Bound, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { NO_TRACES } from "../../../../daemon/core/traces.ts";
 import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
@@ -51,7 +52,8 @@ export class Rooms {
     this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [] });
     const deps = { database: this.database, findRoom, agents: this.agents, bells: new Bells() };
     const log = makeLog("error");
-    this.fabric = makeFabric({ ...deps, log, meter: { count: () => {} }, delivered: () => {}, ackMs, keptBytes });
+    const around = { log, meter: { count: () => {} }, traces: NO_TRACES, delivered: () => {} };
+    this.fabric = makeFabric({ ...deps, ...around, ackMs, keptBytes });
     this.barriers = makeBarriers(deps);
     this.#operations = new Map(
       [...this.fabric.operations, ...this.barriers.operations].map((bound) => [bound.operation.name, bound]),

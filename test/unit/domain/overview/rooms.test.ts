@@ -29,6 +29,7 @@ async function look(rooms: OverviewRoom[], does: () => void, change: Partial<Ove
   let costs = 0;
   const deps: OverviewDeps = {
     queries: database.queries,
+    trace_url: null,
     findRoom: () => {
       throw new Error("no room is found by name");
     },

@@ -4,6 +4,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/operation.ts";
 import { Published } from "../../../../daemon/core/published.ts";
 import { RequestCounts } from "../../../../daemon/core/request-counts.ts";
+import { NO_TRACES } from "../../../../daemon/core/traces.ts";
 import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -103,6 +104,7 @@ export class ExecutionsFixture {
     this.database = makeDatabase(this.#connection);
     insertSandbox(this.database.queries, { ...FIELDS, ...ROW });
     this.#road = makeRoad({
+      traces: NO_TRACES,
       authenticate: () => CALLER,
       database: {
         ...this.database,
@@ -198,6 +200,7 @@ export class ExecutionsFixture {
       query: () => ({}),
       body: async () => ({ fields: { ...input }, sha256: "same" }),
       idempotency_key: null,
+      trace: null,
       transfer: NO_TRANSFER,
       signal: new AbortController().signal,
     });

@@ -1791,6 +1791,8 @@ class TimelineItem(TypedDict):
     """To whom it goes, 16 agents at most."""
     ref: TimelineItemRef | None
     exit_code: int | None
+    trace_id: str | None
+    """The trace that it is a part of, if any."""
 
 
 class RoomTimelineResult(TypedDict):
@@ -1801,6 +1803,8 @@ class RoomTimelineResult(TypedDict):
     open: list[TimelineItem]
     """On the first page: commands, calls that wait, and sandboxes in standby, as they are now."""
     next_cursor: str | None
+    trace_url: str | None
+    """URL of the page that shows a trace, with {trace_id} for its id, if the service has one."""
 
 
 class Wait(TypedDict):

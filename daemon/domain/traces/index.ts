@@ -1,0 +1,63 @@
+/** Owns traces: spans of what calls have done, on their way to the operator's collector. Without one nothing is made of them. */
+import { randomBytes } from "node:crypto";
+import type { TraceContext } from "../../../shared/traceparent.ts";
+import { NO_SPAN, NO_TRACES, nowMs, type Span, type Traces } from "../../core/traces.ts";
+import type { TracesDeps } from "./deps.ts";
+import { Exporter } from "./exporter.ts";
+
+export { planTraces, type TracesPlan } from "./plan.ts";
+
+/** Ends with the daemon: a collector that is away must not hold it up. */
+const STOP_MS = 2000;
+
+export interface TracesPart {
+  traces: Traces;
+  /** Null where none are told. */
+  figures(): { sent: number; dropped: number } | null;
+  /** Where people look at a trace, with `{trace_id}` for its id. */
+  trace_url: string | null;
+  stop(): Promise<void>;
+}
+
+export function makeTraces({ plan, hostId, log }: TracesDeps): TracesPart {
+  const { collector, trace_url } = plan;
+  if (!collector) return { traces: NO_TRACES, figures: () => null, trace_url, stop: async () => {} };
+  const exporter = new Exporter({ collector, hostId, log });
+  return {
+    traces: tracesTo(exporter, collector.sample),
+    figures: () => exporter.figures,
+    trace_url,
+    stop: () => exporter.stop(STOP_MS),
+  };
+}
+
+/** Spans that `taker` is given once they are over. What its beginner does not want kept is handed on, and not told. */
+export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces {
+  const open = (context: TraceContext, parent_id: string | null, begin: Parameters<Traces["begin"]>[1]): Span => {
+    const began_ms = begin.at ?? nowMs();
+    let isOver = false;
+    return {
+      context,
+      end: ({ attributes = {}, duration_ms, problem = null, links = [] } = {}) => {
+        if (isOver) return;
+        isOver = true;
+        const ended_ms = Math.min(nowMs(), began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
+        const { name, kind = "internal" } = begin;
+        taker.take({ context, parent_id, name, kind, began_ms, ended_ms, attributes, links, problem });
+      },
+    };
+  };
+  return {
+    begin: (parent, begin) => {
+      if (parent === null) return NO_SPAN;
+      if (!parent.sampled) return { context: parent, end: () => {} };
+      return open({ ...parent, span_id: randomHex(8) }, parent.span_id, begin);
+    },
+    root: (begin) => {
+      if (Math.random() >= sample) return NO_SPAN;
+      return open({ trace_id: randomHex(16), span_id: randomHex(8), sampled: true }, null, begin);
+    },
+  };
+}
+
+const randomHex = (bytes: number) => randomBytes(bytes).toString("hex");

@@ -1,0 +1,50 @@
+"""Owns which trace calls continue (W3C Trace Context).
+
+It is that of a message, of the command that runs this, or whatever the program says.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+TracePlace = str | Mapping[str, Any]
+"""What has a place in a trace: `traceparent` itself, or a message, which has its sender's."""
+UsualTrace = str | Callable[[], str | None]
+
+_FORM = re.compile(r"[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}", re.ASCII)
+_WITHIN: ContextVar[str | None] = ContextVar("roomd_trace", default=None)
+
+
+@contextmanager
+def continuing(place: TracePlace) -> Iterator[None]:
+    """All calls within continue the trace of this place, and so do the commands and messages that they begin.
+
+    Who handles a message so continues its sender's trace. A place without a trace changes nothing.
+    """
+    given = place if isinstance(place, str) else place["headers"].get("traceparent")
+    if not _is_valid(given):
+        yield
+        return
+    before = _WITHIN.set(given)
+    try:
+        yield
+    finally:
+        _WITHIN.reset(before)
+
+
+def usual_trace(given: UsualTrace | None) -> UsualTrace | None:
+    """What was given, else what a command is told that a traced call has begun."""
+    return given or os.environ.get("TRACEPARENT")
+
+
+def traceparent_of(usual: UsualTrace | None) -> str | None:
+    """What a call continues: what it is within, else what is usual."""
+    given = _WITHIN.get() or (usual() if callable(usual) else usual)
+    return given if _is_valid(given) else None
+
+
+def _is_valid(text: str | None) -> bool:
+    return text is not None and _FORM.fullmatch(text) is not None

@@ -1,0 +1,23 @@
+/** Owns which trace calls continue (W3C Trace Context): that of a message, of the command that runs this, or whatever the program says. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** What has a place in a trace: `traceparent` itself, or a message, which has its sender's. */
+export type TracePlace = string | { headers: Readonly<Record<string, string>> };
+
+const FORM = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
+const within = new AsyncLocalStorage<string | undefined>();
+
+/**
+ * Carries out `work`; all calls in it continue the trace of this place, and so do the commands and messages that they begin. Who
+ * handles a message so continues its sender's trace. A place without a trace changes nothing.
+ */
+export function continuing<T>(place: TracePlace, work: () => T): T {
+  const given = typeof place === "string" ? place : place.headers.traceparent;
+  return FORM.test(given ?? "") ? within.run(given, work) : work();
+}
+
+/** What a call continues: what it is carried out within, else what `usual` says. */
+export function traceparentOf(usual: string | (() => string | undefined) | undefined): string | undefined {
+  const given = within.getStore() ?? (typeof usual === "function" ? usual() : usual);
+  return FORM.test(given ?? "") ? given : undefined;
+}

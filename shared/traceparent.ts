@@ -1,0 +1,38 @@
+/**
+ * Owns the text by which a trace goes on from one program to the next: `traceparent` of W3C Trace Context, level 1. It is read strictly
+ * and written anew from what was read, so that nothing else of a stranger's text goes on.
+ */
+
+/** The header of HTTP, the name in `_meta` of MCP, and the header of messages. */
+export const TRACEPARENT = "traceparent";
+/** The variable by which a command continues the trace of who began it. */
+export const TRACEPARENT_VARIABLE = "TRACEPARENT";
+
+/** A place in a trace: what is done from here on is done because of this span. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  trace_id: string;
+  /** 16 hexadecimal digits. */
+  span_id: string;
+  /** Whether who began the trace wants its spans to be kept. */
+  sampled: boolean;
+}
+
+/** Of a later version the same fields are read, whatever follows them. */
+const FORM = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+/** Longer is nothing that a program has written. */
+const MOST_LENGTH = 256;
+
+/** Null for what is absent or of another form. */
+export function readTraceparent(text: unknown): TraceContext | null {
+  if (typeof text !== "string" || text.length > MOST_LENGTH) return null;
+  const [, version, trace_id, span_id, flags, rest] = FORM.exec(text) ?? [];
+  if (trace_id === undefined || span_id === undefined || flags === undefined) return null;
+  // What follows belongs to later versions.
+  if (version === "00" && rest !== undefined) return null;
+  return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+export function writeTraceparent({ trace_id, span_id, sampled }: TraceContext): string {
+  return `00-${trace_id}-${span_id}-${sampled ? "01" : "00"}`;
+}

@@ -1,0 +1,297 @@
+/**
+ * Traces, to a real collector: what a call continues, whatever door it came in by; what messages and their readers hand on; what is told
+ * of it and to whom; what a collector that is away or refuses costs; and that without one nothing is told or begun.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CollectedSpan, Collector, treeOf } from "../fixtures/collector.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { parseMetrics } from "../harness/exposition.ts";
+import { until } from "../harness/guests.ts";
+
+const hex = (bytes: number) => randomBytes(bytes).toString("hex");
+
+interface Outer {
+  trace_id: string;
+  span_id: string;
+  headers: { traceparent: string };
+}
+
+/** A place in a trace of somebody else's. */
+function outer(flags = "01"): Outer {
+  const [trace_id, span_id] = [hex(16), hex(8)];
+  return { trace_id, span_id, headers: { traceparent: `00-${trace_id}-${span_id}-${flags}` } };
+}
+
+const named = (name: string) => (spans: CollectedSpan[]) => spans.some((span) => span.name === name);
+
+async function sent(daemon: TestDaemon, headers: Record<string, string>, more: Json = {}): Promise<Json> {
+  const body = { source: "a", destination: "a", payload: "x", ...more };
+  const { body: receipt } = await daemon.api("POST", "/v1/rooms/r/messages", body, headers);
+  return await daemon.ok("GET", `/v1/rooms/r/messages/${receipt.message_id}`);
+}
+
+/** The traces that the newest records of an event name, the newest first. */
+async function tracesOf(daemon: TestDaemon, event: string): Promise<(string | undefined)[]> {
+  const { items } = await daemon.ok("GET", `/v1/rooms/r/audit?event=${event}`);
+  return items.map(({ details }: Json) => details.trace_id);
+}
+
+describe("without a collector", () => {
+  let daemon: TestDaemon;
+  beforeAll(async () => {
+    daemon = await TestDaemon.start();
+    await daemon.room("r");
+  });
+  afterAll(() => daemon.stop());
+
+  test("a call's trace is in its record, and goes on with its message as it came", async () => {
+    const { trace_id, headers } = outer();
+    const message = await sent(daemon, { ...headers, tracestate: "vendor=1" });
+    expect(message.headers).toEqual(headers);
+    expect((await tracesOf(daemon, "message.sent"))[0]).toBe(trace_id);
+    const { items } = await daemon.ok("GET", "/v1/rooms/r/timeline?types=message&limit=1");
+    expect(items[0].trace_id).toBe(trace_id);
+  });
+
+  test("a call without one, or with something else in its place, has none and begins none", async () => {
+    const bad = [
+      "",
+      "00",
+      `00-${hex(16)}-${hex(8)}`,
+      `00-${"0".repeat(32)}-${hex(8)}-01`,
+      `00-${hex(16)}-${"0".repeat(16)}-01`,
+      `ff-${hex(16)}-${hex(8)}-01`,
+      `00-${hex(16).toUpperCase().replace(/^./, "A")}-${hex(8)}-01`,
+      `00-${hex(16)}-${hex(8)}-01-more`,
+      `00-${hex(16)}-${hex(8)}-01, 00-${hex(16)}-${hex(8)}-01`,
+      `01-${hex(16)}-${hex(8)}-01-${"x".repeat(300)}`,
+    ];
+    for (const traceparent of [undefined, ...bad]) {
+      const message = await sent(daemon, traceparent === undefined ? {} : { traceparent });
+      expect({ traceparent, headers: message.headers }).toEqual({ traceparent, headers: {} });
+    }
+    expect(await tracesOf(daemon, "message.sent")).not.toContain(expect.any(String));
+    // Of a later version the fields that are known count.
+    const { trace_id, span_id } = outer();
+    const later = await sent(daemon, { traceparent: `01-${trace_id}-${span_id}-03-more` });
+    expect(later.headers).toEqual({ traceparent: `00-${trace_id}-${span_id}-01` });
+  });
+
+  test("a message says itself what it continues, and then so does the call; its reply and its ack follow it", async () => {
+    const own = outer("00");
+    const message = await sent(daemon, {}, { headers: { ...own.headers, step: "1" } });
+    expect(message.headers).toEqual({ ...own.headers, step: "1" });
+    await daemon.ok("POST", `/v1/rooms/r/messages/${message.message_id}/reply`, { source: "a", payload: "y" });
+    await daemon.ok("POST", `/v1/rooms/r/messages/${message.message_id}/ack`, { agent_id: "a" });
+    for (const event of ["message.sent", "message.replied", "message.acked"])
+      expect((await tracesOf(daemon, event))[0]).toBe(own.trace_id);
+    // What the sender has said stays, whatever the call continues.
+    const call = outer();
+    const both = await sent(daemon, call.headers, { headers: own.headers });
+    expect(both.headers).toEqual(own.headers);
+    expect((await tracesOf(daemon, "message.sent"))[0]).toBe(call.trace_id);
+    const odd = await sent(daemon, call.headers, { headers: { traceparent: "mine" } });
+    expect(odd.headers).toEqual({ traceparent: "mine" });
+  });
+
+  test("the same message in another trace is the same message", async () => {
+    const first = outer();
+    const given = { message_id: "once" };
+    await sent(daemon, first.headers, given);
+    const again = await sent(daemon, outer().headers, given);
+    expect(again.headers).toEqual(first.headers);
+  });
+});
+
+describe("with a collector", () => {
+  const home = mkdtempSync(join(tmpdir(), "roomd-traces-"));
+  let collector: Collector;
+  let daemon: TestDaemon;
+  beforeAll(async () => {
+    collector = await new Collector().listen();
+    writeFileSync(join(home, "headers"), "X-Team: blue\nAuthorization: Bearer collectors-own\n");
+    daemon = await TestDaemon.start({
+      env: {
+        ROOMD_OTEL_ENDPOINT: collector.url,
+        ROOMD_OTEL_HEADERS_FILE: join(home, "headers"),
+        ROOMD_OTEL_TRACE_URL: "https://traces.example.com/t/{trace_id}",
+      },
+    });
+    await daemon.room("r");
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    await collector.stop();
+    rmSync(home, { recursive: true });
+  });
+
+  test("a message is read, answered and acknowledged in its sender's trace", async () => {
+    const { trace_id, span_id, headers } = outer();
+    const message = await sent(daemon, headers, { destination: "a", kind: "request" });
+    await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=a");
+    // Handed out once more it was read before.
+    await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=a");
+    await daemon.ok("POST", `/v1/rooms/r/messages/${message.message_id}/reply`, { source: "a", payload: "y" });
+    const spans = await collector.trace(trace_id, named("message_reply"));
+    expect(treeOf(spans, span_id)).toEqual(["agent_send", "  message", "  message_reply"]);
+    const [send, read] = ["agent_send", "message"].map((name) => spans.find((span) => span.name === name));
+    expect(message.headers.traceparent).toBe(`00-${trace_id}-${send?.span_id}-01`);
+    expect([send?.kind, read?.kind]).toEqual([2, 5]);
+    expect(send?.attributes).toMatchObject({
+      "roomd.door": "rest",
+      "roomd.room_id": "r",
+      "roomd.agent_id": "a",
+      "roomd.org_id": daemon.orgId,
+      "roomd.message_id": message.message_id,
+      "http.response.status_code": 202,
+    });
+    // Nothing that was said is in it.
+    expect(JSON.stringify(spans)).not.toContain('"x"');
+    for (const span of spans) expect(span.ended_ms).toBeGreaterThanOrEqual(span.began_ms);
+  });
+
+  test("who is known by its headers, and as what", () => {
+    const [{ path, headers, resource }] = collector.requests as [Collector["requests"][number]];
+    expect(path).toBe("/v1/traces");
+    expect(headers).toMatchObject({ "x-team": "blue", authorization: "Bearer collectors-own" });
+    expect(resource).toMatchObject({ "service.name": "roomd", "service.instance.id": expect.stringMatching(/^host-/) });
+  });
+
+  test("a refused call says why; one that only reads is told where it has a trace", async () => {
+    const { trace_id, span_id, headers } = outer();
+    await daemon.api("GET", "/v1/rooms/none", undefined, headers);
+    await daemon.api("PUT", "/v1/rooms/r/drive/files/notes.txt", "text", headers);
+    const spans = await collector.trace(trace_id, (all) => all.length === 2);
+    expect(treeOf(spans, span_id)).toEqual(["room_get", "file_put"]);
+    expect(spans.map(({ problem }) => problem)).toEqual(["room_not_found", null]);
+    expect(spans[1]?.attributes["roomd.path"]).toBe("/notes.txt");
+  });
+
+  test("a barrier's arrivals are linked to each other, each in its own trace", async () => {
+    const [one, other] = [outer(), outer()];
+    const arrive = (agent_id: string, headers: Record<string, string>) =>
+      daemon.api(
+        "POST",
+        "/v1/rooms/r/barriers",
+        { barrier_id: "b", agent_id, parties: 2, timeout_ms: 20_000 },
+        headers,
+      );
+    await Promise.all([arrive("a", one.headers), arrive("b", other.headers)]);
+    const [ofOne] = await collector.trace(one.trace_id, named("barrier_arrive"));
+    const [ofOther] = await collector.trace(other.trace_id, named("barrier_arrive"));
+    expect([ofOne?.links, ofOther?.links]).toEqual([[ofOther?.span_id], [ofOne?.span_id]]);
+  });
+
+  test("MCP: what a message's _meta says is continued, by all that the tool asks for", async () => {
+    const { trace_id, span_id, headers } = outer();
+    const client = new NewClient({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
+    const init = { headers: { authorization: `Bearer ${daemon.apiKey}` } };
+    await client.connect(new NewHttp(new URL(`${daemon.url}/mcp`), { requestInit: init }));
+    const result = await client.callTool({
+      name: "agent_send",
+      arguments: { room_id: "r", source: "a", destination: "a", payload: "by mcp" },
+      _meta: headers,
+    });
+    await client.close();
+    expect(result.isError ?? false).toBe(false);
+    const spans = await collector.trace(trace_id, named("tools/call agent_send"));
+    // A client's first call that changes something looks first.
+    expect(treeOf(spans, span_id)).toEqual(["tools/call agent_send", "  health", "  usage", "  agent_send"]);
+    expect((await tracesOf(daemon, "message.sent"))[0]).toBe(trace_id);
+  });
+
+  test("what its beginner does not want kept is handed on, and not told", async () => {
+    const unwanted = outer("00");
+    const message = await sent(daemon, unwanted.headers);
+    expect(message.headers).toEqual(unwanted.headers);
+    const wanted = outer();
+    await sent(daemon, wanted.headers);
+    await collector.trace(wanted.trace_id, named("agent_send"));
+    expect(collector.spans.filter(({ trace_id }) => trace_id === unwanted.trace_id)).toEqual([]);
+  });
+
+  test("a call without a trace begins one, unless it only reads, or nobody knows who makes it", async () => {
+    const message = await sent(daemon, {});
+    const [, trace_id = ""] = /^00-([\da-f]{32})-/.exec(message.headers.traceparent) ?? [];
+    const spans = await collector.trace(trace_id, named("agent_send"));
+    expect(spans[0]?.parent_id).toBe(null);
+    expect((await tracesOf(daemon, "message.sent"))[0]).toBe(trace_id);
+    const stranger = outer();
+    const url = `${daemon.url}/v1/rooms`;
+    await fetch(url, { method: "POST", headers: stranger.headers, body: "{}" });
+    await daemon.ok("GET", "/v1/rooms/r");
+    const last = outer();
+    await daemon.api("GET", "/v1/rooms/r", undefined, last.headers);
+    await collector.trace(last.trace_id, named("room_get"));
+    expect(collector.spans.filter((span) => span.trace_id === stranger.trace_id)).toEqual([]);
+    expect(collector.spans.filter(({ name }) => name === "room_get").map((span) => span.trace_id)).toEqual([
+      expect.any(String),
+      last.trace_id,
+    ]);
+  });
+
+  test("the timeline says which trace, and where traces are looked at", async () => {
+    const { trace_id, headers } = outer();
+    await sent(daemon, headers);
+    const { items, trace_url } = await daemon.ok("GET", "/v1/rooms/r/timeline?types=message&limit=1");
+    expect([items[0].trace_id, trace_url]).toEqual([trace_id, "https://traces.example.com/t/{trace_id}"]);
+  });
+
+  test("a collector that is busy is asked again, and nothing is lost", async () => {
+    collector.answers.push({ status: 503, headers: { "Retry-After": "1" } }, { status: 429 });
+    const { trace_id, headers } = outer();
+    await sent(daemon, headers);
+    await collector.trace(trace_id, named("agent_send"));
+    expect(collector.answers).toEqual([]);
+  });
+
+  test("what it refuses, or redirects, is dropped and counted; the next is taken", async () => {
+    const dropped = async () => {
+      const { body } = await daemon.api("GET", "/metrics");
+      const samples = parseMetrics(body);
+      return Number(
+        samples.find(({ name, labels }) => name === "roomd_spans_total" && labels.outcome === "dropped")?.value,
+      );
+    };
+    const before = await dropped();
+    const other = await new Collector().listen();
+    for (const answer of [{ status: 400 }, { status: 307, headers: { Location: `${other.url}/v1/traces` } }]) {
+      const count = await dropped();
+      collector.answers.push(answer);
+      await sent(daemon, outer().headers);
+      await until("it is counted", async () => (await dropped()) > count);
+    }
+    expect(other.requests).toEqual([]);
+    await other.stop();
+    const some = await dropped();
+    collector.answers.push({ status: 200, body: '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}' });
+    await sent(daemon, outer().headers);
+    await until("it is counted", async () => (await dropped()) === some + 1);
+    expect(some).toBe(before + 2);
+    const { trace_id, headers } = outer();
+    await sent(daemon, headers);
+    await collector.trace(trace_id, named("agent_send"));
+  });
+
+  test("one that is away is reached again; calls are answered meanwhile, and the daemon stops without it", async () => {
+    const { port } = collector;
+    await collector.stop();
+    const { trace_id, headers } = outer();
+    await sent(daemon, headers);
+    collector = await new Collector().listen(port);
+    await collector.trace(trace_id, named("agent_send"));
+    const last = outer();
+    await sent(daemon, last.headers);
+    await daemon.restart("SIGTERM");
+    await collector.trace(last.trace_id, named("agent_send"));
+    await collector.stop();
+    await sent(daemon, outer().headers);
+    await daemon.restart("SIGTERM");
+    collector = await new Collector().listen(port);
+  });
+});
