@@ -54,6 +54,7 @@ export async function send(operation: Operation, input: object, options: SendOpt
   }
   const { path, query, body } = split(operation, input);
   const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}`, ...options.headers });
+  if (process.env.TRACEPARENT) headers.set("traceparent", process.env.TRACEPARENT);
   if (connection.key !== null) headers.set("Authorization", `Bearer ${connection.key}`);
   if (body !== null) headers.set("Content-Type", "application/json");
   const response = await withProgress(waitFor(operation), () =>

@@ -24,6 +24,7 @@ import service from "../../../../docs/service.md" with { type: "text" };
 import ssh from "../../../../docs/ssh.md" with { type: "text" };
 import templates from "../../../../docs/templates.md" with { type: "text" };
 import tls from "../../../../docs/tls.md" with { type: "text" };
+import traces from "../../../../docs/traces.md" with { type: "text" };
 import troubleshooting from "../../../../docs/troubleshooting.md" with { type: "text" };
 import usage from "../../../../docs/usage.md" with { type: "text" };
 import versioning from "../../../../docs/versioning.md" with { type: "text" };
@@ -56,6 +57,7 @@ export const PAGES: Record<string, string> = {
   "ssh.md": ssh,
   "templates.md": templates,
   "tls.md": tls,
+  "traces.md": traces,
   "troubleshooting.md": troubleshooting,
   "usage.md": usage,
   "versioning.md": versioning,
