@@ -23,6 +23,7 @@ import { benchSnapshot } from "./snapshot.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
 import { benchTemplates } from "./templates.ts";
+import { benchTraces } from "./traces.ts";
 import { benchTti } from "./tti.ts";
 import { benchWatchers } from "./watchers.ts";
 
@@ -70,6 +71,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     "requests",
     { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
   ],
+  ["traces", { about: "messages and reads with a trace, told to a collector or not, against none", run: benchTraces }],
   [
     "faults",
     {

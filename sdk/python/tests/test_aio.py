@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from roomd import AsyncRoomd, Cancelled, NotFoundError, TimeoutError
+from roomd import AsyncRoomd, Cancelled, NotFoundError, TimeoutError, continuing
 
 MOST_WAITS = 256
 
@@ -52,6 +52,21 @@ class AsyncRoomTest(OfAsyncRooms):
         self.assertEqual({each["state"] for each in passed}, {"released"})
         with self.assertRaises(TimeoutError):
             await planner.barrier("never", parties=2, timeout_ms=100)
+
+    async def test_a_task_continues_the_trace_of_its_message(self) -> None:
+        room = await self.roomd.rooms.create("aio-traced")
+        a = room.agent("a")
+        places = [f"00-{digit * 32}-{digit * 16}-01" for digit in "123"]
+
+        async def send(place: str) -> None:
+            with continuing(place):
+                await asyncio.sleep(0)
+                await a.send("a", place)
+
+        await asyncio.gather(*map(send, places))
+        for _ in places:
+            message = await a.wait() or {}
+            self.assertEqual(message["headers"], {"traceparent": message["payload"]})
 
     async def test_tells_what_happens_in_it(self) -> None:
         room = await self.roomd.rooms.create("aio-told")

@@ -5,7 +5,15 @@ import time
 from typing import Any
 from unittest import mock
 
-from roomd import ConnectionError, LimitError, ProblemError, StreamError, UnavailableError
+from roomd import (
+    Client,
+    ConnectionError,
+    LimitError,
+    ProblemError,
+    StreamError,
+    UnavailableError,
+    continuing,
+)
 
 from .scripted import BROKEN, ROOM, ScriptedService, lines, ok, out, problem
 
@@ -24,6 +32,24 @@ class PolicyTest(ScriptedService):
         self.assertEqual(headers["Authorization"], "Bearer key-1")
         self.assertEqual((headers["Content-Type"], headers["X-Of-Mine"]), ("application/json", "1"))
         self.assertEqual(json.loads(body), {"room_id": "a", "labels": {"ü": "ö"}})
+
+    def test_a_call_continues_the_trace_that_it_is_made_within(self) -> None:
+        one, other = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")
+        self.replies = [ok(ROOM)] * 5
+        traced = Client(self.client.url, traceparent=lambda: other)
+        self.addCleanup(traced.close)
+        traced.call("room_create", room_id="a")
+        with continuing({"headers": {"traceparent": one}}):
+            traced.call("room_create", room_id="a")
+            with continuing("no traceparent"), continuing({"headers": {}}):
+                self.client.call("room_create", room_id="a")
+        with mock.patch.dict("os.environ", TRACEPARENT=other):
+            told = Client(self.client.url)
+        self.addCleanup(told.close)
+        told.call("room_create", room_id="a")
+        self.client.call("room_create", room_id="a")
+        seen = [headers.get("traceparent") for _, headers, _ in self.asked]
+        self.assertEqual(seen, [other, one, one, other, None])
 
     def test_a_fault_keeps_the_key(self) -> None:
         self.replies = [

@@ -2,7 +2,14 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Client, LimitError, Roomd, StreamError, UnavailableError } from "../../../sdk/typescript/src/index.ts";
+import {
+  Client,
+  continuing,
+  LimitError,
+  Roomd,
+  StreamError,
+  UnavailableError,
+} from "../../../sdk/typescript/src/index.ts";
 
 interface Reply {
   status: number;
@@ -64,6 +71,18 @@ describe("a call", () => {
     replies = [ok(ROOM)];
     await create();
     expect(asked[0]).toMatchObject({ path: "/below/v1/rooms", headers: { authorization: "Bearer key-1" } });
+  });
+
+  test("continues the trace that it is made within, else its client's", async () => {
+    const [one, other] = ["1", "2"].map((digit) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`) as [string, string];
+    replies = [ok(ROOM), ok(ROOM), ok(ROOM)];
+    const { url } = client;
+    const traced = new Client({ url, traceparent: () => other });
+    await traced.call("room_create", ROOM);
+    await continuing(one, () => traced.call("room_create", ROOM));
+    await create();
+    traced.close();
+    expect(asked.map(({ headers }) => headers.traceparent)).toEqual([other, one, undefined]);
   });
 
   test("keeps its key over faults", async () => {

@@ -4,7 +4,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/operation.ts";
 import { Published } from "../../../../daemon/core/published.ts";
 import { RequestCounts } from "../../../../daemon/core/request-counts.ts";
-import { NO_TRACES } from "../../../../daemon/core/traces.ts";
+import { NO_TRACES, untraced } from "../../../../daemon/core/traces.ts";
 import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -224,6 +224,7 @@ export class ExecutionsFixture {
     const work = new TestWork();
     const call = {
       work,
+      trace: untraced(),
       request_id: "req_1",
       source: "rest",
       ip: null,
@@ -288,6 +289,7 @@ export class ExecutionsFixture {
     const deps = {
       database: this.database,
       meter: this.meter,
+      traces: NO_TRACES,
       log: makeLog("error", () => {}),
       findRoom: () => ROOM,
       currentRoom: () => ROOM,
