@@ -210,6 +210,24 @@ export class Execution {
     return this.#stdin(Buffer.alloc(0), true, options);
   }
 
+  /** Writes all of its standard input, and waits for its end. Where there is no more to come by an error, it is ended. */
+  async feed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions = {}): Promise<CommandResult> {
+    const ended = this.wait(options);
+    // Whether anybody still waits for it or not.
+    ended.catch(() => {});
+    try {
+      for await (const part of parts) await this.write(part, options);
+      await this.end(options);
+    } catch (error) {
+      const { state, exit_code } = await this.get().catch(() => ({ state: "running", exit_code: null }));
+      // Why it took no more is what the command says.
+      if (state === "exited" && exit_code !== null && exit_code !== 0) return ended;
+      await this.giveUp();
+      throw error;
+    }
+    return ended;
+  }
+
   #stdin(bytes: Buffer, eof: boolean, { idempotencyKey: _, ...options }: CallOptions): Promise<void> {
     const written = this.#written.then(async (known) => {
       let offset = known ?? (await this.get(options)).stdin_bytes;

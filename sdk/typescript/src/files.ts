@@ -4,7 +4,7 @@
  */
 import type { Client } from "./client.ts";
 import { RoomdError } from "./errors.ts";
-import { type CommandResult, Execution, type SandboxName } from "./execution.ts";
+import { type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 
 export type FileKind = "file" | "directory" | "symlink" | "other";
@@ -15,6 +15,9 @@ export interface FileEntry {
   size: number;
   modifiedAt: Date;
 }
+
+/** As whom it is done: root if absent. */
+export type FileOptions = CallOptions & Pick<CommandOptions, "user">;
 
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
@@ -47,13 +50,13 @@ export class Files {
   }
 
   /** The file in parts, as it is read; null where there is none. */
-  async open(path: string, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array> | null> {
+  async open(path: string, options: FileOptions = {}): Promise<AsyncIterable<Uint8Array> | null> {
     const first = await this.#part(path, 0, options);
     return first === null ? null : this.#from(first, path, options);
   }
 
   /** The whole file; null where there is none. */
-  async read(path: string, options: CallOptions = {}): Promise<Uint8Array | null> {
+  async read(path: string, options: FileOptions = {}): Promise<Uint8Array | null> {
     const parts = await this.open(path, options);
     if (parts === null) return null;
     const read: Uint8Array[] = [];
@@ -61,52 +64,39 @@ export class Files {
     return Buffer.concat(read);
   }
 
-  async readText(path: string, options: CallOptions = {}): Promise<string | null> {
+  async readText(path: string, options: FileOptions = {}): Promise<string | null> {
     const bytes = await this.read(path, options);
     return bytes === null ? null : new TextDecoder().decode(bytes);
   }
 
   /** Writes a file in place, and makes the directories above it. */
-  async write(path: string, data: FileBody, options: CallOptions = {}): Promise<void> {
+  async write(path: string, data: FileBody, options: FileOptions = {}): Promise<void> {
     const writing = await this.#start(SCRIPTS.write, [path], options, true);
-    const written = writing.wait(options);
-    // Whether anybody still waits for it or not.
-    written.catch(() => {});
-    try {
-      for await (const part of partsOf(data)) await writing.write(part, options);
-      await writing.end(options);
-    } catch (error) {
-      const { state, exit_code } = await writing.get().catch(() => ({ state: "running", exit_code: null }));
-      // Why it took no more is what the command says.
-      if (state === "exited" && exit_code !== null) succeeded(await written);
-      await writing.giveUp();
-      throw error;
-    }
-    succeeded(await written);
+    succeeded(await writing.feed(partsOf(data), options));
   }
 
   /** What is in a directory, without what is below; null where there is none. */
-  async list(path: string, options: CallOptions = {}): Promise<FileEntry[] | null> {
+  async list(path: string, options: FileOptions = {}): Promise<FileEntry[] | null> {
     const listed = await this.#run(SCRIPTS.list, path, options);
     return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
   }
 
   /** Of a link what it leads to; null where there is none. */
-  async stat(path: string, options: CallOptions = {}): Promise<FileEntry | null> {
+  async stat(path: string, options: FileOptions = {}): Promise<FileEntry | null> {
     const shown = await this.#run(SCRIPTS.stat, path, options);
     return shown && entryOf(shown.stdout.replace(/\0$/, ""));
   }
 
-  async mkdir(path: string, options: CallOptions = {}): Promise<void> {
+  async mkdir(path: string, options: FileOptions = {}): Promise<void> {
     await this.#run(SCRIPTS.mkdir, path, options);
   }
 
   /** False where there was none. A directory only if `recursive` is given. */
-  async delete(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<boolean> {
+  async delete(path: string, { recursive, ...options }: FileOptions & { recursive?: boolean } = {}): Promise<boolean> {
     return (await this.#run(recursive ? SCRIPTS.removeAll : SCRIPTS.remove, path, options)) !== null;
   }
 
-  async *#from(first: Uint8Array, path: string, options: CallOptions): AsyncGenerator<Uint8Array> {
+  async *#from(first: Uint8Array, path: string, options: FileOptions): AsyncGenerator<Uint8Array> {
     let part: Uint8Array | null = first;
     for (let index = 1; part !== null && part.byteLength > 0; index++) {
       yield part;
@@ -115,11 +105,11 @@ export class Files {
     }
   }
 
-  async #part(path: string, index: number, options: CallOptions): Promise<Uint8Array | null> {
+  async #part(path: string, index: number, options: FileOptions): Promise<Uint8Array | null> {
     return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
   }
 
-  #start(script: string, [path = "", ...more]: string[], options: CallOptions, takesInput = false): Promise<Execution> {
+  #start(script: string, [path = "", ...more]: string[], options: FileOptions, takesInput = false): Promise<Execution> {
     // One call of several has no key of its own, and a name that begins with - is no option.
     const { idempotencyKey: _, ...each } = options;
     const args = [path.startsWith("-") ? `./${path}` : path, ...more];
@@ -127,7 +117,7 @@ export class Files {
   }
 
   /** Null where the path leads to nothing. */
-  async #run(script: string, path: string, options: CallOptions, ...more: string[]): Promise<CommandResult | null> {
+  async #run(script: string, path: string, options: FileOptions, ...more: string[]): Promise<CommandResult | null> {
     const done = await (await this.#start(script, [path, ...more], options)).wait(options);
     return done.exitCode === NOT_THERE ? null : succeeded(done);
   }

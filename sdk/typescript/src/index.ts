@@ -18,7 +18,7 @@ export {
   Execution,
   type OutputPart,
 } from "./execution.ts";
-export { type FileEntry, type FileKind, Files } from "./files.ts";
+export { type FileEntry, type FileKind, type FileOptions, Files } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";

@@ -1,0 +1,119 @@
+/** Owns a command that a model runs: what of its output has not been shown yet, and how it ended. */
+import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CommandResult, Execution } from "../execution.ts";
+
+/** Of output that nobody has been shown so much is kept, its end. */
+const MOST_CHARACTERS = 1024 * 1024;
+const MOST_WAIT_MS = 3_600_000;
+/** What timeout(1) says of a command that was out of time. */
+const TIMED_OUT = 124;
+/** A command that a signal has ended has the exit code of a shell that saw it. */
+const BY_SIGNAL = 128;
+const STREAMS = ["stdout", "stderr"] as const;
+
+export interface Shown {
+  /** Both streams, in the order in which they came. */
+  output: string;
+  stdout: string;
+  stderr: string;
+}
+
+export class Process {
+  readonly hasTerminal: boolean;
+  readonly #execution: Execution;
+  readonly #unseen = { output: new Tail(), stdout: new Tail(), stderr: new Tail() };
+  readonly #ended: Promise<void>;
+  #end: CommandResult | null = null;
+  /** Why it is not known how it ended. */
+  #lost: unknown = null;
+
+  constructor(execution: Execution, hasTerminal: boolean, signal: AbortSignal) {
+    this.#execution = execution;
+    this.hasTerminal = hasTerminal;
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const told = (stream: "stdout" | "stderr", bytes?: Uint8Array) => {
+      const text = decoders[stream].decode(bytes, { stream: bytes !== undefined });
+      this.#unseen.output.add(text);
+      this.#unseen[stream].add(text);
+    };
+    this.#ended = execution.wait({ signal, maxOutputBytes: 0, onOutput: told }).then(
+      (end) => {
+        for (const stream of STREAMS) told(stream);
+        if (end.timedOut) this.#unseen.output.add("[The command ran longer than it may, and was killed.]\n");
+        this.#end = end;
+      },
+      (error: unknown) => {
+        this.#lost = error;
+      },
+    );
+  }
+
+  get isOver(): boolean {
+    return this.#end !== null || this.#lost !== null;
+  }
+
+  /** Null while it runs. Throws where nobody can say any more. */
+  exitCode(): number | null {
+    if (this.#lost !== null) throw this.#lost;
+    if (this.#end === null) return null;
+    const { exitCode, signal, timedOut } = this.#end;
+    if (timedOut) return TIMED_OUT;
+    return exitCode ?? BY_SIGNAL + (constants.signals[signal as "SIGTERM"] ?? 0);
+  }
+
+  /** Waits for its end, so long at most. */
+  async until(waitMs: number): Promise<void> {
+    const waited = new AbortController();
+    const late = sleep(Math.min(waitMs, MOST_WAIT_MS), undefined, { signal: waited.signal }).catch(() => {});
+    await Promise.race([this.#ended, late]);
+    waited.abort();
+  }
+
+  /** What was not shown before. */
+  take(): Shown {
+    const { output, stdout, stderr } = this.#unseen;
+    return { output: output.take(), stdout: stdout.take(), stderr: stderr.take() };
+  }
+
+  write(text: string): Promise<void> {
+    return this.#execution.write(text);
+  }
+
+  async interrupt(): Promise<void> {
+    await this.#execution.signal("SIGINT");
+  }
+
+  kill(): Promise<void> {
+    return this.#execution.giveUp();
+  }
+}
+
+/** The end of a text that grows. */
+class Tail {
+  #text = "";
+  #dropped = 0;
+
+  add(text: string): void {
+    this.#text += text;
+    // Not at each small piece.
+    if (this.#text.length > 2 * MOST_CHARACTERS) this.#cut();
+  }
+
+  take(): string {
+    this.#cut();
+    // In this form its notice survives the cutting to a number of tokens.
+    const notice = this.#dropped > 0 ? `[...${this.#dropped} characters truncated from process output...]\n` : "";
+    const text = notice + this.#text;
+    this.#text = "";
+    this.#dropped = 0;
+    return text;
+  }
+
+  #cut(): void {
+    const over = this.#text.length - MOST_CHARACTERS;
+    if (over <= 0) return;
+    this.#text = this.#text.slice(over);
+    this.#dropped += over;
+  }
+}

@@ -1,0 +1,357 @@
+/** Owns a session of the OpenAI Agents SDK: what its tools run commands and change files with, in one sandbox of roomd. */
+import { posix } from "node:path";
+import type { Editor, ToolOutputImage } from "@openai/agents-core";
+import {
+  type Entry,
+  type ExecCommandArgs,
+  type ExposedPortEndpoint,
+  type ListDirectoryArgs,
+  type Manifest,
+  type MaterializeEntryArgs,
+  normalizeExposedPort,
+  normalizeRelativePath,
+  type ReadFileArgs,
+  SandboxApplyPatchDecodeError,
+  SandboxApplyPatchFileNotFoundError,
+  SandboxApplyPatchPathError,
+  type SandboxDirectoryEntry,
+  type SandboxExecResult,
+  SandboxInvalidManifestPathError,
+  SandboxRuntimeError,
+  type SandboxSession,
+  type SandboxSessionState,
+  SandboxWorkspaceReadNotFoundError,
+  type ViewImageArgs,
+  WorkspacePathPolicy,
+  type WriteStdinArgs,
+} from "@openai/agents-core/sandbox";
+import {
+  elapsedSeconds,
+  formatExecResponse,
+  imageOutputFromBytes,
+  MAX_VIEW_IMAGE_BYTES,
+  mergeManifestDelta,
+  mergeManifestEntryDelta,
+  shellQuote,
+  truncateOutput,
+  withExclusiveSandboxManifestMutation,
+} from "@openai/agents-core/sandbox/internal";
+import { applyDiff } from "@openai/agents-core/utils";
+import { InvalidRequestError, NotFoundError } from "../errors.ts";
+import type { Execution } from "../execution.ts";
+import type { FileOptions } from "../files.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { Process } from "./process.ts";
+import { makeAccounts, materialize, requireSupported, requireSupportedEntry } from "./workspace.ts";
+
+export interface RoomdSessionState extends SandboxSessionState {
+  roomId: string;
+  agentId: string;
+  /** Its agent may get another sandbox later, which is not this one. */
+  sandboxId: string;
+  environment: Record<string, string>;
+}
+
+export type SessionOptions = {
+  /** After this time a command is killed; 60 minutes if absent, and at most. */
+  commandTimeoutMs?: number;
+};
+
+const MOST_COMMAND_MS = 3_600_000;
+const DEFAULT_EXEC_WAIT_MS = 10_000;
+const DEFAULT_STDIN_WAIT_MS = 250;
+/** At the same time, in one session. */
+const MOST_PROCESSES = 64;
+/** Read as a whole. */
+const MOST_FILE_BYTES = 64 * 1024 * 1024;
+/** What a terminal sends for Ctrl-C. */
+const INTERRUPT = "\u0003";
+const DRIVE = "/mnt/drive";
+/** Of an image that has no bash, what it has. */
+const IN_SHELL = '[ -n "$1" ] || set -- "$(command -v bash || echo sh)" "$2" "$3"; exec "$@"';
+const TYPES: Record<string, SandboxDirectoryEntry["type"]> = { file: "file", directory: "dir" };
+
+export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
+  state: RoomdSessionState;
+  readonly #sandbox: Sandbox;
+  readonly #commandTimeoutMs: number;
+  /** Null where the sandbox goes on after the session. */
+  readonly #end: (() => Promise<void>) | null;
+  readonly #processes = new Map<number, Process>();
+  readonly #closed = new AbortController();
+  #lastProcess = 0;
+  #closing: Promise<void> | null = null;
+
+  constructor(
+    sandbox: Sandbox,
+    state: RoomdSessionState,
+    end: (() => Promise<void>) | null,
+    { commandTimeoutMs = MOST_COMMAND_MS }: SessionOptions = {},
+  ) {
+    this.#sandbox = sandbox;
+    this.state = state;
+    this.#end = end;
+    this.#commandTimeoutMs = Math.min(commandTimeoutMs, MOST_COMMAND_MS);
+  }
+
+  async running(): Promise<boolean> {
+    try {
+      return (await this.#sandbox.get()).state === "running";
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+
+  /** Wakes a sandbox that is in standby or hibernates. */
+  async start(): Promise<void> {
+    if (!(await this.running())) await this.#sandbox.resume();
+  }
+
+  supportsPty(): boolean {
+    return true;
+  }
+
+  async exec(args: ExecCommandArgs): Promise<SandboxExecResult> {
+    const started = Date.now();
+    for (const [id, { isOver }] of this.#processes) {
+      if (isOver && this.#processes.size >= MOST_PROCESSES) this.#processes.delete(id);
+    }
+    if (this.#processes.size >= MOST_PROCESSES) {
+      return refused(`${MOST_PROCESSES} commands are running. End one with write_stdin first.`, started);
+    }
+    const id = ++this.#lastProcess;
+    let execution: Execution;
+    try {
+      execution = await this.#sandbox.start(commandOf(args), {
+        cwd: posix.resolve(this.state.manifest.root, args.workdir?.trim() ?? ""),
+        env: this.state.environment,
+        commandTimeoutMs: this.#commandTimeoutMs,
+        ...userOf(args.runAs),
+      });
+    } catch (error) {
+      // A directory or a user that is not there: the model is told, as by a shell. It does not hear of errors that are thrown.
+      if (error instanceof InvalidRequestError) return refused(error.message, started);
+      throw error;
+    }
+    const process = new Process(execution, args.tty ?? false, this.#closed.signal);
+    this.#processes.set(id, process);
+    return this.#shown(id, process, started, args.yieldTimeMs ?? DEFAULT_EXEC_WAIT_MS, args.maxOutputTokens);
+  }
+
+  async execCommand(args: ExecCommandArgs): Promise<string> {
+    return formatExecResponse(await this.exec(args));
+  }
+
+  async writeStdin({ sessionId, chars = "", yieldTimeMs, maxOutputTokens }: WriteStdinArgs): Promise<string> {
+    const started = Date.now();
+    const process = this.#processes.get(sessionId);
+    if (!process) {
+      const text = `No running command has the session ID ${sessionId}. Start it again with exec_command.`;
+      return formatExecResponse(refused(text, started));
+    }
+    const wrong = await written(process, chars).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const waitMs = yieldTimeMs ?? DEFAULT_STDIN_WAIT_MS;
+    const shown = await this.#shown(sessionId, process, started, waitMs, maxOutputTokens);
+    // One that has ended takes no input: how it ended says more.
+    if (wrong !== null && shown.sessionId !== undefined) throw wrong;
+    return formatExecResponse(shown);
+  }
+
+  async #shown(
+    id: number,
+    process: Process,
+    started: number,
+    waitMs: number,
+    mostTokens: number | undefined,
+  ): Promise<SandboxExecResult> {
+    await process.until(waitMs);
+    if (process.isOver) this.#processes.delete(id);
+    const exitCode = process.exitCode();
+    const { output, stdout, stderr } = process.take();
+    const { text, originalTokenCount } = truncateOutput(output, mostTokens);
+    return {
+      output: text,
+      stdout,
+      stderr,
+      wallTimeSeconds: elapsedSeconds(started),
+      ...(exitCode === null ? { sessionId: id } : { exitCode }),
+      ...(originalTokenCount === undefined ? {} : { originalTokenCount }),
+    };
+  }
+
+  createEditor(runAs?: string): Editor {
+    const { files } = this.#sandbox;
+    const options = userOf(runAs);
+    const placeOf = (path: string) => this.#placeOf(path, true);
+    return {
+      createFile: async ({ path, diff }) => {
+        const place = placeOf(path);
+        if (await files.stat(place, options)) {
+          throw new SandboxApplyPatchPathError(`${path} is there already: update it instead.`);
+        }
+        await files.write(place, applyDiff("", diff, "create"), options);
+      },
+      updateFile: async ({ path, diff, moveTo }) => {
+        const place = placeOf(path);
+        const target = moveTo === undefined ? place : placeOf(moveTo);
+        const text = textOf(path, await this.#read(path, MOST_FILE_BYTES, options).catch(notFound(path)));
+        await files.write(target, applyDiff(text, diff), options);
+        if (target !== place) await files.delete(place, options);
+      },
+      deleteFile: async ({ path }) => {
+        if (!(await files.delete(placeOf(path), options))) notFound(path)(null);
+      },
+    };
+  }
+
+  async viewImage({ path, runAs }: ViewImageArgs): Promise<ToolOutputImage> {
+    // Of one that is too large so much as shows it.
+    return imageOutputFromBytes(path, await this.#read(path, MAX_VIEW_IMAGE_BYTES + 1, userOf(runAs), true));
+  }
+
+  readFile({ path, maxBytes, runAs }: ReadFileArgs): Promise<Uint8Array> {
+    return this.#read(path, maxBytes ?? MOST_FILE_BYTES, userOf(runAs), maxBytes !== undefined);
+  }
+
+  async listDir({ path, runAs }: ListDirectoryArgs): Promise<SandboxDirectoryEntry[]> {
+    const { path: place, workspaceRelativePath: relative = place } = this.#policy().resolve(path);
+    const entries = await this.#sandbox.files.list(place, userOf(runAs));
+    if (entries === null) throw new SandboxWorkspaceReadNotFoundError(`${path}: No such directory`);
+    return entries.map(({ name, kind }) => ({
+      name,
+      path: [relative, name].filter(Boolean).join("/"),
+      type: TYPES[kind] ?? "other",
+    }));
+  }
+
+  async pathExists(path: string, runAs?: string): Promise<boolean> {
+    return (await this.#sandbox.files.stat(this.#placeOf(path), userOf(runAs))) !== null;
+  }
+
+  async directoryExists(path: string, runAs?: string): Promise<boolean> {
+    return (await this.#sandbox.files.stat(this.#placeOf(path), userOf(runAs)))?.kind === "directory";
+  }
+
+  materializeEntry({ path, entry, runAs }: MaterializeEntryArgs): Promise<void> {
+    return withExclusiveSandboxManifestMutation(this.state, async () => {
+      requireSupportedEntry(path, entry);
+      const { workspaceRelativePath: name } = this.#policy().resolve(path, { forWrite: true });
+      if (name === undefined) throw new SandboxInvalidManifestPathError(`${path} is not in the workspace.`);
+      const { manifest } = this.state;
+      const entries: Record<string, Entry> = { [normalizeRelativePath(name)]: entry };
+      await materialize(this.#sandbox, { ...manifest, entries }, runAs);
+      this.state.manifest = mergeManifestEntryDelta(manifest, name, entry);
+    });
+  }
+
+  applyManifest(manifest: Manifest, runAs?: string): Promise<void> {
+    return withExclusiveSandboxManifestMutation(this.state, async () => {
+      requireSupported(manifest);
+      const merged = mergeManifestDelta(this.state.manifest, manifest);
+      const environment = await manifest.resolveEnvironment();
+      await makeAccounts(this.#sandbox, merged);
+      await materialize(this.#sandbox, { ...merged, entries: manifest.entries }, runAs);
+      this.state.environment = { ...this.state.environment, ...environment };
+      this.state.manifest = merged;
+    });
+  }
+
+  /** Nobody can be given a header here: the port is open to who knows its URL, which nobody can guess. */
+  async resolveExposedPort(port: number): Promise<ExposedPortEndpoint> {
+    const { url } = await this.#sandbox.exposePort(normalizeExposedPort(port), { visibility: "public" });
+    const { protocol, hostname, port: at } = new URL(url);
+    const tls = protocol === "https:";
+    // Where the operator has set no domain for ports, the URL has a path: only `url` has it.
+    return { host: hostname, port: Number(at || (tls ? 443 : 80)), tls, url };
+  }
+
+  /** Ends what it has started, and its sandbox if that was made for it. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close().catch((error: unknown) => {
+      this.#closing = null;
+      throw error;
+    });
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const running = [...this.#processes.values()];
+    this.#closed.abort();
+    await (this.#end ? this.#end() : Promise.all(running.map((process) => process.kill())));
+    this.#processes.clear();
+  }
+
+  /** Paths of tools for files begin in the workspace and stay in it, as they are written: links may lead out, the machine is the wall. */
+  #policy(): WorkspacePathPolicy {
+    const { root, extraPathGrants } = this.state.manifest;
+    return new WorkspacePathPolicy({ root, extraPathGrants: [...extraPathGrants, { path: DRIVE }] });
+  }
+
+  #placeOf(path: string | undefined, forWrite = false): string {
+    return this.#policy().resolve(path, { forWrite }).path;
+  }
+
+  /** So many bytes at most. Where there are more, they are left out if that is wanted, else it throws. */
+  async #read(path: string, mostBytes: number, options: FileOptions, mayCut = false): Promise<Uint8Array> {
+    const parts = await this.#sandbox.files.open(this.#placeOf(path), options);
+    if (parts === null) throw new SandboxWorkspaceReadNotFoundError(`${path}: No such file`);
+    const read: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of parts) {
+      read.push(part);
+      size += part.byteLength;
+      if (size > mostBytes) break;
+    }
+    if (size > mostBytes && !mayCut) {
+      throw new SandboxRuntimeError(`${path} is larger than ${mostBytes} bytes: read a part of it with a command.`);
+    }
+    return Buffer.concat(read).subarray(0, mostBytes);
+  }
+}
+
+/** What has not begun. */
+function refused(text: string, started: number): SandboxExecResult {
+  return { output: text, stdout: "", stderr: text, wallTimeSeconds: elapsedSeconds(started), exitCode: 1 };
+}
+
+function userOf(user: string | undefined): Pick<FileOptions, "user"> {
+  return user === undefined || user === "" ? {} : { user };
+}
+
+function commandOf({ cmd, shell = "", login = true, tty = false }: ExecCommandArgs): string[] {
+  const argv = ["sh", "-c", IN_SHELL, "sh", shell, login ? "-lc" : "-c", cmd];
+  if (!tty) return argv;
+  return ["script", "-qec", `stty rows 24 cols 80; exec ${argv.map(shellQuote).join(" ")}`, "/dev/null"];
+}
+
+/** In a terminal Ctrl-C is a key like any other. */
+async function written(process: Process, text: string): Promise<void> {
+  if (process.hasTerminal) return text === "" ? undefined : process.write(text);
+  if (text.includes(INTERRUPT)) await process.interrupt();
+  const rest = text.replaceAll(INTERRUPT, "");
+  if (rest !== "") await process.write(rest);
+}
+
+function textOf(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new SandboxApplyPatchDecodeError(`${path} is no text in UTF-8: change it with a command.`);
+  }
+}
+
+/** Throws that there is no file to patch, or what else is wrong. */
+function notFound(path: string): (error: unknown) => never {
+  return (error) => {
+    if (error !== null && !(error instanceof SandboxWorkspaceReadNotFoundError)) throw error;
+    throw new SandboxApplyPatchFileNotFoundError(`${path} is not there: create it instead.`);
+  };
+}
