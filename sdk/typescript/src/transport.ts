@@ -8,7 +8,6 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConnectionError, type Problem, problemError, TimeoutError } from "./errors.ts";
-import { VERSION } from "./version.ts";
 
 /** What a file is sent from. It is sent again only if it can be read again: a stream cannot. */
 export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
@@ -16,9 +15,24 @@ export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
 export interface Connection {
   /** Without a slash at its end. */
   url: string;
-  key: string | null;
+  /** A function is asked before every try. */
+  key: string | null | (() => Promise<string | null>);
   /** Certificates to trust, as PEM, in place of the system's. */
   ca: string | null;
+  userAgent: string;
+  /** Of calls that say nothing else. */
+  retry: Retry;
+}
+
+/** What is tried again. */
+export interface Retry {
+  /**
+   * `any`: whatever may pass. `interrupted`: only a GET or POST whose connection broke; where nobody answers, and where the service
+   * refuses for now, a call fails at once, and a stream until its place is known.
+   */
+  after: "any" | "interrupted";
+  /** For how long after it failed, however often; six tries if absent. */
+  forMs?: number;
 }
 
 export interface CallOptions {
@@ -29,6 +43,8 @@ export interface CallOptions {
   /** In place of the one that is made for each POST: a call with the same key does nothing twice, also by another process. */
   idempotencyKey?: string;
   headers?: Record<string, string>;
+  /** In place of what the client was given. */
+  retry?: Retry;
 }
 
 interface Sent {
@@ -53,6 +69,8 @@ const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
 /** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
 const PASSING = [408, 429, 502, 503, 504];
+/** What becomes of a connection that there was. */
+const BREAKS = ["ECONNRESET", "EPIPE"];
 /** The outcome of a wait. */
 const WAITED = ["barrier_timeout", "reply_timeout"];
 
@@ -77,23 +95,19 @@ export class Transport {
   /** Sends a call until it is answered and the answer, a success, is read. Throws what errors.ts has. */
   async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    const isRepeatable = !isStream(sent.body);
+    const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
-    let attempt = 0;
     let mayBeDone = false;
     for (;;) {
-      const retry = await this.#try(sent, key, deadline, read, options);
-      if ("value" in retry) return retry.value;
-      // What is carried out is waited for, however long it takes.
-      if (retry.known !== "running") attempt++;
-      if (!retry.isWorthIt || !isRepeatable || attempt === TRIES) throw retry.error;
-      if (retry.known === "lost") mayBeDone = true;
-      else if (retry.known === "refused" || (retry.known === "turned_away" && !mayBeDone)) {
+      const failed = await this.#try(sent, key, deadline, read, options);
+      if ("value" in failed) return failed.value;
+      const pause = tries.pauseAfter(failed);
+      if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
+      if (failed.known === "lost") mayBeDone = true;
+      else if (failed.known === "refused" || (failed.known === "turned_away" && !mayBeDone)) {
         key = options.idempotencyKey ?? randomUUID();
         mayBeDone = false;
       }
-      const pause = retry.afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** attempt, PAUSE_MS.most);
-      if (performance.now() + pause > deadline) throw retry.error;
       await delay(pause, options.signal);
     }
   }
@@ -105,6 +119,7 @@ export class Transport {
     read: (answer: Answer) => T | Promise<T>,
     options: CallOptions,
   ): Promise<{ value: T } | Failed> {
+    const apiKey = await this.#key();
     const ended = new AbortController();
     const timer = afterMs(deadline - performance.now(), () =>
       ended.abort(new TimeoutError("The service has not answered in time.")),
@@ -113,13 +128,13 @@ export class Transport {
     options.signal?.addEventListener("abort", stop, { once: true });
     try {
       options.signal?.throwIfAborted();
-      const answer = await this.#once(sent, key, ended.signal, options.headers);
+      const answer = await this.#once(sent, { key, apiKey }, ended.signal, options.headers);
       const isAnswer = answer.status < 300 || (sent.answers?.includes(answer.status) && isJson(answer));
       return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
-      const isWorthIt = !(error instanceof NotRoomd);
+      const isWorthIt = !(error instanceof ConnectionError && error.fault === "foreign");
       return { error: unreachable(this.connection.url, error), isWorthIt, known: "lost" };
     } finally {
       clearTimeout(timer);
@@ -127,8 +142,18 @@ export class Transport {
     }
   }
 
+  async #key(): Promise<string | null> {
+    const { key } = this.connection;
+    return typeof key === "function" ? await key() : key;
+  }
+
   /** Resolves with the beginning of an answer, whatever it is. */
-  #once(sent: Sent, key: string, signal: AbortSignal, headers: Record<string, string> = {}): Promise<Answer> {
+  #once(
+    sent: Sent,
+    { key, apiKey }: { key: string; apiKey: string | null },
+    signal: AbortSignal,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const { connection } = this;
     return new Promise((resolve, reject) => {
       const request = this.#request(`${connection.url}${sent.path}`, {
@@ -137,9 +162,9 @@ export class Transport {
         agent: isStream(sent.body) ? false : this.#agent,
         ...(isStream(sent.body) && connection.ca !== null ? { ca: connection.ca } : {}),
         headers: {
-          "User-Agent": `roomd-sdk/${VERSION}`,
+          "User-Agent": connection.userAgent,
           Accept: "application/json",
-          ...(connection.key === null ? {} : { Authorization: `Bearer ${connection.key}` }),
+          ...(apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` }),
           ...(sent.method === "POST" ? { "Idempotency-Key": key } : {}),
           ...sent.headers,
           ...headers,
@@ -190,7 +215,8 @@ async function failedBy(answer: Answer, url: string): Promise<Failed> {
   if (problem === null) {
     const isRedirect = status < 400 && headers.location !== undefined;
     const told = isRedirect ? `leads to ${headers.location}: set ROOMD_URL to where the service is` : "it is not roomd";
-    const error = new ConnectionError(`${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`);
+    const said = `${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`;
+    const error = new ConnectionError(said, { fault: "foreign", url, status });
     return { error, isWorthIt: PASSING.includes(status), known: "lost", ...pause };
   }
   const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
@@ -200,8 +226,46 @@ async function failedBy(answer: Answer, url: string): Promise<Failed> {
 /** What a file was to be sent from is at fault. */
 class SourceFault extends Error {}
 
-/** A success that no service of ours gives. */
-export class NotRoomd extends ConnectionError {}
+/** The tries of one call: whether there is another, and when. */
+class Tries {
+  readonly #retry: Retry;
+  readonly #isRepeatable: boolean;
+  /** Whether it can be told from a new one, or changes nothing. */
+  readonly #isSafe: boolean;
+  #count = 0;
+  #failedAt: number | null = null;
+  #interruption: ConnectionError | null = null;
+
+  constructor({ method, body }: Sent, retry: Retry) {
+    this.#retry = retry;
+    this.#isRepeatable = !isStream(body);
+    this.#isSafe = method === "GET" || method === "POST";
+  }
+
+  /** How long to wait for the next one; null where there is none. */
+  pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
+    if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
+    this.#failedAt ??= performance.now();
+    // What is carried out is waited for, however long it takes.
+    if (known === "running") this.#failedAt = null;
+    else this.#count++;
+    const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
+    if (!isWorthIt || !isMeant || !this.#isRepeatable || this.#isOver()) return null;
+    return afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** this.#count, PAUSE_MS.most);
+  }
+
+  /** That nobody answers any more says less than that it may have been done. */
+  toTell(error: Error): Error {
+    const isUnreachable = error instanceof ConnectionError && error.fault === "unreachable";
+    return isUnreachable ? (this.#interruption ?? error) : error;
+  }
+
+  #isOver(): boolean {
+    const { forMs } = this.#retry;
+    if (forMs === undefined) return this.#count === TRIES;
+    return this.#failedAt !== null && performance.now() - this.#failedAt >= forMs;
+  }
+}
 
 async function write(
   request: NodeJS.WritableStream & { setHeader?(name: string, value: number): void },
@@ -289,20 +353,22 @@ function retryAfterOf({ headers }: Answer): { afterMs?: number } {
   return Number.isFinite(seconds) && headers["retry-after"] !== undefined ? { afterMs: seconds * 1000 } : {};
 }
 
-function unreachable(url: string, error: unknown): ConnectionError {
-  if (error instanceof ConnectionError) return error;
-  const { code = "", message = String(error) } = error as { code?: string; message?: string };
+function unreachable(url: string, cause: unknown): ConnectionError {
+  if (cause instanceof ConnectionError) return cause;
+  const { code = "", message = String(cause) } = cause as { code?: string; message?: string };
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
     return new ConnectionError(
       `The certificate of ${url} is not trusted (${message}). Put the service's certificate file in ROOMD_CA_CERT.`,
-      { cause: error },
+      { fault: "untrusted", url, cause },
     );
+  }
+  if (BREAKS.includes(code)) {
+    const detail = `The connection to ${url} broke before the answer came (${message}).`;
+    return new ConnectionError(`${detail} The call may or may not have been done.`, { url, cause });
   }
   return new ConnectionError(
     `No service answers at ${url} (${message}). Is it running, and is ROOMD_URL its address?`,
-    {
-      cause: error,
-    },
+    { fault: "unreachable", url, cause },
   );
 }
 
