@@ -102,7 +102,7 @@ export class Client {
     return (await this.reply(name, input, options)).value;
   }
 
-  /** The same with the status and the body as they came. `body` is a file, of which that is said which upload() says. */
+  /** The same with the status and the body as they came. `body` is a file to send, as upload() does. */
   async reply<Name extends OperationName>(
     name: Name,
     input: Input<Name>,

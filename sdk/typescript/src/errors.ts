@@ -108,6 +108,27 @@ export class ProblemError extends RoomdError {
   }
 }
 
+export interface ErrorEvent {
+  type: "error";
+  code: string;
+  /** Of an audit's stream nothing but the code is told. */
+  detail?: string;
+  retryable?: boolean;
+}
+
+/** What a stream says last when it cannot go on. */
+export class StreamError extends RoomdError {
+  override name = "StreamError";
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
+    super(detail);
+    this.code = code;
+    this.retryable = retryable;
+  }
+}
+
 /** 400, 413, 415, 416, 422: the call itself is wrong. */
 export class InvalidRequestError extends ProblemError {
   override name = "InvalidRequestError";

@@ -86,10 +86,12 @@ export class Execution {
   readonly #client: Client;
   readonly #name: SandboxName & { exec_id: string };
   /** Bytes of standard input so far, once the writes before have ended; null where it has to be asked. */
-  #written: Promise<number | null> = Promise.resolve(null);
+  #written: Promise<number | null>;
 
-  constructor(client: Client, sandbox: SandboxName, id: string) {
+  /** `stdinBytes`: how much was written to its standard input, where that is known. */
+  constructor(client: Client, sandbox: SandboxName, id: string, stdinBytes: number | null = null) {
     this.id = id;
+    this.#written = Promise.resolve(stdinBytes);
     this.#client = client;
     this.#name = { ...sandbox, exec_id: id };
   }
@@ -180,7 +182,7 @@ export class Execution {
       } catch (error) {
         if ((error as { code?: string }).code !== "history_gone") throw error;
         // Nobody read it in time: what is left is told, and that there was more.
-        const { oldest_seq } = await this.get(options.signal ? { signal: options.signal } : {});
+        const { oldest_seq } = await this.get(options);
         if (oldest_seq - 1 <= after) throw error;
         after = oldest_seq - 1;
         gap = true;

@@ -33,7 +33,7 @@ export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";
 export { Sandbox, type SandboxOptions } from "./sandbox.ts";
-export { type EventOptions, StreamError } from "./stream.ts";
+export type { EventOptions } from "./stream.ts";
 export { type AttachedTerminal, Terminal } from "./terminal.ts";
 export type { CallOptions, FileBody, Retry } from "./transport.ts";
 export { VERSION } from "./version.ts";

@@ -2,7 +2,7 @@
  * Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away. A stream
  * that was cut is never taken for one that has ended.
  */
-import { ConnectionError, ProblemError, RoomdError } from "./errors.ts";
+import { ConnectionError, type ErrorEvent, ProblemError, StreamError } from "./errors.ts";
 import { type Answer, type CallOptions, delay, partsOf, type Retry } from "./transport.ts";
 
 /** The service sends something every 15 s. */
@@ -77,27 +77,6 @@ export async function* follow<Event extends StreamEvent, Place>({
     }
     await delay(quiet.pauseMs, signal);
     quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
-  }
-}
-
-interface ErrorEvent {
-  type: "error";
-  code: string;
-  /** Of an audit's stream nothing but the code is told. */
-  detail?: string;
-  retryable?: boolean;
-}
-
-/** What a stream says last when it cannot go on. */
-export class StreamError extends RoomdError {
-  override name = "StreamError";
-  readonly code: string;
-  readonly retryable: boolean;
-
-  constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
-    super(detail);
-    this.code = code;
-    this.retryable = retryable;
   }
 }
 
