@@ -2,7 +2,6 @@
  * Owns the command line's way to the service, which is the SDK: with this user's connection, a line that says what is waited for, and
  * every way to fail as a CliError. Nobody waits for a service that is not there: only what broke off in the middle is tried again.
  */
-
 import {
   Client,
   type Download,
@@ -18,8 +17,9 @@ import type { CallOptions, FileBody, Retry } from "../../sdk/typescript/src/tran
 import type { InputOf, Operation, OutputOf } from "../../shared/api/contract.ts";
 import { VERSION } from "../../shared/version.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
-import { findConnection } from "./connection.ts";
+import { findConnection, placeOf } from "./connection.ts";
 import { withProgress } from "./progress.ts";
+import type { Place } from "./token-endpoint.ts";
 
 /** An input whose optional fields may also be there as undefined, as unused options of a command are. */
 type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };
@@ -58,43 +58,47 @@ export async function* events<Name extends StreamName>(
   input: Loose<Input<Name>>,
   options: EventOptions = {},
 ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
-  yield* (await sdk(operation)).events(operation.name, input as Input<Name>, options);
+  yield* sdk(operation).events(operation.name, input as Input<Name>, options);
 }
 
-/** The SDK's client for this operation. Throws CliError where nobody has signed in, and it wants somebody. */
-export async function sdk(operation: Operation): Promise<Client> {
-  const { url, ca, key } = await findConnection();
-  if (key === null && operation.access !== "open" && !operation.openToHost) {
-    const hint =
-      "`roomd login` signs you in. `roomd init` prints the first key, and `roomd key create` makes more. `roomd setup` keeps its key in setup.env in data_dir.";
-    throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
-  }
-  return clientOf(url, ca);
-}
-
-const clients = new Map<string, Client>();
-
-/** One of each service, which keeps its connections. */
-function clientOf(url: string, ca: string | null): Client {
-  const name = `${url} ${ca}`;
-  const known = clients.get(name);
-  if (known) return known;
-  const client = new Client({
-    url,
-    // A token of who has signed in is another after an hour.
-    apiKey: async () => (await findConnection()).key,
-    ...(ca === null ? {} : { ca }),
-    userAgent: `roomd-cli/${VERSION}`,
-    retry: { after: "interrupted" },
-  });
+/** The SDK's client for this operation; each of its tries throws CliError where nobody has signed in, and the operation wants somebody. */
+export function sdk({ access, openToHost }: Operation): Client {
+  const place = placeOf();
+  const wantsKey = access !== "open" && openToHost !== true;
+  const name = JSON.stringify([place, wantsKey]);
+  const client = clients.get(name) ?? makeClient(place, wantsKey);
   clients.set(name, client);
   return client;
 }
 
+/** They keep their connections. */
+const clients = new Map<string, Client>();
+
+function makeClient({ url, ca }: Place, wantsKey: boolean): Client {
+  return new Client({
+    url,
+    ...(ca === null ? {} : { ca }),
+    // A token of who has signed in is another after an hour, and who listens there another after a restart.
+    apiKey: async () => {
+      const { key } = await findConnection();
+      if (key === null && wantsKey) throw noKey();
+      return key;
+    },
+    userAgent: `roomd-cli/${VERSION}`,
+    proxyEnv: process.env,
+    retry: { after: "interrupted" },
+  });
+}
+
+function noKey(): CliError {
+  const hint =
+    "`roomd login` signs you in. `roomd init` prints the first key, and `roomd key create` makes more. `roomd setup` keeps its key in setup.env in data_dir.";
+  return new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
+}
+
 async function asked<T>(operation: Operation, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = await sdk(operation);
   try {
-    return await withProgress(waitFor(operation), () => work(client));
+    return await withProgress(waitFor(operation), () => work(sdk(operation)));
   } catch (error) {
     throw toCliError(error);
   }

@@ -38,7 +38,7 @@ async function writeOutput(name: ExecutionName, { after, follow, signal }: Follo
     progress.giveWay();
     await say(text);
   };
-  const execution = new Execution(await sdk(executionStream), name, name.exec_id);
+  const execution = new Execution(sdk(executionStream), name, name.exec_id);
   const options = {
     after,
     retry: { after: "any" } as const,

@@ -19,7 +19,7 @@ export function isPiped(): boolean {
 
 /** Resolves also when whoever follows the command is over. */
 export async function passOnStdin(name: ExecutionName, over: AbortSignal): Promise<void> {
-  const execution = new Execution(await sdk(executionStdin), name, name.exec_id, 0);
+  const execution = new Execution(sdk(executionStdin), name, name.exec_id, 0);
   const options = { retry: LASTING, signal: over, timeoutMs: Number.POSITIVE_INFINITY };
   try {
     for await (const chunk of Bun.stdin.stream()) await execution.write(chunk, options);

@@ -96,7 +96,7 @@ export class ShellSession {
   async #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
     const { key, ca } = await findConnection();
     const input = { ...this.#place, takeover: "1", since: this.#offset ?? undefined };
-    const socket = new WebSocket((await sdk(terminalAttach)).socketUrl("terminal_attach", input), {
+    const socket = new WebSocket(sdk(terminalAttach).socketUrl("terminal_attach", input), {
       headers: { Authorization: `Bearer ${key}` },
       ...(ca === null ? {} : { tls: { ca } }),
     });

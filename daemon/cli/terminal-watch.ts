@@ -2,7 +2,6 @@
  * Owns `roomd terminal watch`: what a terminal shows, on this one, with what is harmful left out. Where the connection breaks it goes
  * on from the last byte that was shown.
  */
-
 import { ConnectionError } from "../../sdk/typescript/src/errors.ts";
 import { terminalWatch } from "../../shared/api/terminals.ts";
 import { plainJson } from "../core/text.ts";

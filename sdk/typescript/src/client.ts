@@ -40,6 +40,8 @@ export interface ClientOptions {
   ca?: string;
   /** What the service is told that the program is; roomd-sdk and its version if absent. */
   userAgent?: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY are looked for, such as process.env; nowhere if absent. Bun, and Node from 24.5 on. */
+  proxyEnv?: Record<string, string | undefined>;
   /** What is tried again, where a call says nothing else; whatever may pass, six times, if absent. */
   retry?: Retry;
 }
@@ -85,6 +87,7 @@ export class Client {
       key: typeof options.apiKey === "function" ? asked(options.apiKey) : keyOf(options.apiKey ?? ROOMD_API_KEY),
       ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
       userAgent: options.userAgent ?? `roomd-sdk/${VERSION}`,
+      proxyEnv: options.proxyEnv ?? null,
       retry: options.retry ?? { after: "any" },
     });
   }

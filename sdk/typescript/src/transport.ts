@@ -20,6 +20,8 @@ export interface Connection {
   /** Certificates to trust, as PEM, in place of the system's. */
   ca: string | null;
   userAgent: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY stand; null: there is no proxy. */
+  proxyEnv: Record<string, string | undefined> | null;
   /** Of calls that say nothing else. */
   retry: Retry;
 }
@@ -77,19 +79,27 @@ const WAITED = ["barrier_timeout", "reply_timeout"];
 export class Transport {
   readonly connection: Connection;
   readonly #agent: HttpAgent;
+  /** What is sent once gets a connection that nobody has left. */
+  readonly #fresh: HttpAgent;
   readonly #request: typeof httpRequest;
 
   constructor(connection: Connection) {
     this.connection = connection;
     const isSecure = connection.url.startsWith("https:");
     this.#request = isSecure ? httpsRequest : httpRequest;
-    const tls = connection.ca === null ? {} : { ca: connection.ca };
-    this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
+    const Agent = isSecure ? HttpsAgent : HttpAgent;
+    const options = {
+      ...(connection.ca === null ? {} : { ca: connection.ca }),
+      ...(connection.proxyEnv === null ? {} : { proxyEnv: connection.proxyEnv }),
+    };
+    this.#agent = new Agent({ ...options, keepAlive: true });
+    this.#fresh = new Agent(options);
   }
 
   /** Ends all connections: what waits fails. */
   close(): void {
     this.#agent.destroy();
+    this.#fresh.destroy();
   }
 
   /** Sends a call until it is answered and the answer, a success, is read. Throws what errors.ts has. */
@@ -158,9 +168,7 @@ export class Transport {
     return new Promise((resolve, reject) => {
       const request = this.#request(`${connection.url}${sent.path}`, {
         method: sent.method,
-        // What is sent once gets a connection that nobody has left.
-        agent: isStream(sent.body) ? false : this.#agent,
-        ...(isStream(sent.body) && connection.ca !== null ? { ca: connection.ca } : {}),
+        agent: isStream(sent.body) ? this.#fresh : this.#agent,
         headers: {
           "User-Agent": connection.userAgent,
           Accept: "application/json",
