@@ -84,7 +84,8 @@ function whyUnreachable(url: string, { fault, cause }: ConnectionError): Complai
       "Put the service's certificate file in ROOMD_CA_CERT.",
     );
   }
-  if (code === "EPROTO") return because(`${url} does not speak TLS.`, "Try http:// in ROOMD_URL.");
+  if (/^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER)$/.test(code))
+    return because(`${url} does not speak TLS.`, "Try http:// in ROOMD_URL.");
   if (fault === "broken") {
     return because(
       `The connection to ${url} broke before the answer came. The call may or may not have been done.`,

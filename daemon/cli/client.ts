@@ -27,6 +27,9 @@ type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined :
 /** The service has its own deadlines. */
 const PATIENT = { timeoutMs: Number.POSITIVE_INFINITY };
 
+/** A service that is restarted is back after it; a person waits no longer for one that is not. */
+const RESTART_MS = 3000;
+
 /** What goes on once it has begun: a service that is restarted comes back. */
 export const LASTING: Retry = { after: "any", forMs: 120_000 };
 
@@ -86,7 +89,7 @@ function makeClient({ url, ca }: Place, wantsKey: boolean): Client {
     },
     userAgent: `roomd-cli/${VERSION}`,
     proxyEnv: process.env,
-    retry: { after: "interrupted" },
+    retry: { after: "interrupted", forMs: RESTART_MS },
   });
 }
 

@@ -3,7 +3,16 @@ import { readFileSync } from "node:fs";
 import { ConnectionError, UsageError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
 import { type EventOptions, follow, type StreamEvent } from "./stream.ts";
-import { type Answer, bytesOf, type CallOptions, type FileBody, partsOf, type Retry, Transport } from "./transport.ts";
+import {
+  type Answer,
+  bytesOf,
+  type CallOptions,
+  type FileBody,
+  parsed,
+  partsOf,
+  type Retry,
+  Transport,
+} from "./transport.ts";
 import { VERSION } from "./version.ts";
 
 export type OperationName = keyof Operations;
@@ -207,11 +216,12 @@ export class Client {
     return { ...sent, headers: { ...sent.headers, Accept: "*/*" } };
   }
 
-  #json({ status, headers }: Answer, text: string): unknown {
-    if (headers["content-type"]?.startsWith("application/json")) return JSON.parse(text);
-    // An empty one is what is left of an answer that was cut.
-    if (text === "") throw new ConnectionError(`${this.url} gave no answer.`);
+  #json(answer: Answer, text: string): unknown {
+    const { status, headers } = answer;
     const { url } = this;
+    if (headers["content-type"]?.startsWith("application/json")) return parsed(text, answer, url);
+    // An empty one is what is left of an answer that was cut.
+    if (text === "") throw new ConnectionError(`${url} gave no answer.`, { url });
     throw new ConnectionError(`${url} answered ${status}, but it is not roomd.`, { fault: "foreign", url, status });
   }
 

@@ -144,8 +144,9 @@ export class Transport {
     } catch (error) {
       ended.signal.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
-      const isWorthIt = !(error instanceof ConnectionError && error.fault === "foreign");
-      return { error: unreachable(this.connection.url, error), isWorthIt, known: "lost" };
+      // What cannot be read may be what is left of an answer that was cut.
+      const isForeign = error instanceof ConnectionError && error.fault === "foreign" && error.cause === undefined;
+      return { error: unreachable(this.connection.url, error), isWorthIt: !isForeign, known: "lost" };
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", stop);
@@ -218,7 +219,7 @@ function knownOf({ status, code }: Problem): Known {
 
 async function failedBy(answer: Answer, url: string): Promise<Failed> {
   const { status, headers } = answer;
-  const problem = await problemOf(answer);
+  const problem = await problemOf(answer, url);
   const pause = retryAfterOf(answer);
   if (problem === null) {
     const isRedirect = status < 400 && headers.location !== undefined;
@@ -259,7 +260,8 @@ class Tries {
     else this.#count++;
     const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
     if (!isWorthIt || !isMeant || !this.#isRepeatable || this.#isOver()) return null;
-    return afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** this.#count, PAUSE_MS.most);
+    const pause = afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** this.#count, PAUSE_MS.most);
+    return Math.min(pause, this.#leftMs);
   }
 
   /** That nobody answers any more says less than that it may have been done. */
@@ -268,10 +270,13 @@ class Tries {
     return isUnreachable ? (this.#interruption ?? error) : error;
   }
 
+  get #leftMs(): number {
+    const { forMs = Number.POSITIVE_INFINITY } = this.#retry;
+    return this.#failedAt === null ? forMs : this.#failedAt + forMs - performance.now();
+  }
+
   #isOver(): boolean {
-    const { forMs } = this.#retry;
-    if (forMs === undefined) return this.#count === TRIES;
-    return this.#failedAt !== null && performance.now() - this.#failedAt >= forMs;
+    return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
   }
 }
 
@@ -348,12 +353,22 @@ export async function* partsOf({ body }: Answer, silentMs: number, signal?: Abor
 }
 
 /** What the service says is wrong; null where it is not the service that answers. */
-async function problemOf(answer: Answer): Promise<Problem | null> {
+async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
   if (answer.headers["content-type"]?.startsWith("application/problem+json") !== true) {
     answer.body.destroy();
     return null;
   }
-  return JSON.parse((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString()) as Problem;
+  return parsed((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString(), answer, url) as Problem;
+}
+
+/** JSON of an answer. Throws ConnectionError where it is none. */
+export function parsed(text: string, { status }: Answer, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const told = { fault: "foreign", url, status, cause } as const;
+    throw new ConnectionError(`${url} answered ${status}, but what it says cannot be read.`, told);
+  }
 }
 
 function retryAfterOf({ headers }: Answer): { afterMs?: number } {
