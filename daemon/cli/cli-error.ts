@@ -1,5 +1,6 @@
 /** How the command line fails: one error with a sentence for people and an exit status for scripts. */
 import { ConnectionError, ProblemError, StreamError, UsageError } from "../../sdk/typescript/src/errors.ts";
+import { AWAY_MS } from "../../sdk/typescript/src/stream.ts";
 import { type ErrorCode, errorKind, type Problem } from "../../shared/api/errors.ts";
 import { ConfigError } from "../core/config.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
@@ -61,6 +62,14 @@ export function toCliError(error: unknown): CliError {
   return new CliError(describeError(error));
 }
 
+/** The same of what is followed, with what is said where the service is away for too long. */
+export function lost(error: unknown, goesOn: string): CliError {
+  const isAway = error instanceof ConnectionError && error.fault === "away";
+  return isAway ? new CliError(`${AWAY} ${goesOn}`) : toCliError(error);
+}
+
+const AWAY = `The service has been unreachable for ${AWAY_MS / 1000} s.`;
+
 /** As a refusal of the same code would say it. */
 function endOf({ message: detail, code, retryable }: StreamError): Complaint {
   return { detail, code: code as ErrorCode, retryable, errors: [], hint: null };
@@ -68,6 +77,7 @@ function endOf({ message: detail, code, retryable }: StreamError): Complaint {
 
 function notAnswered(error: ConnectionError): CliError {
   const { fault, url, status } = error;
+  if (fault === "away") return new CliError(AWAY);
   if (url === null) return new CliError(error.message);
   if (fault !== "foreign") return Object.assign(new CliError(whyUnreachable(url, error)), { unreachable: true });
   const detail = `${new URL(url).origin} answered ${status}, but it is not roomd.`;

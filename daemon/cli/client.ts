@@ -24,8 +24,8 @@ import type { Place } from "./token-endpoint.ts";
 /** An input whose optional fields may also be there as undefined, as unused options of a command are. */
 type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };
 
-/** The service has its own deadlines. */
-const PATIENT = { timeoutMs: Number.POSITIVE_INFINITY };
+/** The service has its own deadlines, and what it reads or makes may take it long. */
+const PATIENT = { timeoutMs: Number.POSITIVE_INFINITY, silentMs: 600_000 };
 
 /** A service that is restarted is back after it; a person waits no longer for one that is not. */
 const RESTART_MS = 3000;

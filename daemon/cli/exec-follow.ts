@@ -1,9 +1,7 @@
 /** Owns an execution's output on this terminal: written as it comes, with a word on what is missing of it. */
-
-import { ConnectionError } from "../../sdk/typescript/src/errors.ts";
 import { type CommandEnd, Execution, type OutputPart } from "../../sdk/typescript/src/execution.ts";
 import { executionStream } from "../../shared/api/executions.ts";
-import { CliError, toCliError } from "./cli-error.ts";
+import { lost } from "./cli-error.ts";
 import { sdk } from "./client.ts";
 import { say, write } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
@@ -57,9 +55,8 @@ async function writeOutput(name: ExecutionName, { after, follow, signal }: Follo
     }
   } catch (error) {
     if (signal?.aborted) return null;
-    if (!(error instanceof ConnectionError && error.fault === "away")) throw toCliError(error);
     const again = `roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id} --after ${last}`;
-    throw new CliError(`The service has been unreachable for 120 s. The command keeps running: ${again}`);
+    throw lost(error, `The command keeps running: ${again}`);
   } finally {
     await output.return(null as never);
   }

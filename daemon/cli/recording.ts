@@ -104,8 +104,6 @@ interface OutputOptions extends JsonOption {
   output: string;
 }
 
-/** A slow host takes its time for a picture. */
-const FILM_MS = 600_000;
 const WHICH = "its recording_id; the newest if absent";
 
 function film(): Command {
@@ -125,7 +123,7 @@ function film(): Command {
     .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
       const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
       const made = await withProgress("starting the machine that makes films", () =>
-        download(recordingFilm, { room_id, sandbox, recording_id }, { silentMs: FILM_MS }),
+        download(recordingFilm, { room_id, sandbox, recording_id }),
       );
       await writeOut(made, recording_id, "making the film", options);
     });

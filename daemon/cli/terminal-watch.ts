@@ -2,10 +2,9 @@
  * Owns `roomd terminal watch`: what a terminal shows, on this one, with what is harmful left out. Where the connection breaks it goes
  * on from the last byte that was shown.
  */
-import { ConnectionError } from "../../sdk/typescript/src/errors.ts";
 import { terminalWatch } from "../../shared/api/terminals.ts";
 import { plainJson } from "../core/text.ts";
-import { CliError } from "./cli-error.ts";
+import { lost } from "./cli-error.ts";
 import { events } from "./client.ts";
 import { print, printable, say, write } from "./output.ts";
 import { withoutProgress } from "./progress.ts";
@@ -54,8 +53,7 @@ async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): P
     return null;
   } catch (error) {
     if (signal.aborted) return null;
-    if (!(error instanceof ConnectionError && error.fault === "away")) throw error;
-    throw new CliError("The service has been unreachable for 120 s. The terminal goes on.");
+    throw lost(error, "The terminal goes on.");
   }
 }
 

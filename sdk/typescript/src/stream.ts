@@ -8,7 +8,7 @@ import { type Answer, type CallOptions, delay, partsOf, type Retry } from "./tra
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
 /** How long to try again while nothing comes of it. */
-const AWAY_MS = 120_000;
+export const AWAY_MS = 120_000;
 const PAUSE_MS = { first: 100, most: 2000 } as const;
 
 export interface StreamEvent {
