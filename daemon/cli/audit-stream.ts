@@ -3,14 +3,12 @@ import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
 import { asked, type FilterOptions, type WhoseOptions, withFilters, withWhose } from "./audit-filters.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { send } from "./client.ts";
+import { download, events } from "./client.ts";
 import { choice, command } from "./command.ts";
-import { eventsOf, mayComeBack } from "./exec-follow.ts";
 import { type JsonOption, print, printable, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-const LINES = { accept: "application/x-ndjson" };
-const PAUSE_MS = 1000;
+const LINES = { headers: { Accept: "application/x-ndjson" } };
 
 export function auditExportCommand(): Command {
   const about = {
@@ -23,11 +21,11 @@ export function auditExportCommand(): Command {
       const { json: _, order = "asc", ...filters } = options;
       const { room_id, ofRoom, ofOrg } = asked(room, filters);
       await withProgress("reading the audit", async (progress) => {
-        const response =
+        const { stream } =
           room_id === undefined
-            ? await send(audit.orgAuditList, { org_id: "self", order, ...ofOrg }, { headers: LINES })
-            : await send(audit.auditList, { room_id, order, ...ofRoom }, { headers: LINES });
-        for await (const part of response.body ?? []) {
+            ? await download(audit.orgAuditList, { org_id: "self", order, ...ofOrg }, LINES)
+            : await download(audit.auditList, { room_id, order, ...ofRoom }, LINES);
+        for await (const part of stream) {
           if (process.stdout.isTTY) progress.giveWay(false);
           await write(process.stdout, part);
         }
@@ -60,28 +58,14 @@ export function auditFollowCommand(): Command {
     });
 }
 
-/** Records as they come, of a room or of the organization; followed on from the last when the service was away. Throws CliError. */
-export async function* followRecords({ room_id, after, follow }: Followed): AsyncGenerator<audit.AuditRecord> {
+/** Records as they come, of a room or of the organization; gone on with after the last when the service was away. */
+export function followRecords({ room_id, after, follow }: Followed): AsyncGenerator<audit.AuditRecord> {
   const once = follow ? {} : { follow };
-  for (let last = after; ; ) {
-    try {
-      const response =
-        room_id === undefined
-          ? await send(audit.orgEvents, { org_id: "self", after: last, ...once })
-          : await send(audit.roomEvents, { room_id, after: last === undefined ? last : Number(last), ...once });
-      for await (const event of eventsOf(response)) {
-        if (event.type === "error") throw new CliError(endOf(event.code));
-        if (event.type === "ping") continue;
-        last = String(room_id === undefined ? event.cursor : event.seq);
-        yield event as audit.AuditRecord;
-      }
-      if (room_id !== undefined || !follow) return;
-    } catch (error) {
-      // A service that is restarted comes back, and the last record says what was missed.
-      if (last === undefined || !mayComeBack(error)) throw error;
-    }
-    await Bun.sleep(PAUSE_MS);
-  }
+  const records =
+    room_id === undefined
+      ? events(audit.orgEvents, { org_id: "self", after, ...once })
+      : events(audit.roomEvents, { room_id, after: after === undefined ? after : Number(after), ...once });
+  return records as AsyncGenerator<audit.AuditRecord>;
 }
 
 /** After which record, and whether to wait for more. */
@@ -100,12 +84,6 @@ interface FollowOptions extends JsonOption, WhoseOptions {
 function requireSeq(after: string | undefined): void {
   if (after === undefined || /^\d{1,15}$/.test(after)) return;
   throw new CliError("A record of a room is named by its seq, a whole number: --after 41.", EXIT.usage);
-}
-
-/** As a refusal of the same code would say it. */
-function endOf(code: unknown) {
-  const retryable = code === "shutting_down";
-  return { detail: `The stream ended: ${code}.`, code: code as "internal", retryable, errors: [], hint: null };
 }
 
 function line({ seq, at, event, outcome, room_id, agent_id, actor, error_code }: audit.AuditRecord): string {

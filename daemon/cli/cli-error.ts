@@ -1,7 +1,9 @@
 /** How the command line fails: one error with a sentence for people and an exit status for scripts. */
-import { errorKind, type Problem } from "../../shared/api/errors.ts";
+import { ConnectionError, ProblemError, StreamError, UsageError } from "../../sdk/typescript/src/errors.ts";
+import { AWAY_MS } from "../../sdk/typescript/src/stream.ts";
+import { type ErrorCode, errorKind, type Problem } from "../../shared/api/errors.ts";
 import { ConfigError } from "../core/config.ts";
-import { describeError, ServiceError } from "../core/service-error.ts";
+import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 
 /** Exit statuses; `--help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, timeout: 124, roomd: 125, signal: 128 } as const;
@@ -44,6 +46,10 @@ export class CliError extends Error {
 export function toCliError(error: unknown): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof ConfigError) return new CliError(error.message, EXIT.usage);
+  if (error instanceof UsageError) return new CliError(error.message, EXIT.usage);
+  if (error instanceof ProblemError) return new CliError(error.problem as Problem);
+  if (error instanceof StreamError) return new CliError(endOf(error));
+  if (error instanceof ConnectionError) return notAnswered(error);
   if (error instanceof ServiceError) {
     const { code, options } = error;
     const { title, hint, status } = errorKind(code);
@@ -54,4 +60,51 @@ export function toCliError(error: unknown): CliError {
     return new CliError(complaint, EXIT.refused, isFailure ? { cause: error.cause } : {});
   }
   return new CliError(describeError(error));
+}
+
+/** The same of what is followed, with what is said where the service is away for too long. */
+export function lost(error: unknown, goesOn: string): CliError {
+  const isAway = error instanceof ConnectionError && error.fault === "away";
+  return isAway ? new CliError(`${AWAY} ${goesOn}`) : toCliError(error);
+}
+
+const AWAY = `The service has been unreachable for ${AWAY_MS / 1000} s.`;
+
+/** As a refusal of the same code would say it. */
+function endOf({ message: detail, code, retryable }: StreamError): Complaint {
+  return { detail, code: code as ErrorCode, retryable, errors: [], hint: null };
+}
+
+function notAnswered(error: ConnectionError): CliError {
+  const { fault, url, status } = error;
+  if (fault === "away") return new CliError(AWAY);
+  if (url === null) return new CliError(error.message);
+  if (fault !== "foreign") return Object.assign(new CliError(whyUnreachable(url, error)), { unreachable: true });
+  const detail = `${new URL(url).origin} answered ${status}, but it is not roomd.`;
+  return new CliError({ detail, errors: [], hint: "Set ROOMD_URL to the address of the service." });
+}
+
+function whyUnreachable(url: string, { fault, cause }: ConnectionError): Complaint {
+  const because = (detail: string, hint: string) => ({ detail, errors: [], hint });
+  const code = errnoOf(cause) ?? "";
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (fault === "untrusted") {
+    return because(
+      `The certificate of ${url} is not trusted (${message}).`,
+      "Put the service's certificate file in ROOMD_CA_CERT.",
+    );
+  }
+  if (/^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER)$/.test(code))
+    return because(`${url} does not speak TLS.`, "Try http:// in ROOMD_URL.");
+  if (fault === "broken") {
+    return because(
+      `The connection to ${url} broke before the answer came. The call may or may not have been done.`,
+      "If the service uses TLS, ROOMD_URL must begin with https://.",
+    );
+  }
+  const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
+  return because(
+    `No service answers at ${url}${why}.`,
+    "Start it with `systemctl start roomd` (without systemd: `roomd serve`), or set ROOMD_URL to its address.",
+  );
 }

@@ -19,7 +19,7 @@ export interface Connection extends Place {
 
 /** Throws CliError, also where the key would go to another user of this host. */
 export async function findConnection(env: Record<string, string | undefined> = process.env): Promise<Connection> {
-  const place = configured(env);
+  const place = placeOf(env);
   const given = env.ROOMD_API_KEY?.trim() || null;
   if (given !== null || isSignedIn(place.url)) requireOwnHost(place.url);
   return { ...place, key: given ?? (await tokenFor(place)) };
@@ -27,7 +27,7 @@ export async function findConnection(env: Record<string, string | undefined> = p
 
 /** Where a service is that is named, or the one that is meant. Throws CliError. */
 export function findPlace(url?: string, env: Record<string, string | undefined> = process.env): Place {
-  const place = configured(url === undefined ? env : { ...env, ROOMD_URL: url });
+  const place = placeOf(url === undefined ? env : { ...env, ROOMD_URL: url });
   requireOwnHost(place.url);
   return place;
 }
@@ -48,7 +48,8 @@ function requireOwnHost(url: string): void {
   });
 }
 
-function configured(env: Record<string, string | undefined>): Place {
+/** Where the service is that is meant, whoever it is that listens there. Throws CliError. */
+export function placeOf(env: Record<string, string | undefined> = process.env): Place {
   const caFile = env.ROOMD_CA_CERT || null;
   const given = env.ROOMD_URL?.trim() || (env.ROOMD_API_KEY ? null : readCredentials().current);
   if (given) {

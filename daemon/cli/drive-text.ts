@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { fsRead, fsWrite } from "../../shared/api/drive.ts";
 import { plainJson } from "../core/text.ts";
-import { call, send } from "./client.ts";
+import { call, download } from "./client.ts";
 import { command } from "./command.ts";
 import { bytesText, type JsonOption, print, show, write } from "./output.ts";
 import { integer, type Place, place } from "./values.ts";
@@ -24,10 +24,10 @@ export function readCommand(): Command {
     .option("--offset <bytes>", "the first byte (default: 0)", integer(0))
     .option("--length <bytes>", "how many bytes (default: 16 MiB)", integer(0))
     .action(async (at: Place, { offset, length, json }: ReadOptions) => {
-      const input = { ...at, offset, length, format: json ? ("json" as const) : ("raw" as const) };
-      const response = await send(fsRead, input);
-      if (json) return await print(plainJson((await response.text()).trimEnd()));
-      for await (const part of response.body ?? []) await write(process.stdout, part);
+      const input = { ...at, offset, length };
+      if (json) return await print(plainJson((await call(fsRead, { ...input, format: "json" })).text.trimEnd()));
+      const { stream } = await download(fsRead, { ...input, format: "raw" });
+      for await (const part of stream) await write(process.stdout, part);
     });
 }
 

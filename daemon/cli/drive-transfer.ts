@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { fileGet, filePut } from "../../shared/api/drive.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
-import { send } from "./client.ts";
+import { call, download } from "./client.ts";
 import { command } from "./command.ts";
 import { bytesText, type JsonOption, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -15,11 +15,6 @@ import { type Place, place } from "./values.ts";
 interface PutOptions extends JsonOption {
   mode?: string;
   overwrite: boolean;
-}
-
-interface Written {
-  path: string;
-  size_bytes: number;
 }
 
 export function putCommand(): Command {
@@ -38,11 +33,8 @@ export function putCommand(): Command {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
       const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
       const body = local === "-" ? Bun.stdin.stream() : localFile(local);
-      const text = await withProgress(`writing ${path}`, async () =>
-        (await send(filePut, input, { bytes: body })).text(),
-      );
-      const value: Written = JSON.parse(text);
-      await show({ value, text }, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
+      const reply = await withProgress(`writing ${path}`, () => call(filePut, input, { body }));
+      await show(reply, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
     });
 }
 
@@ -59,12 +51,12 @@ export function getCommand(): Command {
     .argument("<local>")
     .action(async (at: Place, local: string, options: JsonOption) => {
       const file = isDirectory(local) ? join(local, basename(at.path)) : local;
-      const response = await withProgress(`asking for ${at.path}`, () => send(fileGet, { ...at }));
+      const found = await withProgress(`asking for ${at.path}`, () => download(fileGet, { ...at }));
       if (file === "-") {
-        for await (const chunk of whole(response)) await write(process.stdout, chunk);
+        for await (const chunk of whole(found)) await write(process.stdout, chunk);
         return;
       }
-      const size_bytes = await withProgress(`reading ${at.path}`, () => saveAnswer(response, file));
+      const size_bytes = await withProgress(`reading ${at.path}`, () => saveAnswer(found, file));
       const value = { path: at.path, local: file, size_bytes };
       await showValue(value, options, () => [`read ${file}, ${bytesText(size_bytes)}`]);
     });

@@ -1,12 +1,11 @@
-/** Owns passing on what is piped in: in parts, each with its place, so that a part that is sent twice arrives once. */
+/** Owns passing on what is piped in, to its end or until the command wants no more of it. */
 import { fstatSync } from "node:fs";
+import { ProblemError } from "../../sdk/typescript/src/errors.ts";
+import { Execution } from "../../sdk/typescript/src/execution.ts";
 import { executionStdin } from "../../shared/api/executions.ts";
-import { CliError } from "./cli-error.ts";
-import { call } from "./client.ts";
-import { type ExecutionName, mayComeBack } from "./exec-follow.ts";
-
-const PART_BYTES = 1024 * 1024;
-const PAUSE_MS = 500;
+import { toCliError } from "./cli-error.ts";
+import { LASTING, sdk } from "./client.ts";
+import type { ExecutionName } from "./exec-follow.ts";
 
 /** Whether standard input is a file or a pipe, and no terminal, device or closed. */
 export function isPiped(): boolean {
@@ -18,34 +17,16 @@ export function isPiped(): boolean {
   }
 }
 
-/** To its end, or until the command wants no more of it. */
+/** Resolves also when whoever follows the command is over. */
 export async function passOnStdin(name: ExecutionName, over: AbortSignal): Promise<void> {
-  let offset = 0;
-  for await (const chunk of Bun.stdin.stream()) {
-    for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
-      const part = chunk.subarray(at, at + PART_BYTES);
-      if (!(await sendPart(name, { data_b64: part.toBase64(), offset, eof: false }, over))) return;
-      offset += part.byteLength;
-    }
+  const execution = new Execution(sdk(executionStdin), name, name.exec_id, 0);
+  const options = { retry: LASTING, signal: over, timeoutMs: Number.POSITIVE_INFINITY };
+  try {
+    for await (const chunk of Bun.stdin.stream()) await execution.write(chunk, options);
+    await execution.end(options);
+  } catch (error) {
+    // It has ended, or reads no more: as a broken pipe, but without the noise.
+    const isOver = over.aborted || (error instanceof ProblemError && error.code === "invalid_state");
+    if (!isOver) throw toCliError(error);
   }
-  await sendPart(name, { offset, eof: true }, over);
-}
-
-async function sendPart(
-  name: ExecutionName,
-  part: { data_b64?: string; offset: number; eof: boolean },
-  over: AbortSignal,
-): Promise<boolean> {
-  while (!over.aborted) {
-    try {
-      await call(executionStdin, { ...name, ...part });
-      return true;
-    } catch (error) {
-      // It has ended, or reads no more: as a broken pipe, but without the noise.
-      if (error instanceof CliError && error.complaint.code === "invalid_state") return false;
-      if (!mayComeBack(error)) throw error;
-    }
-    await Bun.sleep(PAUSE_MS);
-  }
-  return false;
 }

@@ -1,13 +1,14 @@
 /** Owns `roomd exec`: one command in a sandbox, with its own streams and its own exit status. */
 import { constants } from "node:os";
 import type { Command } from "commander";
+import type { CommandEnd } from "../../sdk/typescript/src/execution.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
 import { executionSignal, executionStart, sandboxExec } from "../../shared/api/executions.ts";
 import { newId } from "../../shared/ids.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, timeout } from "./command.ts";
-import { type ExecutionName, type ExitEvent, followOutput, mayComeBack } from "./exec-follow.ts";
+import { type ExecutionName, followOutput } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
 import { type JsonOption, say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -25,8 +26,8 @@ interface ExecOptions extends JsonOption {
   stdin: boolean;
 }
 
-const TRIES = 5;
-const PAUSE_MS = 500;
+/** Its name makes it safe to ask again when no answer came. */
+const BEGIN = { retry: { after: "any", forMs: 2000 } } as const;
 
 export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
@@ -63,7 +64,9 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };
       const piped = options.stdin && !background && isPiped();
       if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
-      const begun = await withProgress(`starting ${argv[0]}`, () => begin({ ...wanted, ...name, stdin_open: piped }));
+      const begun = await withProgress(`starting ${argv[0]}`, () =>
+        call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),
+      );
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
       const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped });
       if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
@@ -78,7 +81,7 @@ interface Follow {
 }
 
 /** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
-export async function follow(name: ExecutionName, { after, about, piped }: Follow): Promise<ExitEvent | null> {
+export async function follow(name: ExecutionName, { after, about, piped }: Follow): Promise<CommandEnd | null> {
   const over = new AbortController();
   let interrupts = 0;
   const interrupt = () => {
@@ -102,18 +105,6 @@ export async function follow(name: ExecutionName, { after, about, piped }: Follo
   }
 }
 
-/** Its name makes it safe to ask again when no answer came. */
-async function begin(input: Parameters<typeof call<typeof executionStart>>[1]) {
-  for (let left = TRIES; ; left--) {
-    try {
-      return await call(executionStart, input);
-    } catch (error) {
-      if (left <= 1 || !mayComeBack(error)) throw error;
-    }
-    await Bun.sleep(PAUSE_MS);
-  }
-}
-
 async function runAsJson(
   wanted: object,
   name: ExecutionName,
@@ -128,7 +119,7 @@ async function runAsJson(
 }
 
 /** The exit status that tells of this end; that of an interrupted program when it was left running. */
-export function statusOf(ended: Pick<ExitEvent, "timed_out" | "exit_code" | "signal"> | null): number {
+export function statusOf(ended: Pick<CommandEnd, "timed_out" | "exit_code" | "signal"> | null): number {
   if (ended === null) return EXIT.signal + constants.signals.SIGINT;
   const { timed_out, exit_code, signal } = ended;
   if (timed_out) return EXIT.timeout;

@@ -1,9 +1,8 @@
 /** Owns `roomd logs`: what a sandbox's console or agent wrote. */
 import type { Command } from "commander";
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";
-import { call } from "./client.ts";
+import { call, LASTING } from "./client.ts";
 import { choice, command } from "./command.ts";
-import { mayComeBack } from "./exec-follow.ts";
 import { type JsonOption, printable, show } from "./output.ts";
 import { integer } from "./values.ts";
 
@@ -33,17 +32,18 @@ export function logsCommand(): Command {
       // A guest chooses these bytes, and a terminal would obey some of them.
       const shown = process.stdout.isTTY ? printable : (line: string) => line;
       for (let after = query.after; ; ) {
-        const reply = await call(sandboxLogs, { room_id, sandbox, ...query, after }).catch((error: unknown) => {
-          // A service that is restarted comes back.
-          if (follow && after !== query.after && mayComeBack(error)) return null;
-          throw error;
-        });
-        if (reply && (!follow || reply.value.items.length > 0)) {
+        const hasBegun = follow && after !== query.after;
+        const reply = await call(
+          sandboxLogs,
+          { room_id, sandbox, ...query, after },
+          hasBegun ? { retry: LASTING } : {},
+        );
+        if (!follow || reply.value.items.length > 0) {
           await show(reply, { json }, ({ items }) => items.map(({ line }) => shown(line)));
         }
         if (!follow) return;
-        const hasMore = reply !== null && reply.value.next_after !== after && reply.value.items.length > 0;
-        after = reply?.value.next_after ?? after;
+        const hasMore = reply.value.next_after !== after && reply.value.items.length > 0;
+        after = reply.value.next_after;
         if (!hasMore) await Bun.sleep(LOOK_EVERY_MS);
       }
     });

@@ -1,5 +1,6 @@
 /** Owns `roomd recording`: what a sandbox's screen showed over a while, and films of it. */
 import type { Command } from "commander";
+import type { Download } from "../../sdk/typescript/src/client.ts";
 import {
   type RecordingRecord,
   recordingData,
@@ -11,7 +12,7 @@ import {
   recordingStop,
 } from "../../shared/api/recordings.ts";
 import { CliError } from "./cli-error.ts";
-import { call, send } from "./client.ts";
+import { call, download } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { bytesText, fieldLines, type JsonOption, show, showValue, table, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -121,10 +122,10 @@ function film(): Command {
     .requiredOption("--output <file>", "write the film there")
     .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
       const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
-      const response = await withProgress("starting the machine that makes films", () =>
-        send(recordingFilm, { room_id, sandbox, recording_id }),
+      const made = await withProgress("starting the machine that makes films", () =>
+        download(recordingFilm, { room_id, sandbox, recording_id }),
       );
-      await writeOut(response, recording_id, "making the film", options);
+      await writeOut(made, recording_id, "making the film", options);
     });
 }
 
@@ -139,7 +140,7 @@ function save(): Command {
     .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
       const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
       await writeOut(
-        await send(recordingData, { room_id, sandbox, recording_id }),
+        await download(recordingData, { room_id, sandbox, recording_id }),
         recording_id,
         "reading it",
         options,
@@ -147,19 +148,14 @@ function save(): Command {
     });
 }
 
-async function writeOut(
-  response: Response,
-  recording_id: string,
-  doing: string,
-  options: OutputOptions,
-): Promise<void> {
+async function writeOut(answer: Download, recording_id: string, doing: string, options: OutputOptions): Promise<void> {
   const { output } = options;
   if (output === "-") {
-    for await (const chunk of whole(response)) await write(process.stdout, chunk);
+    for await (const chunk of whole(answer)) await write(process.stdout, chunk);
     return;
   }
   const size_bytes = await withProgress(doing, (progress) =>
-    saveAnswer(response, output, (bytes) => progress.say(`${doing}, ${bytesText(bytes)} so far`)),
+    saveAnswer(answer, output, (bytes) => progress.say(`${doing}, ${bytesText(bytes)} so far`)),
   );
   const value = { recording_id, local: output, size_bytes };
   await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);

@@ -1,17 +1,18 @@
 /** Owns an answer's bytes as they are written to a file of the caller's: one that did not come whole is never left. */
 import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import type { Download } from "../../sdk/typescript/src/client.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 import { bytesText } from "./output.ts";
 
 /** Writes beside the target and renames at the end; returns how many bytes. `told` hears how many there are so far. */
-export async function saveAnswer(response: Response, file: string, told = (_bytes: number) => {}): Promise<number> {
+export async function saveAnswer(answer: Download, file: string, told = (_bytes: number) => {}): Promise<number> {
   const draft = `${file}.${process.pid}.part`;
   let size = 0;
   try {
     const fd = openSync(draft, "wx");
     try {
-      for await (const chunk of whole(response)) {
+      for await (const chunk of whole(answer)) {
         for (let at = 0; at < chunk.byteLength; ) at += writeSync(fd, chunk, at);
         size += chunk.byteLength;
         told(size);
@@ -28,19 +29,16 @@ export async function saveAnswer(response: Response, file: string, told = (_byte
   }
 }
 
-/** The bytes of an answer. Throws when fewer came than were announced. */
-export async function* whole(response: Response): AsyncGenerator<Uint8Array> {
-  const announced = response.headers.get("content-length");
+/** The bytes of an answer. Throws CliError when it breaks off. */
+export async function* whole({ stream, size: announced }: Download): AsyncGenerator<Uint8Array> {
   let size = 0;
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of stream) {
       size += chunk.byteLength;
       yield chunk;
     }
   } catch (error) {
-    throw new CliError(`The transfer broke off after ${bytesText(size)}: ${String(error)}.`);
-  }
-  if (announced !== null && Number(announced) !== size) {
-    throw new CliError(`The transfer broke off after ${bytesText(size)} of ${bytesText(Number(announced))}.`);
+    const why = announced === null ? `: ${String(error)}` : ` of ${bytesText(announced)}`;
+    throw new CliError(`The transfer broke off after ${bytesText(size)}${why}.`);
   }
 }

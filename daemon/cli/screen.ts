@@ -12,7 +12,7 @@ import {
 import { pathOf } from "../../shared/places.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { call, send } from "./client.ts";
+import { call, download } from "./client.ts";
 import { choice, command } from "./command.ts";
 import { findConnection } from "./connection.ts";
 import { bytesText, fieldLines, type JsonOption, say, show, showValue, write } from "./output.ts";
@@ -54,8 +54,8 @@ export function screenCommand(): Command {
       if (options.drive && !options.ticket) throw new CliError("--drive needs --ticket.", EXIT.usage);
       if (options.ticket) return await showTicket(room_id, sandbox, options);
       if (output === undefined && (process.stdout.isTTY || options.json)) throw noFile();
-      const response = await send(screenGet, { room_id, sandbox, width });
-      const png = await withProgress("reading the picture", () => response.bytes());
+      const picture = await download(screenGet, { room_id, sandbox, width });
+      const png = await withProgress("reading the picture", () => picture.bytes());
       if (output === undefined) return await write(process.stdout, png);
       save(output, png);
       const value = { local: output, size_bytes: png.byteLength };

@@ -8,7 +8,7 @@
  */
 import { TERMINAL_CLOSE, terminalAttach, terminalGet } from "../../shared/api/terminals.ts";
 import { CliError } from "./cli-error.ts";
-import { call } from "./client.ts";
+import { call, sdk } from "./client.ts";
 import { findConnection } from "./connection.ts";
 import { KeyReader } from "./shell-keys.ts";
 import type { LocalTerminal } from "./shell-local.ts";
@@ -94,15 +94,9 @@ export class ShellSession {
 
   /** Attaches and stays so; resolves to how that ended. */
   async #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
-    const { url, key, ca } = await findConnection();
-    const place = terminalAttach.path.replace(/\{(\w+)\}/g, (_, name: keyof Place) =>
-      encodeURIComponent(this.#place[name]),
-    );
-    const query = new URLSearchParams({
-      takeover: "1",
-      ...(this.#offset === null ? {} : { since: `${this.#offset}` }),
-    });
-    const socket = new WebSocket(`${url.replace(/^http/, "ws")}${place}?${query}`, {
+    const { key, ca } = await findConnection();
+    const input = { ...this.#place, takeover: "1", since: this.#offset ?? undefined };
+    const socket = new WebSocket(sdk(terminalAttach).socketUrl("terminal_attach", input), {
       headers: { Authorization: `Bearer ${key}` },
       ...(ca === null ? {} : { tls: { ca } }),
     });

@@ -4,18 +4,14 @@
  */
 import { terminalWatch } from "../../shared/api/terminals.ts";
 import { plainJson } from "../core/text.ts";
-import { CliError } from "./cli-error.ts";
-import { send } from "./client.ts";
-import { eventsOf, mayComeBack } from "./exec-follow.ts";
+import { lost } from "./cli-error.ts";
+import { events } from "./client.ts";
 import { print, printable, say, write } from "./output.ts";
 import { withoutProgress } from "./progress.ts";
 import { AS_BEFORE, ScreenFilter } from "./screen-filter.ts";
 import { LocalTerminal } from "./shell-local.ts";
 
 const CTRL_C = 3;
-/** How long to try again while nothing comes of it. */
-const AWAY_MS = 120_000;
-const PAUSE_MS = { first: 100, most: 2_000 } as const;
 
 export interface WatchedName {
   room_id: string;
@@ -49,40 +45,20 @@ export async function watchTerminal(name: WatchedName, json: boolean): Promise<v
 
 /** The event of its end, or null when whoever watches has left. */
 async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): Promise<Told | null> {
-  let after: number | undefined;
-  let quiet: { since: number; pauseMs: number } | null = null;
-  while (!signal.aborted) {
-    try {
-      const response = await send(terminalWatch, { ...name, after });
-      for await (const event of eventsOf(response, signal)) {
-        quiet = null;
-        if (event.type === "error" && event.retryable === true) break;
-        if (event.type === "error") throw new CliError(String(event.detail));
-        await screen.take(event);
-        if (event.type === "exit") return event;
-        if (typeof event.offset === "number") after = event.offset + lengthOf(event);
-      }
-    } catch (error) {
-      // What could not be watched at all is told at once.
-      if (after === undefined || !mayComeBack(error)) throw error;
+  try {
+    for await (const event of events(terminalWatch, { ...name }, { signal })) {
+      await screen.take(event);
+      if (event.type === "exit") return event;
     }
+    return null;
+  } catch (error) {
     if (signal.aborted) return null;
-    quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
-    if (performance.now() - quiet.since > AWAY_MS) {
-      throw new CliError(`The service has been unreachable for ${AWAY_MS / 1000} s. The terminal goes on.`);
-    }
-    await Bun.sleep(quiet.pauseMs);
-    quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
+    throw lost(error, "The terminal goes on.");
   }
-  return null;
 }
 
 function bytesOf({ data_b64 }: Told): Uint8Array {
   return typeof data_b64 === "string" ? Uint8Array.fromBase64(data_b64) : new Uint8Array(0);
-}
-
-function lengthOf(event: Told): number {
-  return bytesOf(event).byteLength;
 }
 
 /** Events as they come, for programs. */

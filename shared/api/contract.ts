@@ -85,8 +85,10 @@ export interface Operation {
 
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
-/** An operation with its schemas' types kept. */
-export function operation<Definition extends Operation>(definition: Definition): Definition {
+/** An operation with its name and its schemas' types kept. */
+export function operation<Name extends string, Definition extends Operation & { name: Name }>(
+  definition: Definition,
+): Definition {
   return definition;
 }
 

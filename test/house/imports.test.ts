@@ -9,7 +9,7 @@ import { codeOf, type Source } from "./sources.ts";
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
   // What is built of the hub is embedded as a file, and so are the documents.
-  ["shared", "packaging", "dist", "docs"],
+  ["shared", "packaging", "dist", "docs", "sdk"],
   ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit", "daemon/domain/traces"],
@@ -45,7 +45,8 @@ const ROWS: readonly (readonly string[])[] = [
 /** Each speaks one protocol, and only the composition knows more than one of them. */
 const DOORS = ["http", "mcp", "ssh", "web", "guest"].map((door) => `daemon/edge/${door}`);
 
-const CODE = codeOf("shared", "daemon", "guest-agent");
+const SDK = "sdk/typescript/src";
+const CODE = codeOf("shared", "daemon", "guest-agent", SDK);
 
 const isIn = (path: string, folder: string) => path.startsWith(`${folder}/`);
 const doorOf = (path: string) => DOORS.find((door) => isIn(path, door));
@@ -120,6 +121,18 @@ describe("layers", () => {
     const known = ["shared/version.ts", "shared/duration.ts"];
     const isKnown = (to: string) => isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || known.includes(to);
     expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
+  });
+
+  test("the SDK imports nothing of ours, and of the daemon the command line alone imports it", () => {
+    const isStranger = (from: string, to: string) => isIn(from, SDK) !== isIn(to, SDK) && !isIn(from, "daemon/cli");
+    expect(violations((from, to) => (isIn(from, SDK) || isIn(to, SDK)) && isStranger(from, to))).toEqual([]);
+  });
+
+  test("the command line has no other client of the API", () => {
+    // MCP, OAuth, and the health of this host's own daemon, for whatever name its certificate is.
+    const others = ["mcp", "token-endpoint", "setup/daemon"].map((name) => `daemon/cli/${name}.ts`).sort();
+    const fetches = ({ path, text }: Source) => isIn(path, "daemon/cli") && /\bfetch\(/.test(text);
+    expect(CODE.filter(fetches).map(({ path }) => path)).toEqual(others);
   });
 
   test("the agent protocol stands alone", () => {

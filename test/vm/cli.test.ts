@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { withGuests } from "../harness/guests.ts";
+import { until, withGuests } from "../harness/guests.ts";
 
 withGuests("the command line", {}, (guests) => {
   const roomd = (...args: string[]) => guests.daemon.cli(args);
@@ -60,6 +60,20 @@ withGuests("the command line", {}, (guests) => {
     const text = "ü".repeat(1_000_000);
     const wc = await daemon.cli(["exec", "cli", "worker", "--", "wc", "-c"], text);
     expect(wc.stdout).toBe("2000000\n");
+  });
+
+  test("exec goes on where it was when the service was killed, with its input", async () => {
+    const { daemon } = guests;
+    const line = "echo begun > /mnt/drive/begun; for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; wc -c; exit 5";
+    const running = daemon.cli(["exec", "cli", "worker", "--", "sh", "-c", line], "x".repeat(3_000_000));
+    await until("the command has begun", async () => (await roomd("drive", "stat", "cli:/begun")).status === 0);
+    await daemon.end("SIGKILL");
+    // The same address, which the client knows.
+    daemon.env.ROOMD_HTTP_LISTEN = new URL(daemon.url).host;
+    await daemon.serve();
+    const { status, stdout, stderr } = await running;
+    expect([status, stdout]).toEqual([5, "1\n2\n3\n4\n5\n6\n3000000\n"]);
+    expect(stderr).toContain("roomd: the connection was lost, reconnecting");
   });
 
   test("drive put, ls and get move files both ways as they are", async () => {

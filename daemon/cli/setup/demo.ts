@@ -5,7 +5,7 @@ import { sandboxExec } from "../../../shared/api/executions.ts";
 import { roomCreate } from "../../../shared/api/rooms.ts";
 import { sandboxDestroy, sandboxGet } from "../../../shared/api/sandboxes.ts";
 import { CliError } from "../cli-error.ts";
-import { call, send } from "../client.ts";
+import { call, download } from "../client.ts";
 import { createSandbox } from "../sandbox-create.ts";
 import type { Step } from "./steps.ts";
 
@@ -82,13 +82,13 @@ async function create() {
 
 async function driveBothWays(): Promise<string> {
   const sent = randomBytes(FILE_BYTES);
-  await send(filePut, { room_id: ROOM, path: "/from-host" }, { bytes: sent });
+  await call(filePut, { room_id: ROOM, path: "/from-host" }, { body: sent });
   const read = firstWord(await inGuest(["sha256sum", "/mnt/drive/from-host"]));
   if (read !== sha256(sent)) throw otherContent("guest", "host");
 
   const make = `head -c ${FILE_BYTES} /dev/urandom >/mnt/drive/from-guest && sha256sum </mnt/drive/from-guest`;
   const written = firstWord(await inGuest(["sh", "-c", make]));
-  const got = await (await send(fileGet, { room_id: ROOM, path: "/from-guest" })).bytes();
+  const got = await (await download(fileGet, { room_id: ROOM, path: "/from-guest" })).bytes();
   if (sha256(got) !== written) throw otherContent("host", "guest");
   return "host to guest and guest to host, contents compared";
 }

@@ -1,9 +1,19 @@
 /** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
 import { readFileSync } from "node:fs";
-import { ConnectionError, RoomdError } from "./errors.ts";
+import { ConnectionError, UsageError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
-import { follow, type StreamEvent } from "./stream.ts";
-import { type Answer, bytesOf, type CallOptions, type FileBody, NotRoomd, partsOf, Transport } from "./transport.ts";
+import { type EventOptions, follow, type StreamEvent } from "./stream.ts";
+import {
+  type Answer,
+  bytesOf,
+  type CallOptions,
+  type FileBody,
+  parsed,
+  partsOf,
+  type Retry,
+  Transport,
+} from "./transport.ts";
+import { VERSION } from "./version.ts";
 
 export type OperationName = keyof Operations;
 export type Input<Name extends OperationName> = Operations[Name]["input"];
@@ -33,12 +43,31 @@ export type StreamName = keyof typeof STREAMS;
 export interface ClientOptions {
   /** ROOMD_URL, or http://127.0.0.1:8080, if absent. */
   url?: string;
-  /** ROOMD_API_KEY if absent. */
-  apiKey?: string;
+  /** ROOMD_API_KEY if absent. A function is asked before every try: for tokens that expire, and null for none. */
+  apiKey?: string | (() => Promise<string | null>);
   /** Certificates to trust, as PEM; the file that ROOMD_CA_CERT names if absent. */
   ca?: string;
   /** The place in a trace that calls continue, or who knows it; TRACEPARENT, which commands of a traced call have, if absent. */
   traceparent?: string | (() => string | undefined);
+  /** What the service is told that the program is; roomd-sdk and its version if absent. */
+  userAgent?: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY are looked for, such as process.env; nowhere if absent. Bun, and Node from 24.5 on. */
+  proxyEnv?: Record<string, string | undefined>;
+  /** What is tried again, where a call says nothing else; whatever may pass, six times, if absent. */
+  retry?: Retry;
+}
+
+/** An answer with what it was made of. */
+export interface Reply<T> {
+  value: T;
+  /** The body as it came. */
+  text: string;
+  status: number;
+}
+
+export interface DownloadOptions extends CallOptions {
+  /** How long nothing may come of a file that has begun; 60 s if absent. */
+  silentMs?: number;
 }
 
 export interface Download {
@@ -53,7 +82,7 @@ export interface Download {
 /** It tells as fully that it is not well. */
 const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health: [503] };
 /** How long a part of a file may take; the whole may take any time. */
-const SILENT_MS = 60_000;
+const DEFAULT_SILENT_MS = 60_000;
 const LOCAL = "http://127.0.0.1:8080";
 
 export class Client {
@@ -64,12 +93,15 @@ export class Client {
     const traceparent = options.traceparent ?? TRACEPARENT;
     const given = options.url ?? (ROOMD_URL || LOCAL);
     if (!/^https?:/.test(given) || !URL.canParse(given))
-      throw new RoomdError(`${given} is not a URL such as ${LOCAL}.`);
+      throw new UsageError(`${given} is not a URL such as ${LOCAL}.`);
     this.#transport = new Transport({
       url: new URL(given).href.replace(/\/+$/, ""),
-      key: keyOf(options.apiKey ?? ROOMD_API_KEY),
+      key: typeof options.apiKey === "function" ? asked(options.apiKey) : keyOf(options.apiKey ?? ROOMD_API_KEY),
       ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
       ...(traceparent === undefined ? {} : { traceparent }),
+      userAgent: options.userAgent ?? `roomd-sdk/${VERSION}`,
+      proxyEnv: options.proxyEnv ?? null,
+      retry: options.retry ?? { after: "any" },
     });
   }
 
@@ -83,21 +115,32 @@ export class Client {
     input: Input<Name>,
     options: CallOptions = {},
   ): Promise<Result<Name>> {
+    return (await this.reply(name, input, options)).value;
+  }
+
+  /** The same with the status and the body as they came. `body` is a file to send, as upload() does. */
+  async reply<Name extends OperationName>(
+    name: Name,
+    input: Input<Name>,
+    { body, ...options }: CallOptions & { body?: FileBody } = {},
+  ): Promise<Reply<Result<Name>>> {
     const { answer } = OPERATIONS[name];
     if (answer !== "json" && answer !== "text")
-      throw new RoomdError(`${name} answers ${answer}: use ${OTHER_CALLS[answer]}.`);
+      throw new UsageError(`${name} answers ${answer}: use ${OTHER_CALLS[answer]}.`);
     const read = async (answered: Answer) => {
       const text = (await bytesOf(answered)).toString();
-      return (answer === "json" ? this.#json(answered, text) : text) as Result<Name>;
+      const value = (answer === "json" ? this.#json(answered, text) : text) as Result<Name>;
+      return { value, text, status: answered.status };
     };
-    return this.#transport.send(this.#sent(name, input), read, options);
+    const sent = this.#sent(name, input);
+    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options);
   }
 
   /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */
   events<Name extends StreamName>(
     name: Name,
     input: Input<Name>,
-    { signal }: Pick<CallOptions, "signal"> = {},
+    { signal, retry = this.#transport.connection.retry, onCut }: EventOptions = {},
   ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
     const { place, isLast }: StreamRow = STREAMS[name];
     type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;
@@ -106,18 +149,32 @@ export class Client {
         const from = after === undefined ? input : { ...input, after };
         const sent = this.#sent(name, from as Input<Name>);
         const headers = { ...sent.headers, Accept: "application/x-ndjson" };
-        return this.#transport.send({ ...sent, headers }, (answer) => answer, signal ? { signal } : {});
+        const options = { retry: after === undefined ? retry : ANY, ...(signal ? { signal } : {}) };
+        return this.#transport.send({ ...sent, headers }, (answer) => answer, options);
       },
       placeOf: (event) => placeOf(event, place),
       isLast,
       mayEnd: (input as { follow?: boolean }).follow === false,
+      isPlaced: (input as { after?: unknown }).after !== undefined,
+      retry,
       ...(signal ? { signal } : {}),
+      ...(onCut ? { onCut } : {}),
     });
   }
 
+  /** Where a WebSocket of this operation is opened; the key goes into its Authorization. */
+  socketUrl(name: OperationName, input: object): string {
+    return this.url.replace(/^http/, "ws") + this.#sent(name, input as never).path;
+  }
+
   /** A file as it comes. Once it has begun, whoever reads it goes on where it was cut. */
-  async download(name: OperationName, input: object, options: CallOptions = {}): Promise<Download> {
-    return this.#transport.send(this.#file(name, input), (answer) => downloadOf(answer, options.signal), options);
+  async download(
+    name: OperationName,
+    input: object,
+    { silentMs = DEFAULT_SILENT_MS, ...options }: DownloadOptions = {},
+  ): Promise<Download> {
+    const read = (answer: Answer) => downloadOf(answer, silentMs, options.signal);
+    return this.#transport.send(this.#file(name, input), read, options);
   }
 
   /** A whole file; one that was cut is asked for again. */
@@ -132,9 +189,7 @@ export class Client {
     body: FileBody,
     options: CallOptions = {},
   ): Promise<Result<"file_put">> {
-    const headers = { "Content-Type": "application/octet-stream" };
-    const read = async (answer: Answer) => JSON.parse((await bytesOf(answer)).toString()) as Result<"file_put">;
-    return this.#transport.send({ ...this.#sent(name, input), headers, body }, read, options);
+    return (await this.reply(name, input, { ...options, body })).value;
   }
 
   /** Every item of a list, page by page. */
@@ -165,11 +220,13 @@ export class Client {
     return { ...sent, headers: { ...sent.headers, Accept: "*/*" } };
   }
 
-  #json({ status, headers }: Answer, text: string): unknown {
-    if (headers["content-type"]?.startsWith("application/json")) return JSON.parse(text);
+  #json(answer: Answer, text: string): unknown {
+    const { status, headers } = answer;
+    const { url } = this;
+    if (headers["content-type"]?.startsWith("application/json")) return parsed(text, answer, url);
     // An empty one is what is left of an answer that was cut.
-    if (text === "") throw new ConnectionError(`${this.url} gave no answer.`);
-    throw new NotRoomd(`${this.url} answered ${status}, but it is not roomd.`);
+    if (text === "") throw new ConnectionError(`${url} gave no answer.`, { url });
+    throw new ConnectionError(`${url} answered ${status}, but it is not roomd.`, { fault: "foreign", url, status });
   }
 
   #sent<Name extends OperationName>(name: Name, input: Input<Name>) {
@@ -182,6 +239,8 @@ export type ListName = {
   [Name in OperationName]: Operations[Name]["answer"] extends { items: unknown[] } ? Name : never;
 }[OperationName];
 
+const FILE_TYPE = { "Content-Type": "application/octet-stream" };
+const ANY: Retry = { after: "any" };
 const OTHER_CALLS = { events: "events()", bytes: "download()", socket: "a WebSocket" } as const;
 
 /** The parts of an input by where the operation wants them. */
@@ -209,16 +268,18 @@ function requestOf(row: OperationRow, input: Record<string, unknown>) {
 
 /** Part of a URL's path. Throws for what would lead elsewhere: . and .. are resolved before the service sees them, in any spelling. */
 function segment(text: string): string {
-  if (text === "." || text === "..") throw new RoomdError(`A path may not have ${text} in it.`);
+  if (text === "." || text === "..") throw new UsageError(`A path may not have ${text} in it.`);
   return encodeURIComponent(text);
 }
 
 /** Throws where it is none, in words that do not show it. */
 function keyOf(given: string | undefined): string | null {
   const key = given?.trim() || null;
-  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new RoomdError("The API key has characters that no key has.");
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key has characters that no key has.");
   return key;
 }
+
+const asked = (apiKey: () => Promise<string | null>) => async () => keyOf((await apiKey()) ?? undefined);
 
 function placeOf(event: Record<string, unknown>, name: string): string | number | undefined {
   const place = event[name];
@@ -231,10 +292,10 @@ function decodedLength(base64: unknown): number {
   return typeof base64 === "string" ? Buffer.byteLength(base64, "base64") : 0;
 }
 
-function downloadOf(answer: Answer, signal?: AbortSignal): Download {
+function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Download {
   const { headers } = answer;
   const size = headers["content-length"];
-  const stream = partsOf(answer, SILENT_MS, signal);
+  const stream = partsOf(answer, silentMs, signal);
   const bytes = async () => {
     const parts: Uint8Array[] = [];
     for await (const part of stream) parts.push(part);

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import type { Client, Download } from "./client.ts";
-import { RoomdError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 
@@ -126,7 +126,7 @@ export class Drive {
 
 function rangeOf({ offset, length, ...options }: ReadOptions): CallOptions {
   if (offset === undefined && length === undefined) return options;
-  if (length !== undefined && length < 1) throw new RoomdError("At least one byte is read.");
+  if (length !== undefined && length < 1) throw new UsageError("At least one byte is read.");
   const last = length === undefined ? "" : (offset ?? 0) + length - 1;
   return { ...options, headers: { ...options.headers, Range: `bytes=${offset ?? 0}-${last}` } };
 }

@@ -29,9 +29,38 @@ export class RoomdError extends Error {
   override name = "RoomdError";
 }
 
+/** What the caller gave is wrong, and nothing was sent. */
+export class UsageError extends RoomdError {
+  override name = "UsageError";
+}
+
+/**
+ * Why no answer came. `unreachable`: nobody answers there. `untrusted`: its certificate is not trusted. `broken`: the connection broke, and
+ * what was asked for may have been done. `foreign`: what answered is not roomd. `away`: a stream could not be gone on with.
+ */
+export type ConnectionFault = "unreachable" | "untrusted" | "broken" | "foreign" | "away";
+
+interface ConnectionErrorOptions extends ErrorOptions {
+  fault?: ConnectionFault;
+  url?: string;
+  status?: number;
+}
+
 /** No answer came: nobody listens, the connection broke, or what answered is not roomd. */
 export class ConnectionError extends RoomdError {
   override name = "ConnectionError";
+  readonly fault: ConnectionFault;
+  /** Of the service, where it is known. */
+  readonly url: string | null;
+  /** With which something answered that is not roomd. */
+  readonly status: number | null;
+
+  constructor(message: string, { fault = "broken", url, status, ...options }: ConnectionErrorOptions = {}) {
+    super(message, options);
+    this.fault = fault;
+    this.url = url ?? null;
+    this.status = status ?? null;
+  }
 }
 
 /** The time that the caller gave is over. */
@@ -76,6 +105,27 @@ export class ProblemError extends RoomdError {
   /** Every field that is wrong. */
   get errors(): FieldError[] {
     return this.problem.errors;
+  }
+}
+
+export interface ErrorEvent {
+  type: "error";
+  code: string;
+  /** Of an audit's stream nothing but the code is told. */
+  detail?: string;
+  retryable?: boolean;
+}
+
+/** What a stream says last when it cannot go on. */
+export class StreamError extends RoomdError {
+  override name = "StreamError";
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
+    super(detail);
+    this.code = code;
+    this.retryable = retryable;
   }
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "./client.ts";
 import { RoomdError, TimeoutError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
+import type { EventOptions } from "./stream.ts";
 import { afterMs, type CallOptions } from "./transport.ts";
 
 /** A command line for /bin/sh, or a program with its arguments. */
@@ -50,6 +51,15 @@ export interface CommandResult {
 export interface OutputPart {
   stream: "stdout" | "stderr";
   bytes: Uint8Array;
+  /** Its place: `after` goes on behind it. */
+  seq: number;
+}
+
+export interface OutputOptions extends EventOptions {
+  /** From behind this part on; from its beginning, as far as it is kept, if absent. */
+  after?: number;
+  /** Hears that some output was gone before it was read: what is left follows. */
+  onGap?(): void | Promise<void>;
 }
 
 /** How a command ended. */
@@ -76,10 +86,12 @@ export class Execution {
   readonly #client: Client;
   readonly #name: SandboxName & { exec_id: string };
   /** Bytes of standard input so far, once the writes before have ended; null where it has to be asked. */
-  #written: Promise<number | null> = Promise.resolve(null);
+  #written: Promise<number | null>;
 
-  constructor(client: Client, sandbox: SandboxName, id: string) {
+  /** `stdinBytes`: how much was written to its standard input, where that is known. */
+  constructor(client: Client, sandbox: SandboxName, id: string, stdinBytes: number | null = null) {
     this.id = id;
+    this.#written = Promise.resolve(stdinBytes);
     this.#client = client;
     this.#name = { ...sandbox, exec_id: id };
   }
@@ -139,22 +151,34 @@ export class Execution {
     return this.#client.call("execution_get", this.#name, options);
   }
 
-  /** Everything that it writes, from its beginning as far as it is kept; returns how it ended. */
-  async *output({ signal }: Pick<CallOptions, "signal"> = {}): AsyncGenerator<OutputPart, CommandEnd> {
-    const options = signal ? { signal } : {};
-    let after = -1;
+  /** Everything that it writes, until it has ended; returns how it ended. */
+  async *output(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd> {
+    const end = yield* this.#read(true, options);
+    if (end === null) throw new RoomdError("The stream ended before the command did.");
+    return end;
+  }
+
+  /** What it has written so far; returns null where it has not ended. */
+  outputSoFar(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd | null> {
+    return this.#read(false, options);
+  }
+
+  async *#read(
+    follow: boolean,
+    { after: from = -1, onGap, ...options }: OutputOptions,
+  ): AsyncGenerator<OutputPart, CommandEnd | null> {
+    let after = from;
     let gap = false;
     for (;;) {
-      const place = after === -1 ? {} : { after };
       try {
-        for await (const event of this.#client.events("execution_stream", { ...this.#name, ...place }, options)) {
+        for await (const event of this.#client.events("execution_stream", { ...this.#name, after, follow }, options)) {
           if (event.type === "exit") return { ...event, gap };
           after = event.seq;
           if (event.type === "stdout" || event.type === "stderr") {
-            yield { stream: event.type, bytes: Buffer.from(event.data_b64, "base64") };
+            yield { stream: event.type, bytes: Buffer.from(event.data_b64, "base64"), seq: event.seq };
           }
         }
-        throw new RoomdError("The stream ended before the command did.");
+        return null;
       } catch (error) {
         if ((error as { code?: string }).code !== "history_gone") throw error;
         // Nobody read it in time: what is left is told, and that there was more.
@@ -162,6 +186,7 @@ export class Execution {
         if (oldest_seq - 1 <= after) throw error;
         after = oldest_seq - 1;
         gap = true;
+        await onGap?.();
       }
     }
   }
@@ -170,7 +195,7 @@ export class Execution {
   async wait(
     options: Pick<
       CommandOptions,
-      "signal" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
+      "signal" | "retry" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
     > = {},
   ): Promise<CommandResult> {
     const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;

@@ -7,7 +7,16 @@ export {
   type SendOptions,
   type WaitOptions,
 } from "./agent.ts";
-export { Client, type ClientOptions, type Download, type Input, type OperationName, type Result } from "./client.ts";
+export {
+  Client,
+  type ClientOptions,
+  type Download,
+  type DownloadOptions,
+  type Input,
+  type OperationName,
+  type Reply,
+  type Result,
+} from "./client.ts";
 export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
 export {
@@ -16,6 +25,7 @@ export {
   type CommandOptions,
   type CommandResult,
   Execution,
+  type OutputOptions,
   type OutputPart,
 } from "./execution.ts";
 export { type FileEntry, type FileKind, type FileOptions, Files } from "./files.ts";
@@ -23,9 +33,9 @@ export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";
 export { Sandbox, type SandboxOptions } from "./sandbox.ts";
-export { StreamError } from "./stream.ts";
+export type { EventOptions } from "./stream.ts";
 export { type AttachedTerminal, Terminal } from "./terminal.ts";
 export { continuing, type TracePlace } from "./trace.ts";
-export type { CallOptions, FileBody } from "./transport.ts";
+export type { CallOptions, FileBody, Retry } from "./transport.ts";
 export { VERSION } from "./version.ts";
 export { verifyWebhook, WebhookError } from "./webhooks.ts";

@@ -2,20 +2,25 @@
  * Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away. A stream
  * that was cut is never taken for one that has ended.
  */
-import { ConnectionError, ProblemError, RoomdError } from "./errors.ts";
-import { type Answer, delay, partsOf } from "./transport.ts";
+import { ConnectionError, type ErrorEvent, ProblemError, StreamError } from "./errors.ts";
+import { type Answer, type CallOptions, delay, partsOf, type Retry } from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
 /** How long to try again while nothing comes of it. */
-const AWAY_MS = 120_000;
+export const AWAY_MS = 120_000;
 const PAUSE_MS = { first: 100, most: 2000 } as const;
 
 export interface StreamEvent {
   type?: string;
 }
 
-export interface Following<Event, Place> {
+export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
+  /** Hears that the stream was cut, before it is asked for again. */
+  onCut?(): void | Promise<void>;
+}
+
+export interface Following<Event, Place> extends EventOptions {
   /** Asks for what comes after this place; undefined: from where the caller has said. */
   open(after: Place | undefined): Promise<Answer>;
   /** The place of an event; undefined where it has none. */
@@ -24,7 +29,9 @@ export interface Following<Event, Place> {
   isLast(event: Event): boolean;
   /** Whether the stream may end without such an event. */
   mayEnd: boolean;
-  signal?: AbortSignal;
+  /** Whether the caller has said after which event it begins. */
+  isPlaced: boolean;
+  retry: Retry;
 }
 
 /** All events but pings. Throws when the service says that it cannot go on, and after two minutes without it. */
@@ -33,14 +40,20 @@ export async function* follow<Event extends StreamEvent, Place>({
   placeOf,
   isLast,
   mayEnd,
+  isPlaced,
+  retry,
   signal,
+  onCut,
 }: Following<Event, Place>): AsyncGenerator<Event> {
   let last: Place | undefined;
+  let hasCome = false;
   let quiet: { since: number; pauseMs: number } | null = null;
   for (;;) {
+    let cut: unknown;
     try {
       for await (const event of eventsOf<Event>(await open(last), signal)) {
         quiet = null;
+        hasCome = true;
         if (event.type === "ping") continue;
         if (isError(event)) throw new StreamError(event);
         last = placeOf(event) ?? last;
@@ -48,37 +61,22 @@ export async function* follow<Event extends StreamEvent, Place>({
         if (isLast(event)) return;
       }
       if (mayEnd) return;
+      cut = new ConnectionError("The stream was cut.");
     } catch (error) {
       signal?.throwIfAborted();
       if (!mayComeBack(error)) throw error;
+      cut = error;
     }
+    const isBegun = last !== undefined || (isPlaced && hasCome);
+    if (retry.after === "interrupted" && !isBegun) throw cut;
+    if (quiet === null) await onCut?.();
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
     if (performance.now() - quiet.since > AWAY_MS) {
-      throw new ConnectionError(`The stream could not be gone on with for ${AWAY_MS / 1000} s.`);
+      const told = `The stream could not be gone on with for ${AWAY_MS / 1000} s.`;
+      throw new ConnectionError(told, { fault: "away", cause: cut });
     }
     await delay(quiet.pauseMs, signal);
     quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
-  }
-}
-
-interface ErrorEvent {
-  type: "error";
-  code: string;
-  /** Of an audit's stream nothing but the code is told. */
-  detail?: string;
-  retryable?: boolean;
-}
-
-/** What a stream says last when it cannot go on. */
-export class StreamError extends RoomdError {
-  override name = "StreamError";
-  readonly code: string;
-  readonly retryable: boolean;
-
-  constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
-    super(detail);
-    this.code = code;
-    this.retryable = retryable;
   }
 }
 
@@ -107,6 +105,6 @@ function eventOf<Event>(line: string): Event {
   try {
     return JSON.parse(line) as Event;
   } catch (error) {
-    throw new ConnectionError("What came is no stream of roomd.", { cause: error });
+    throw new ConnectionError("What came is no stream of roomd.", { fault: "foreign", cause: error });
   }
 }

@@ -9,7 +9,6 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConnectionError, type Problem, problemError, TimeoutError } from "./errors.ts";
 import { traceparentOf } from "./trace.ts";
-import { VERSION } from "./version.ts";
 
 /** What a file is sent from. It is sent again only if it can be read again: a stream cannot. */
 export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
@@ -17,11 +16,28 @@ export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
 export interface Connection {
   /** Without a slash at its end. */
   url: string;
-  key: string | null;
+  /** A function is asked before every try. */
+  key: string | null | (() => Promise<string | null>);
   /** Certificates to trust, as PEM, in place of the system's. */
   ca: string | null;
   /** Which trace calls continue where nothing else says it. */
   traceparent?: string | (() => string | undefined);
+  userAgent: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY stand; null: there is no proxy. */
+  proxyEnv: Record<string, string | undefined> | null;
+  /** Of calls that say nothing else. */
+  retry: Retry;
+}
+
+/** What is tried again. */
+export interface Retry {
+  /**
+   * `any`: whatever may pass. `interrupted`: only a GET or POST whose connection broke; where nobody answers, and where the service
+   * refuses for now, a call fails at once, and a stream until its place is known.
+   */
+  after: "any" | "interrupted";
+  /** For how long after it failed, however often; six tries if absent. */
+  forMs?: number;
 }
 
 export interface CallOptions {
@@ -32,6 +48,8 @@ export interface CallOptions {
   /** In place of the one that is made for each POST: a call with the same key does nothing twice, also by another process. */
   idempotencyKey?: string;
   headers?: Record<string, string>;
+  /** In place of what the client was given. */
+  retry?: Retry;
 }
 
 interface Sent {
@@ -56,47 +74,53 @@ const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
 /** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
 const PASSING = [408, 429, 502, 503, 504];
+/** What becomes of a connection that there was. */
+const BREAKS = ["ECONNRESET", "EPIPE"];
 /** The outcome of a wait. */
 const WAITED = ["barrier_timeout", "reply_timeout"];
 
 export class Transport {
   readonly connection: Connection;
   readonly #agent: HttpAgent;
+  /** What is sent once gets a connection that nobody has left. */
+  readonly #fresh: HttpAgent;
   readonly #request: typeof httpRequest;
 
   constructor(connection: Connection) {
     this.connection = connection;
     const isSecure = connection.url.startsWith("https:");
     this.#request = isSecure ? httpsRequest : httpRequest;
-    const tls = connection.ca === null ? {} : { ca: connection.ca };
-    this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
+    const Agent = isSecure ? HttpsAgent : HttpAgent;
+    const options = {
+      ...(connection.ca === null ? {} : { ca: connection.ca }),
+      ...(connection.proxyEnv === null ? {} : { proxyEnv: connection.proxyEnv }),
+    };
+    this.#agent = new Agent({ ...options, keepAlive: true });
+    this.#fresh = new Agent(options);
   }
 
   /** Ends all connections: what waits fails. */
   close(): void {
     this.#agent.destroy();
+    this.#fresh.destroy();
   }
 
   /** Sends a call until it is answered and the answer, a success, is read. Throws what errors.ts has. */
   async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    const isRepeatable = !isStream(sent.body);
+    const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
-    let attempt = 0;
     let mayBeDone = false;
     for (;;) {
-      const retry = await this.#try(sent, key, deadline, read, options);
-      if ("value" in retry) return retry.value;
-      // What is carried out is waited for, however long it takes.
-      if (retry.known !== "running") attempt++;
-      if (!retry.isWorthIt || !isRepeatable || attempt === TRIES) throw retry.error;
-      if (retry.known === "lost") mayBeDone = true;
-      else if (retry.known === "refused" || (retry.known === "turned_away" && !mayBeDone)) {
+      const failed = await this.#try(sent, key, deadline, read, options);
+      if ("value" in failed) return failed.value;
+      const pause = tries.pauseAfter(failed);
+      if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
+      if (failed.known === "lost") mayBeDone = true;
+      else if (failed.known === "refused" || (failed.known === "turned_away" && !mayBeDone)) {
         key = options.idempotencyKey ?? randomUUID();
         mayBeDone = false;
       }
-      const pause = retry.afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** attempt, PAUSE_MS.most);
-      if (performance.now() + pause > deadline) throw retry.error;
       await delay(pause, options.signal);
     }
   }
@@ -108,6 +132,7 @@ export class Transport {
     read: (answer: Answer) => T | Promise<T>,
     options: CallOptions,
   ): Promise<{ value: T } | Failed> {
+    const apiKey = await this.#key();
     const ended = new AbortController();
     const timer = afterMs(deadline - performance.now(), () =>
       ended.abort(new TimeoutError("The service has not answered in time.")),
@@ -116,34 +141,43 @@ export class Transport {
     options.signal?.addEventListener("abort", stop, { once: true });
     try {
       options.signal?.throwIfAborted();
-      const answer = await this.#once(sent, key, ended.signal, options.headers);
+      const answer = await this.#once(sent, { key, apiKey }, ended.signal, options.headers);
       const isAnswer = answer.status < 300 || (sent.answers?.includes(answer.status) && isJson(answer));
       return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
-      const isWorthIt = !(error instanceof NotRoomd);
-      return { error: unreachable(this.connection.url, error), isWorthIt, known: "lost" };
+      // What cannot be read may be what is left of an answer that was cut.
+      const isForeign = error instanceof ConnectionError && error.fault === "foreign" && error.cause === undefined;
+      return { error: unreachable(this.connection.url, error), isWorthIt: !isForeign, known: "lost" };
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", stop);
     }
   }
 
+  async #key(): Promise<string | null> {
+    const { key } = this.connection;
+    return typeof key === "function" ? await key() : key;
+  }
+
   /** Resolves with the beginning of an answer, whatever it is. */
-  #once(sent: Sent, key: string, signal: AbortSignal, headers: Record<string, string> = {}): Promise<Answer> {
+  #once(
+    sent: Sent,
+    { key, apiKey }: { key: string; apiKey: string | null },
+    signal: AbortSignal,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const { connection } = this;
     const traceparent = traceparentOf(connection.traceparent);
     return new Promise((resolve, reject) => {
       const request = this.#request(`${connection.url}${sent.path}`, {
         method: sent.method,
-        // What is sent once gets a connection that nobody has left.
-        agent: isStream(sent.body) ? false : this.#agent,
-        ...(isStream(sent.body) && connection.ca !== null ? { ca: connection.ca } : {}),
+        agent: isStream(sent.body) ? this.#fresh : this.#agent,
         headers: {
-          "User-Agent": `roomd-sdk/${VERSION}`,
+          "User-Agent": connection.userAgent,
           Accept: "application/json",
-          ...(connection.key === null ? {} : { Authorization: `Bearer ${connection.key}` }),
+          ...(apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` }),
           ...(sent.method === "POST" ? { "Idempotency-Key": key } : {}),
           ...(traceparent === undefined ? {} : { traceparent }),
           ...sent.headers,
@@ -190,12 +224,13 @@ function knownOf({ status, code }: Problem): Known {
 
 async function failedBy(answer: Answer, url: string): Promise<Failed> {
   const { status, headers } = answer;
-  const problem = await problemOf(answer);
+  const problem = await problemOf(answer, url);
   const pause = retryAfterOf(answer);
   if (problem === null) {
     const isRedirect = status < 400 && headers.location !== undefined;
     const told = isRedirect ? `leads to ${headers.location}: set ROOMD_URL to where the service is` : "it is not roomd";
-    const error = new ConnectionError(`${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`);
+    const said = `${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`;
+    const error = new ConnectionError(said, { fault: "foreign", url, status });
     return { error, isWorthIt: PASSING.includes(status), known: "lost", ...pause };
   }
   const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
@@ -205,8 +240,50 @@ async function failedBy(answer: Answer, url: string): Promise<Failed> {
 /** What a file was to be sent from is at fault. */
 class SourceFault extends Error {}
 
-/** A success that no service of ours gives. */
-export class NotRoomd extends ConnectionError {}
+/** The tries of one call: whether there is another, and when. */
+class Tries {
+  readonly #retry: Retry;
+  readonly #isRepeatable: boolean;
+  /** Whether it can be told from a new one, or changes nothing. */
+  readonly #isSafe: boolean;
+  #count = 0;
+  #failedAt: number | null = null;
+  #interruption: ConnectionError | null = null;
+
+  constructor({ method, body }: Sent, retry: Retry) {
+    this.#retry = retry;
+    this.#isRepeatable = !isStream(body);
+    this.#isSafe = method === "GET" || method === "POST";
+  }
+
+  /** How long to wait for the next one; null where there is none. */
+  pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
+    if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
+    this.#failedAt ??= performance.now();
+    // What is carried out is waited for, however long it takes.
+    if (known === "running") this.#failedAt = null;
+    else this.#count++;
+    const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
+    if (!isWorthIt || !isMeant || !this.#isRepeatable || this.#isOver()) return null;
+    const pause = afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** this.#count, PAUSE_MS.most);
+    return Math.min(pause, this.#leftMs);
+  }
+
+  /** That nobody answers any more says less than that it may have been done. */
+  toTell(error: Error): Error {
+    const isUnreachable = error instanceof ConnectionError && error.fault === "unreachable";
+    return isUnreachable ? (this.#interruption ?? error) : error;
+  }
+
+  get #leftMs(): number {
+    const { forMs = Number.POSITIVE_INFINITY } = this.#retry;
+    return this.#failedAt === null ? forMs : this.#failedAt + forMs - performance.now();
+  }
+
+  #isOver(): boolean {
+    return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
+  }
+}
 
 async function write(
   request: NodeJS.WritableStream & { setHeader?(name: string, value: number): void },
@@ -281,12 +358,22 @@ export async function* partsOf({ body }: Answer, silentMs: number, signal?: Abor
 }
 
 /** What the service says is wrong; null where it is not the service that answers. */
-async function problemOf(answer: Answer): Promise<Problem | null> {
+async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
   if (answer.headers["content-type"]?.startsWith("application/problem+json") !== true) {
     answer.body.destroy();
     return null;
   }
-  return JSON.parse((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString()) as Problem;
+  return parsed((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString(), answer, url) as Problem;
+}
+
+/** JSON of an answer. Throws ConnectionError where it is none. */
+export function parsed(text: string, { status }: Answer, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const told = { fault: "foreign", url, status, cause } as const;
+    throw new ConnectionError(`${url} answered ${status}, but what it says cannot be read.`, told);
+  }
 }
 
 function retryAfterOf({ headers }: Answer): { afterMs?: number } {
@@ -294,20 +381,22 @@ function retryAfterOf({ headers }: Answer): { afterMs?: number } {
   return Number.isFinite(seconds) && headers["retry-after"] !== undefined ? { afterMs: seconds * 1000 } : {};
 }
 
-function unreachable(url: string, error: unknown): ConnectionError {
-  if (error instanceof ConnectionError) return error;
-  const { code = "", message = String(error) } = error as { code?: string; message?: string };
+function unreachable(url: string, cause: unknown): ConnectionError {
+  if (cause instanceof ConnectionError) return cause;
+  const { code = "", message = String(cause) } = cause as { code?: string; message?: string };
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
     return new ConnectionError(
       `The certificate of ${url} is not trusted (${message}). Put the service's certificate file in ROOMD_CA_CERT.`,
-      { cause: error },
+      { fault: "untrusted", url, cause },
     );
+  }
+  if (BREAKS.includes(code)) {
+    const detail = `The connection to ${url} broke before the answer came (${message}).`;
+    return new ConnectionError(`${detail} The call may or may not have been done.`, { url, cause });
   }
   return new ConnectionError(
     `No service answers at ${url} (${message}). Is it running, and is ROOMD_URL its address?`,
-    {
-      cause: error,
-    },
+    { fault: "unreachable", url, cause },
   );
 }
 

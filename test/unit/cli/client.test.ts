@@ -148,6 +148,37 @@ test("does not call a broken connection an absent service", async () => {
   expect(stderr).toMatch(/broke before the answer came\. The call may or may not have been done/);
 });
 
+test("says that a service speaks no TLS", async () => {
+  await using service = await standIn(() => Response.json(ROOMS));
+  const url = service.url.replace("http:", "https:");
+  const { status, stderr } = await run(["room", "list"], { env: { ...service.env, ROOMD_URL: url } });
+  expect(status).toBe(1);
+  expect(stderr).toBe(`roomd: ${url} does not speak TLS.\nTry http:// in ROOMD_URL.\n`);
+});
+
+test("asks again with the same key where the answer was cut", async () => {
+  const half = new ReadableStream({
+    async pull(controller) {
+      controller.enqueue("{");
+      await Bun.sleep(50);
+      controller.error(new Error("gone"));
+    },
+  });
+  const cut = new Response(half, { headers: { "Content-Type": "application/json" } });
+  const replies = [cut, Response.json(ROOM, { status: 201 })];
+  await using service = await standIn(() => replies.shift() ?? Response.error());
+  expect(await run(["room", "create", "a"], service)).toMatchObject({ status: 0, stderr: "" });
+  expect(new Set(service.seen.map(({ headers }) => headers.get("idempotency-key"))).size).toBe(1);
+  expect(service.seen).toHaveLength(2);
+});
+
+test("goes by the proxy that the environment names", async () => {
+  await using proxy = await standIn(() => Response.json(ROOMS));
+  const env = { ...proxy.env, ROOMD_URL: "http://rooms.example.test", HTTP_PROXY: proxy.url };
+  expect(await run(["room", "list"], { env })).toMatchObject({ status: 0, stderr: "" });
+  expect(proxy.seen[0]?.headers.get("host")).toBe("rooms.example.test");
+});
+
 test("wants a key and a URL that is one", async () => {
   expect(await run(["room", "list"])).toMatchObject({
     status: 2,

@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   Client,
   continuing,
+  Execution,
   LimitError,
+  type Retry,
   Roomd,
   StreamError,
   UnavailableError,
@@ -62,6 +64,19 @@ afterEach(() => {
   server.closeAllConnections();
   server.close();
 });
+
+async function* once(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+/** A port at which nobody listens. */
+async function freePort(): Promise<number> {
+  const one = createServer();
+  await new Promise<void>((resolve) => one.listen(0, "127.0.0.1", resolve));
+  const { port } = one.address() as AddressInfo;
+  await new Promise<unknown>((resolve) => one.close(resolve));
+  return port;
+}
 
 const create = (options = {}) => client.call("room_create", ROOM, options);
 const keys = () => asked.map(({ headers }) => String(headers["idempotency-key"]));
@@ -154,6 +169,108 @@ describe("a call", () => {
   });
 });
 
+describe("a call that is tried again only where it was interrupted", () => {
+  const retry: Retry = { after: "interrupted" };
+  const busy = () => problem(503, "not_ready", true);
+  const destroy = () => client.call("room_destroy", ROOM, { retry });
+
+  test.each([
+    ["where the service refuses for now", busy(), { code: "not_ready" }],
+    ["where what answers is not roomd", { ...busy(), headers: {} }, { fault: "foreign", status: 503 }],
+    ["where what it says cannot be read", { status: 200, headers: JSON_TYPE, text: "hello" }, { fault: "foreign" }],
+    ["where a refusal cannot be read", { ...busy(), text: "hello" }, { fault: "foreign", status: 503 }],
+  ])("fails at once %s", async (_, reply, error) => {
+    replies = [reply];
+    await expect(create({ retry })).rejects.toMatchObject(error);
+    expect(asked).toHaveLength(1);
+  });
+
+  test("fails at once where nobody answers, and says where that is", async () => {
+    const port = await freePort();
+    const nobody = new Client({ url: `http://127.0.0.1:${port}`, retry });
+    const startedAt = performance.now();
+    const failed = nobody.call("room_get", ROOM);
+    await expect(failed).rejects.toMatchObject({ fault: "unreachable", url: `http://127.0.0.1:${port}` });
+    expect(performance.now() - startedAt).toBeLessThan(200);
+  });
+
+  test("goes on with its key from then on, whatever may pass", async () => {
+    replies = [BROKEN, busy(), ok(ROOM)];
+    expect(await create({ retry })).toEqual(ROOM);
+    expect([asked.length, new Set(keys()).size]).toEqual([3, 1]);
+  });
+
+  test("has no second try where nothing tells it from the first", async () => {
+    replies = [BROKEN, ok(ROOM)];
+    await expect(destroy()).rejects.toMatchObject({ fault: "broken" });
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe("a call that is tried again for a time", () => {
+  const retry: Retry = { after: "any", forMs: 400 };
+
+  test("is tried as often as that takes", async () => {
+    replies = [...Array.from({ length: 8 }, () => problem(503, "not_ready", true)), ok(ROOM)];
+    expect(await create({ retry })).toEqual(ROOM);
+    expect(asked).toHaveLength(9);
+  });
+
+  test("fails after it", async () => {
+    replies = Array.from({ length: 1000 }, () => problem(503, "not_ready", true, "60"));
+    const startedAt = performance.now();
+    await expect(create({ retry })).rejects.toBeInstanceOf(UnavailableError);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(399);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("a program of its own", () => {
+  test("names itself, and is asked for its key before every try", async () => {
+    const tokens = ["one", "two", null];
+    const own = new Client({ url: client.url, userAgent: "mine/1", apiKey: async () => tokens.shift() ?? null });
+    replies = [problem(503, "not_ready", true), ok(ROOM), ok(ROOM)];
+    await own.call("room_get", ROOM);
+    await own.call("room_get", ROOM);
+    expect(asked.map(({ headers }) => headers.authorization)).toEqual(["Bearer one", "Bearer two", undefined]);
+    expect(asked[0]?.headers["user-agent"]).toBe("mine/1");
+  });
+
+  test("that cannot tell its key says why itself", async () => {
+    const own = new Client({ url: client.url, apiKey: () => Promise.reject(new Error("signed out")) });
+    await expect(own.call("room_get", ROOM)).rejects.toThrow("signed out");
+    expect(asked).toEqual([]);
+  });
+
+  test("has an answer as it came, also that of a file", async () => {
+    const text = '{ "room_id":\n"a" }';
+    replies = [{ status: 201, headers: JSON_TYPE, text }, ok({ path: "/x" })];
+    expect(await client.reply("room_create", ROOM)).toEqual({ value: ROOM, text, status: 201 });
+    const written = await client.reply("file_put", { ...ROOM, path: "x" }, { body: "hello" });
+    expect(written.text).toBe('{"path":"/x"}');
+    expect(asked[1]?.headers).toMatchObject({ "content-type": "application/octet-stream", "content-length": "5" });
+  });
+
+  test("opens WebSockets where the operation is", () => {
+    const input = { room_id: "a b", sandbox: "w", terminal_id: "t", takeover: true, since: undefined };
+    const place = "/v1/rooms/a%20b/sandboxes/w/terminals/t/ws?takeover=true";
+    expect(client.socketUrl("terminal_attach", input)).toBe(client.url.replace("http", "ws") + place);
+  });
+
+  test("reaches the service by the proxy that its environment names", async () => {
+    const proxyEnv = { http_proxy: client.url, HTTP_PROXY: client.url };
+    const behind = new Client({ url: "http://rooms.example.test", proxyEnv });
+    replies = [ok(ROOM), ok({ path: "/x" })];
+    await behind.call("room_get", ROOM);
+    await behind.upload("file_put", { ...ROOM, path: "x" }, once("hello"));
+    expect(asked.map(({ path }) => path)).toEqual([
+      "http://rooms.example.test/v1/rooms/a",
+      "http://rooms.example.test/v1/rooms/a/drive/files/x",
+    ]);
+  });
+});
+
 describe("what is not sent", () => {
   test.each(["../../other/files/x", "a/./b", "..", "/a/.."])("is a path that leads elsewhere: %s", async (path) => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
@@ -194,6 +311,12 @@ describe("what does not come", () => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     const { stream } = await drive.open("/x", { signal: ended });
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("of a file that has begun is waited for as long as the caller says", async () => {
+    replies = [stalled(200, {})];
+    const { stream } = await client.download("file_get", { ...ROOM, path: "x" }, { silentMs: 100 });
+    await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "ConnectionError", fault: "broken" });
   });
 
   test("of a file that was cut is asked for again", async () => {
@@ -260,6 +383,30 @@ describe("output that nobody read in time", () => {
     expect(done).toMatchObject({ stdout: "late", exitCode: 0, stdoutTruncated: true });
     expect(asked[2]?.path).toContain("after=7");
   });
+
+  test("is told of where it would have stood", async () => {
+    const late = { type: "stdout", seq: 8, data_b64: btoa("late") };
+    replies = [lines(out(3)), problem(410, "history_gone", false), ok({ oldest_seq: 8 }), lines(late)];
+    replies.push(lines({ type: "exit", seq: 9, exit_code: 0 }));
+    const told: unknown[] = [];
+    const onGap = () => void told.push("gap");
+    for await (const { seq } of new Execution(client, EXECUTION, "c").output({ after: 2, onGap })) told.push(seq);
+    expect(told).toEqual([3, "gap", 8]);
+    expect(asked[0]?.path).toContain("after=2&follow=true");
+  });
+});
+
+describe("output so far", () => {
+  test("ends where it is, whether the command has ended or not", async () => {
+    replies = [lines(out(1), out(2)), lines(out(3), { type: "exit", seq: 4, exit_code: 7 })];
+    const execution = new Execution(client, EXECUTION, "c");
+    const running = execution.outputSoFar();
+    expect([(await running.next()).value, (await running.next()).value]).toMatchObject([{ seq: 1 }, { seq: 2 }]);
+    expect(await running.next()).toEqual({ done: true, value: null });
+    const ended = execution.outputSoFar({ after: 2 });
+    expect([(await ended.next()).value, (await ended.next()).value]).toMatchObject([{ seq: 3 }, { exit_code: 7 }]);
+    expect(asked.map(({ path }) => path.split("?")[1])).toEqual(["after=-1&follow=false", "after=2&follow=false"]);
+  });
 });
 
 describe("a stream", () => {
@@ -277,6 +424,34 @@ describe("a stream", () => {
     const { status, headers, text } = lines(out(1), out(2));
     replies = [{ status, headers, text: text.slice(0, -5) }, lines(out(2), { type: "exit", seq: 3 })];
     expect(await follow()).toEqual([1, 2, 3]);
+  });
+
+  test("tells that it was cut, once each time", async () => {
+    replies = [lines(out(1)), lines(), lines(), lines(out(2)), lines({ type: "exit", seq: 3 })];
+    const told: unknown[] = [];
+    const onCut = () => void told.push("cut");
+    for await (const event of client.events("execution_stream", EXECUTION, { onCut })) told.push(event.type);
+    expect(told).toEqual(["stdout", "cut", "stdout", "cut", "exit"]);
+  });
+
+  test.each([
+    ["that is refused for now", {}, [problem(502, "guest_unreachable", true)]],
+    ["that is cut before an event tells its place", {}, [lines({ type: "ping" })]],
+    ["that is refused for now, wherever it begins", { after: 7 }, [problem(503, "not_ready", true)]],
+  ])("%s fails at once where that is wanted", async (_, place, first) => {
+    replies = [...first, lines({ type: "exit", seq: 9 })];
+    const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
+    await expect(Array.fromAsync(events)).rejects.toThrow();
+    expect(asked).toHaveLength(1);
+  });
+
+  test.each([
+    ["an event", {}, out(1)],
+    ["its caller and anything at all", { after: 1 }, { type: "ping" }],
+  ])("whose place is told by %s is gone on with all the same", async (_, place, event) => {
+    replies = [lines(event), problem(503, "not_ready", true), lines({ type: "exit", seq: 9 })];
+    const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
+    expect((await Array.fromAsync(events)).at(-1)).toMatchObject({ type: "exit" });
   });
 
   test("that cannot go on says why", async () => {
