@@ -62,10 +62,10 @@ function benchNothing(report: Report): void {
       if (trace.context) begun++;
       trace.end(() => ({}));
     }
-    samples.push((performance.now() - startedAt) / TOGETHER);
+    samples.push(performance.now() - startedAt);
   }
   if (begun > 0) throw new Error("a trace has begun where nobody is told");
-  report.add("nothing", "ms", samples, undefined, { of: "p50", most: 0.005 });
+  report.add("thousand_calls_without", "ms", samples, undefined, { of: "p50", most: 1 });
 }
 
 function traceparent(): Record<string, string> {
