@@ -14,8 +14,8 @@ const ROOM = "changes";
 const MANY = 1100;
 const LANES = 16;
 
-const api = async (method, path, body) => {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+const api = async (method, path, body, more = {}) => {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", ...more };
   const response = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return await response.json();
@@ -219,6 +219,26 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await until("it is taken again", async () => asked > 1 && (await image.getAttribute("src")) !== first);
   await look(page, "hub-screen");
   seen.screen_lines = await line.count();
+  await page.context().close();
+}
+
+// What is pointed at in the timeline leads to its trace.
+{
+  await api("POST", "/v1/rooms", { room_id: "traced" });
+  const message = { source: "planner", destination: "planner", payload: "count the files" };
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  await api("POST", "/v1/rooms/traced/messages", message, { traceparent });
+  const { page, go } = await opened("/rooms/traced/timeline?span=all");
+  await go();
+  await page.locator('.timeline button[title*="to planner"]').click();
+  const link = page.getByRole("link", { name: /^trace / });
+  await link.waitFor();
+  seen.trace = {
+    words: await link.textContent(),
+    href: await link.getAttribute("href"),
+    rel: await link.getAttribute("rel"),
+  };
+  await look(page, "hub-trace");
   await page.context().close();
 }
 

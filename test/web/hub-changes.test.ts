@@ -15,7 +15,9 @@ if (!hasBrowser) console.log(`the hub while things change: left out, because the
 let seen: Json;
 beforeAll(async () => {
   if (!hasBrowser) return;
-  await using daemon = await TestDaemon.start();
+  await using daemon = await TestDaemon.start({
+    env: { ROOMD_OTEL_TRACE_URL: "https://traces.example.com/t/{trace_id}" },
+  });
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
@@ -51,6 +53,14 @@ inBrowser("the chain is verified as the page is opened, and a long one is not", 
 
 inBrowser("a screen is seen, taken again while one looks, and where there is none a line says what makes one", () => {
   expect(seen.screen_lines).toBe(0);
+});
+
+inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
+  expect(seen.trace).toEqual({
+    words: "trace 4bf92f35",
+    href: "https://traces.example.com/t/4bf92f3577b34da6a3ce929d0e0e4736",
+    rel: "noreferrer noopener",
+  });
 });
 
 inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {
