@@ -1,22 +1,14 @@
 /** The Python SDK against a daemon, over a network that loses answers: its own tests, and what they cannot see. Commands are in test/vm. */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { generate } from "../../sdk/python/generate.ts";
 import { VERSION } from "../../sdk/typescript/src/version.ts";
 import { TestDaemon } from "../harness/daemon.ts";
-import { Doer, runPython } from "../harness/python-tests.ts";
+import { Doer, FILES, PYTHON_SDK, runPython } from "../harness/python-tests.ts";
 import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
-
-const SDK = `${import.meta.dirname}/../../sdk/python`;
-/** Of commands, which need guests. */
-const OF_GUESTS = "test_commands";
-const FILES = readdirSync(join(SDK, "tests"))
-  .filter((name) => name.startsWith("test_"))
-  .map((name) => name.replace(".py", ""))
-  .filter((name) => name !== OF_GUESTS);
 
 let daemon: TestDaemon;
 let secure: TestDaemon;
@@ -46,7 +38,7 @@ afterAll(async () => {
 
 test("what it has of the document is what the document says", async () => {
   for (const [name, text] of Object.entries(generate())) {
-    const file = Bun.file(`${SDK}/src/roomd/_generated/${name}`);
+    const file = Bun.file(`${PYTHON_SDK}/src/roomd/_generated/${name}`);
     expect(await file.text(), `run \`bun sdk/python/generate.ts\`: ${name} is old`).toBe(text);
   }
 });
@@ -73,7 +65,7 @@ test("is one wheel with its types, of the same version as the other SDK", { time
   const directory = mkdtempSync(join(tmpdir(), "roomd-wheel-"));
   try {
     // What is built leaves its traces beside the sources.
-    cpSync(SDK, join(directory, "sdk"), { recursive: true });
+    cpSync(PYTHON_SDK, join(directory, "sdk"), { recursive: true });
     const build = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir", "-w"];
     const built = spawnSync(builder, [...build, directory, join(directory, "sdk")], { encoding: "utf8" });
     expect(built.status, built.stderr).toBe(0);

@@ -3,11 +3,12 @@
  * daemon is, and asks over a socket for what only its parent can do.
  */
 import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 
-const SDK = resolve(import.meta.dirname, "../../sdk/python");
+export const PYTHON_SDK = resolve(import.meta.dirname, "../../sdk/python");
 
 export interface PythonRun {
   status: number;
@@ -19,11 +20,24 @@ export interface PythonRun {
   complaints: string[];
 }
 
+/** All of them but those of commands, which need guests; each by its name without `.py`. */
+export const FILES = readdirSync(join(PYTHON_SDK, "tests"))
+  .filter((name) => name.startsWith("test_") && name !== "test_commands.py")
+  .map((name) => name.replace(".py", ""));
+
+/** What a run has printed, told. Warnings are: of a socket that was not closed there is no other word. */
+export function toldBy(output: string): Pick<PythonRun, "tests" | "complaints"> {
+  const tests = Number(/^Ran (\d+) tests? /m.exec(output)?.[1] ?? 0);
+  const complaints = output.split("\n").filter((line) => /Warning|Exception ignored|skipped/.test(line));
+  return { tests, complaints };
+}
+
+export const unittestOf = (name: string) => ["-X", "dev", "-m", "unittest", "-v", `tests.${name}`];
+
 /** Runs one file of tests by its name without `.py`. */
 export async function runPython(name: string, env: Record<string, string>): Promise<PythonRun> {
-  // Warnings are told: of a socket that was not closed there is no other word.
-  const child = spawn("python3", ["-X", "dev", "-m", "unittest", "-v", `tests.${name}`], {
-    cwd: SDK,
+  const child = spawn("python3", unittestOf(name), {
+    cwd: PYTHON_SDK,
     env: { PATH: process.env.PATH ?? "", PYTHONPATH: "src", PYTHONDONTWRITEBYTECODE: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -34,9 +48,7 @@ export async function runPython(name: string, env: Record<string, string>): Prom
     });
   }
   const status = await new Promise<number>((done) => child.once("close", (code) => done(code ?? -1)));
-  const tests = Number(/^Ran (\d+) tests? /m.exec(output)?.[1] ?? 0);
-  const complaints = output.split("\n").filter((line) => /Warning|Exception ignored|skipped/.test(line));
-  return { status, output, tests, complaints };
+  return { status, output, ...toldBy(output) };
 }
 
 /** What the tests can ask for by POST, by its path: each takes and returns JSON. */
@@ -59,9 +71,9 @@ export class Doer {
     });
   }
 
-  async listen(): Promise<string> {
-    await new Promise<void>((listening) => this.#server.listen(0, "127.0.0.1", listening));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  async listen(address = "127.0.0.1"): Promise<string> {
+    await new Promise<void>((listening) => this.#server.listen(0, address, listening));
+    return `http://${address}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   close(): void {

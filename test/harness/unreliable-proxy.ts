@@ -43,9 +43,9 @@ export class UnreliableProxy {
     this.#server = createServer((from, to) => this.#pass(from, to));
   }
 
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  async listen(address = "127.0.0.1"): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, address, resolve));
+    return `http://${address}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   close(): void {
