@@ -9,20 +9,24 @@ export type Attributes = Record<string, string | number | boolean | null | undef
 /** Who is on the other side of a span: a caller, nobody, or who had sent what is read. */
 export type SpanKind = "server" | "internal" | "consumer";
 
-interface SpanBegin {
+export interface SpanBegin {
   name: string;
   /** Absent: internal. */
   kind?: SpanKind;
-  /** When it began, in milliseconds since 1970; now if absent. */
+  /** Where it is in time, where it began before now: milliseconds since 1970. */
   at?: number;
+  attributes?: Attributes;
 }
 
-interface SpanEnd {
+export interface SpanEnd {
+  /** With those of its beginning. */
   attributes?: Attributes;
   /** How long it took; until now if absent, and never longer. */
   duration_ms?: number;
-  /** The code of the error by which it ended. */
+  /** What kind of error it ended with. */
   problem?: string | null;
+  /** Whether that is the fault of who did it; true if absent. */
+  isFault?: boolean;
   /** Other places that have to do with it. */
   links?: readonly TraceContext[];
 }
@@ -30,41 +34,46 @@ interface SpanEnd {
 export interface Span {
   /** What is done within it continues this; null where there is no trace. */
   readonly context: TraceContext | null;
+  /** Whether anybody is told of it. */
+  readonly isTold: boolean;
   /** Again is nothing. */
   end(end?: SpanEnd): void;
 }
 
 export interface Traces {
-  /** A span within another; `parent` is null where there is none, and then nothing is told. */
+  /** A span within another; without one nothing is told. */
   begin(parent: TraceContext | null, begin: SpanBegin): Span;
-  /** The same, as the first span of a trace of its own; whether there is one is the configuration's to say. */
+  /** The first span of a trace; whether there is one is the configuration's to say. */
   root(begin: SpanBegin): Span;
 }
 
-/** Nobody takes spans: what is done continues what it came with. */
-export const NO_TRACES: Traces = {
-  begin: (parent) => (parent === null ? NO_SPAN : { context: parent, end: () => {} }),
-  root: () => NO_SPAN,
-};
+export const NO_SPAN: Span = { context: null, isTold: false, end: () => {} };
 
-export const NO_SPAN: Span = { context: null, end: () => {} };
+/** Nobody is told of it; what is done within it continues what it was begun in. */
+export const untold = (context: TraceContext | null): Span =>
+  context === null ? NO_SPAN : { context, isTold: false, end: () => {} };
+
+/** Nobody takes spans: what is done continues what it came with. */
+export const NO_TRACES: Traces = { begin: untold, root: () => NO_SPAN };
+
+/** Within a trace, or as the first of one: what only reads, or is not sure to be done, begins none. */
+export function beginOrRoot(traces: Traces, parent: TraceContext | null, mayBeRoot: boolean, begin: SpanBegin): Span {
+  return parent === null && mayBeRoot ? traces.root(begin) : traces.begin(parent, begin);
+}
 
 /** Of one call: its span begins when something first asks for it, since what it continues may stand in its fields. */
 export class CallTrace {
   readonly #traces: Traces;
   readonly #begin: SpanBegin;
-  readonly #isReading: boolean;
+  #mayBeRoot = false;
   #parent: TraceContext | null;
   #span: Span | null = null;
   #links: TraceContext[] | null = null;
 
-  /** One that only reads begins no trace of its own. */
-  constructor(traces: Traces, parent: TraceContext | null, name: string, isReading: boolean) {
+  constructor(traces: Traces, parent: TraceContext | null, begin: SpanBegin) {
     this.#traces = traces;
     this.#parent = parent;
-    this.#isReading = isReading;
-    // Without anybody to tell nothing is measured.
-    this.#begin = traces === NO_TRACES ? { name } : { name, kind: "server", at: nowMs() };
+    this.#begin = begin;
   }
 
   /** What is done for this call continues this. */
@@ -72,11 +81,31 @@ export class CallTrace {
     return this.#own.context;
   }
 
-  /** It is about something of that place: where the caller said nothing it is continued, else linked. */
+  get isTold(): boolean {
+    return this.#own.isTold;
+  }
+
+  /** It is carried out, and changes something: without a trace it begins one. */
+  starts(): void {
+    this.#mayBeRoot = true;
+  }
+
+  /** It is about something of that place: what its caller said is continued, else this. */
   follow(place: TraceContext | null): void {
     if (place === null) return;
     if (this.#parent === null && this.#span === null) this.#parent = place;
-    else if (place.span_id !== this.#parent?.span_id) this.link(place);
+    else this.link(place);
+  }
+
+  /** It answers what was done there: that is continued. Within one trace, and where nobody is to be told of that, the caller's is. */
+  answer(place: TraceContext | null): void {
+    const given = this.#parent;
+    const isNear = given !== null && (given.trace_id === place?.trace_id || (given.sampled && !place?.sampled));
+    if (place === null || given === null || isNear || this.#span !== null) this.follow(place);
+    else {
+      this.#parent = place;
+      this.link(given);
+    }
   }
 
   link(place: TraceContext): void {
@@ -84,22 +113,32 @@ export class CallTrace {
     this.#links.push(place);
   }
 
-  /** `end` is asked only where somebody takes it. */
+  /** `end` is asked only where somebody is told. */
   end(end: () => SpanEnd): void {
-    if (this.#traces === NO_TRACES || this.context === null) return;
-    this.#own.end({ ...end(), ...(this.#links ? { links: this.#links } : {}) });
+    if (this.isTold) this.#own.end({ ...end(), ...(this.#links ? { links: this.#links } : {}) });
   }
 
   get #own(): Span {
-    const parent = this.#parent;
-    this.#span ??=
-      parent === null && !this.#isReading ? this.#traces.root(this.#begin) : this.#traces.begin(parent, this.#begin);
-    return this.#span;
+    if (this.#span) return this.#span;
+    const span = beginOrRoot(this.#traces, this.#parent, this.#mayBeRoot, this.#begin);
+    // Before it is carried out nothing continues it: who asks then is told what there is.
+    if (span !== NO_SPAN || this.#mayBeRoot) this.#span = span;
+    return span;
   }
 }
 
 /** Of what is no call of anybody. */
-export const untraced = (): CallTrace => new CallTrace(NO_TRACES, null, "", true);
+export const untraced = (): CallTrace => new CallTrace(NO_TRACES, null, { name: "" });
 
-/** In milliseconds since 1970, finer than the clock of dates. */
-export const nowMs = (): number => performance.timeOrigin + performance.now();
+let origin = performance.timeOrigin;
+/** The clock of dates may be set while the service runs. */
+const MOST_APART_MS = 5;
+
+/** In milliseconds since 1970, finer than the clock of dates, which it follows. */
+export function nowMs(): number {
+  const moment = origin + performance.now();
+  const apart = Date.now() - moment;
+  if (Math.abs(apart) <= MOST_APART_MS) return moment;
+  origin += apart;
+  return moment + apart;
+}

@@ -24,7 +24,7 @@ import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
 import { type RecordDeps, Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
-import { spanOf } from "./span.ts";
+import { callEnd } from "./span.ts";
 import { type Hold, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
@@ -116,6 +116,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         reply = before;
       } else {
         walk.work(claim);
+        if (operation.method !== "GET") call.trace.starts();
         if (claim) await faultPoint("call.claimed");
         const working = bound.run(call, input, target, request.transfer);
         reply = doneAs(walk, await (tenure ? tenure.until(working) : working));
@@ -134,8 +135,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     }
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
-    // Who is not known tells nothing, and begins nothing.
-    if (call.caller) call.trace.end(() => spanOf(walk, reply));
+    // Neither of who is not known, nor of what comes too fast.
+    if (call.caller && code !== "rate_limited") call.trace.end(() => callEnd(walk, reply));
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate: walk.rate } : { ...reply, rate: walk.rate };

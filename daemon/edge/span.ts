@@ -1,14 +1,18 @@
 /** Owns what a call's span says of it: where it was, who asked, what came of it; nothing that was sent or answered. */
-import type { Attributes } from "../core/traces.ts";
+import type { Source } from "../../shared/api/audit.ts";
+import type { SpanEnd } from "../core/traces.ts";
 import type { Outcome, Walk } from "./walk.ts";
 
 /** Facts of records that say what the call was about, by their names there. */
 const FACTS = ["exec_id", "message_id", "seq", "barrier_id", "generation", "exit_code", "timed_out", "path"] as const;
+const BY_HTTP: readonly Source[] = ["rest", "web", "vsock"];
+/** Below it is the caller's fault. */
+const FAULT = 500;
 
-export function spanOf(
-  { call, request }: Pick<Walk, "call" | "request">,
+export function callEnd(
+  { call, operation, request }: Pick<Walk, "call" | "operation" | "request">,
   reply: Outcome,
-): { attributes: Attributes; problem: string | null } {
+): SpanEnd {
   const { caller, audit, source } = call;
   const details = Object(audit.details) as Record<string, unknown>;
   const facts = FACTS.flatMap((name) => {
@@ -23,11 +27,18 @@ export function spanOf(
       "roomd.room_id": audit.room_id ?? request.params.room_id,
       "roomd.agent_id": audit.agent_id,
       "roomd.sandbox_id": audit.sandbox_id,
-      "http.response.status_code": reply.status,
+      ...(BY_HTTP.includes(source)
+        ? {
+            "http.request.method": operation.method,
+            "http.route": operation.path,
+            "http.response.status_code": reply.status,
+          }
+        : {}),
       ...(reply.replayed ? { "roomd.replayed": true } : {}),
       ...Object.fromEntries(facts),
     },
     problem: reply.kind === "problem" ? reply.problem.code : null,
+    isFault: reply.status >= FAULT,
   };
 }
 

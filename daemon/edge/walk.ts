@@ -5,7 +5,7 @@ import type { Problem } from "../../shared/api/errors.ts";
 import type { TraceContext } from "../../shared/traceparent.ts";
 import { now } from "../core/clock.ts";
 import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
-import { CallTrace, type Traces } from "../core/traces.ts";
+import { CallTrace, NO_TRACES, nowMs, type SpanBegin, type Traces } from "../core/traces.ts";
 import type { Begun, Work } from "../core/work.ts";
 import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
@@ -76,7 +76,7 @@ export class Walk implements Work {
     this.operation = operation;
     this.request = request;
     this.#keeper = keeper;
-    const trace = new CallTrace(around.traces, request.trace, operation.name, operation.method === "GET");
+    const trace = new CallTrace(around.traces, request.trace, beginOf(around.traces, operation, request));
     this.call = openCall(request, around.signal, this, trace);
   }
 
@@ -136,6 +136,12 @@ export class Walk implements Work {
     this.phase = SETTLED;
     this.#hears?.(recorded && !this.#isTooLate);
   }
+}
+
+/** A tool's call is the one that is asked for from outside; what it asks for is within it. */
+function beginOf(traces: Traces, { name }: Operation, { source }: RoadRequest): SpanBegin {
+  if (traces === NO_TRACES) return { name };
+  return { name, kind: source === "mcp" ? "internal" : "server", at: nowMs() };
 }
 
 const ARRIVED: Phase = { is: "arrived" };

@@ -1,5 +1,7 @@
 /** Owns calls to the room's API from within the guest, and what they are answered by. */
 
+import { readTraceparent, TRACEPARENT, TRACEPARENT_VARIABLE, writeTraceparent } from "../../shared/traceparent.ts";
+
 const PATH = `/v1/rooms/${encodeURIComponent(process.env.ROOMD_ROOM_ID ?? "")}`;
 const AWAY_TRIES = 30;
 const AWAY_PAUSE_MS = 500;
@@ -21,7 +23,8 @@ export type Json = Record<string, unknown>;
 export const OWN_AGENT = process.env.ROOMD_AGENT_ID ?? "";
 
 /** The trace that the command continues in which this was typed. */
-const CONTINUES: Record<string, string> = process.env.TRACEPARENT ? { traceparent: process.env.TRACEPARENT } : {};
+const place = readTraceparent(process.env[TRACEPARENT_VARIABLE]);
+const CONTINUES: Record<string, string> = place ? { [TRACEPARENT]: writeTraceparent(place) } : {};
 
 /** The bytes of an answer. While the host is away for a moment it is asked again: messages and arrivals have names, by which a repetition is known. */
 export async function send(method: string, path: string, body?: Json | Uint8Array<ArrayBuffer>): Promise<Response> {

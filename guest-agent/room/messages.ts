@@ -1,6 +1,7 @@
 /** Owns the commands about messages and barriers. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
+import { readTraceparent, TRACEPARENT, writeTraceparent } from "../../shared/traceparent.ts";
 import { call, type Json, OWN_AGENT, print, RoomError, textOf } from "./api.ts";
 
 const LONGEST_POLL_MS = 30_000;
@@ -86,8 +87,10 @@ export function messageCommands(): Command[] {
     .argument("<message_id>")
     .action(async (messageId: string, options: Shown) => {
       const { headers } = await call("GET", `/messages/${encodeURIComponent(messageId)}`);
-      const { traceparent } = headers as Record<string, string>;
-      print({ traceparent: traceparent ?? null }, options, () => (traceparent === undefined ? [] : [traceparent]));
+      // Whatever the sender has written there, a shell may take what is printed for its own.
+      const place = readTraceparent((headers as Record<string, string>)[TRACEPARENT]);
+      const traceparent = place && writeTraceparent(place);
+      print({ traceparent }, options, () => (traceparent === null ? [] : [traceparent]));
     });
   return [sendCommand, request, reply, inbox, wait, trace];
 }

@@ -99,6 +99,27 @@ describe("without a collector", () => {
     expect(odd.headers).toEqual({ traceparent: "mine" });
   });
 
+  test("a reply from another trace goes on with its message's; one that is not to be kept takes none over", async () => {
+    const [asked, own, unwanted] = [outer(), outer(), outer("00")];
+    const reply = async (to: Outer) => {
+      const message = await sent(daemon, to.headers);
+      const path = `/v1/rooms/r/messages/${message.message_id}/reply`;
+      await daemon.api("POST", path, { source: "a", payload: "y" }, own.headers);
+      return (await tracesOf(daemon, "message.replied"))[0];
+    };
+    expect([await reply(asked), await reply(unwanted)]).toEqual([asked.trace_id, own.trace_id]);
+  });
+
+  test("headers that are as long as they may be have room for it, and are taken as they are handed on", async () => {
+    const long = { note: "x".repeat(4080) };
+    const message = await sent(daemon, outer().headers, { headers: long });
+    expect(message.headers).toMatchObject(long);
+    const again = await sent(daemon, {}, { headers: message.headers });
+    expect(again.headers).toEqual(message.headers);
+    const hidden = { ...long, traceparent: "x".repeat(4000) };
+    await daemon.problem("POST", "/v1/rooms/r/messages", { source: "a", topic: "t", payload: 1, headers: hidden });
+  });
+
   test("the same message in another trace is the same message", async () => {
     const first = outer();
     const given = { message_id: "once" };
@@ -133,9 +154,8 @@ describe("with a collector", () => {
   test("a message is read, answered and acknowledged in its sender's trace", async () => {
     const { trace_id, span_id, headers } = outer();
     const message = await sent(daemon, headers, { destination: "a", kind: "request" });
-    await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=a");
-    // Handed out once more it was read before.
-    await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=a");
+    // However many read it, it is read for the first time once.
+    await Promise.all(Array.from({ length: 4 }, () => daemon.ok("GET", "/v1/rooms/r/messages?agent_id=a")));
     await daemon.ok("POST", `/v1/rooms/r/messages/${message.message_id}/reply`, { source: "a", payload: "y" });
     const spans = await collector.trace(trace_id, named("message_reply"));
     expect(treeOf(spans, span_id)).toEqual(["agent_send", "  message", "  message_reply"]);
@@ -168,7 +188,11 @@ describe("with a collector", () => {
     await daemon.api("PUT", "/v1/rooms/r/drive/files/notes.txt", "text", headers);
     const spans = await collector.trace(trace_id, (all) => all.length === 2);
     expect(treeOf(spans, span_id)).toEqual(["room_get", "file_put"]);
-    expect(spans.map(({ problem }) => problem)).toEqual(["room_not_found", null]);
+    // A refusal is its caller's fault: the span says which, and has not failed.
+    expect(spans.map(({ problem, attributes }) => [problem, attributes["error.type"]])).toEqual([
+      [null, "room_not_found"],
+      [null, undefined],
+    ]);
     expect(spans[1]?.attributes["roomd.path"]).toBe("/notes.txt");
   });
 
@@ -235,6 +259,21 @@ describe("with a collector", () => {
     ]);
   });
 
+  test("an answer that is told again, and a call that is refused at once, begin none", async () => {
+    const before = collector.spans.length;
+    const body = { source: "a", topic: "t", payload: 1 };
+    const once = () => daemon.api("POST", "/v1/rooms/r/messages", body, { "Idempotency-Key": "once" });
+    for (let n = 0; n < 3; n++) await once();
+    await daemon.api("POST", "/v1/rooms/r/messages", { ...body, payload_b64: "?" });
+    const last = outer();
+    await sent(daemon, last.headers);
+    await collector.trace(last.trace_id, named("agent_send"));
+    expect(collector.spans.slice(before).map(({ name, trace_id }) => [name, trace_id === last.trace_id])).toEqual([
+      ["agent_send", false],
+      ["agent_send", true],
+    ]);
+  });
+
   test("the timeline says which trace, and where traces are looked at", async () => {
     const { trace_id, headers } = outer();
     await sent(daemon, headers);
@@ -268,11 +307,16 @@ describe("with a collector", () => {
     }
     expect(other.requests).toEqual([]);
     await other.stop();
+    expect(await dropped()).toBe(before + 2);
+    // One that cannot be read does not take the others with it.
+    const halved = Array.from({ length: 4 }, outer);
+    collector.answers.push({ status: 400 });
+    await Promise.all(halved.map(({ headers }) => sent(daemon, headers)));
+    for (const { trace_id } of halved) await collector.trace(trace_id, named("agent_send"));
     const some = await dropped();
     collector.answers.push({ status: 200, body: '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}' });
     await sent(daemon, outer().headers);
     await until("it is counted", async () => (await dropped()) === some + 1);
-    expect(some).toBe(before + 2);
     const { trace_id, headers } = outer();
     await sent(daemon, headers);
     await collector.trace(trace_id, named("agent_send"));
@@ -294,4 +338,40 @@ describe("with a collector", () => {
     await daemon.restart("SIGTERM");
     collector = await new Collector().listen(port);
   });
+});
+
+test("where only some begin a trace, all that is done within it hears which", async () => {
+  const collector = await new Collector().listen();
+  const env = { ROOMD_OTEL_ENDPOINT: collector.url, ROOMD_OTEL_SAMPLE_PERCENT: "50" };
+  await using daemon = await TestDaemon.start({ env });
+  await daemon.room("r");
+  const message = {
+    jsonrpc: "2.0",
+    method: "tools/call",
+    params: { name: "agent_send", arguments: { room_id: "r", source: "a", topic: "t", payload: "by mcp" } },
+  };
+  for (let id = 1; id <= 64; id++) {
+    const { status } = await fetch(`${daemon.url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${daemon.apiKey}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ ...message, id }),
+    });
+    expect(status).toBe(200);
+  }
+  const last = outer();
+  await sent(daemon, last.headers, { topic: "t", destination: undefined });
+  await collector.trace(last.trace_id, named("agent_send"));
+  const roots = collector.spans.filter(({ name, parent_id }) => parent_id === null && name !== "room_create");
+  expect(new Set(roots.map(({ name }) => name))).toEqual(new Set(["tools/call agent_send"]));
+  // By chance fewer or more once in a million runs.
+  expect(roots.length).toBeGreaterThan(12);
+  expect(roots.length).toBeLessThan(52);
+  const sends = collector.spans.filter(({ name, trace_id }) => name === "agent_send" && trace_id !== last.trace_id);
+  expect(sends.length).toBe(roots.length);
+  expect(roots[0]?.attributes["roomd.org_id"]).toBe(daemon.orgId);
+  await collector.stop();
 });

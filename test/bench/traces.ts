@@ -58,7 +58,7 @@ function benchNothing(report: Report): void {
   for (let round = 0; round < 200; round++) {
     const startedAt = performance.now();
     for (let n = 0; n < TOGETHER; n++) {
-      const trace = new CallTrace(NO_TRACES, readTraceparent(headers.get(TRACEPARENT)), "agent_send", false);
+      const trace = new CallTrace(NO_TRACES, readTraceparent(headers.get(TRACEPARENT)), { name: "agent_send" });
       if (trace.context) begun++;
       trace.end(() => ({}));
     }

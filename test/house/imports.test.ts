@@ -117,8 +117,8 @@ describe("layers", () => {
     expect(violations((from, to) => isDoorsSecret(from, to) && doorOf(from) !== doorOf(to))).toEqual([]);
   });
 
-  test("the guest agent knows the protocol, the version and how times are written, nothing of the host", () => {
-    const known = ["shared/version.ts", "shared/duration.ts"];
+  test("the guest agent knows the protocol, the version, how times and traces are written, nothing of the host", () => {
+    const known = ["shared/version.ts", "shared/duration.ts", "shared/traceparent.ts"];
     const isKnown = (to: string) => isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || known.includes(to);
     expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
   });

@@ -112,6 +112,14 @@ async function followed(daemon: TestDaemon): Promise<void> {
   expect(ended.ended_ms - ended.began_ms).toBeGreaterThanOrEqual(900);
   const told = await daemon.api("GET", "/v1/rooms/team/drive/files/told");
   expect(String(told.body).trim()).toBe(`00-${traceId}-${ended.span_id}-01`);
+  // What is cut off with its sandbox has its place in the tree as well.
+  const cut = { command: "tail -f /dev/null" };
+  await daemon.api("POST", "/v1/rooms/team/sandboxes/reviewer/executions", cut, { traceparent });
+  await daemon.ok("DELETE", "/v1/rooms/team/sandboxes/reviewer");
+  await until("its span is there", () =>
+    collector.spans.find(({ name, problem }) => name === "command tail" && problem),
+  );
+
   const own = { command: "printenv TRACEPARENT", env: { TRACEPARENT: "mine" } };
   const { body } = await daemon.api("POST", "/v1/rooms/team/sandboxes/worker/exec", own, { traceparent });
   expect(body.stdout).toBe("mine\n");

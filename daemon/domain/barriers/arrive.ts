@@ -42,6 +42,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
       if (timeoutMs > 0) call.audit.details.wait_ms = timeoutMs;
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
+      let leave = () => {};
       try {
         const kept = await database.commit((queries) => {
           const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
@@ -50,7 +51,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           return row;
         }, false);
         agents.learn(room_uid, terms.arrivals);
-        const others = deps.meetings.arrive(kept, call.trace.context);
+        leave = deps.meetings.arrive(kept, terms.arrivals, call.trace);
         const { generation } = kept;
         call.audit.details.generation = generation;
         if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
@@ -63,7 +64,6 @@ export function makeArrive(deps: BarrierDeps): Bound {
           },
         );
         const row = ended ?? standing(deps, kept, terms);
-        for (const place of others()) call.trace.link(place);
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;
@@ -74,6 +74,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           body: { barrier_id, generation, state, parties, arrived, missing: missingOf(row), waited_ms, released_at },
         };
       } finally {
+        leave();
         if (wait) agents.waits.leave(room_uid, wait);
       }
     },

@@ -1,24 +1,40 @@
-/** Owns where in their traces the arrivals at a barrier are, so that each can be linked to the others; in memory, and of the latest alone. */
+/**
+ * Owns where in their traces the arrivals at a barrier are, so that each can be linked to the others: in memory, as long as one of them
+ * waits.
+ */
+
 import type { TraceContext } from "../../../shared/traceparent.ts";
+import type { CallTrace } from "../../core/traces.ts";
 import type { BarrierRow } from "./table.ts";
 
-const MOST_GENERATIONS = 1024;
 const MOST_ARRIVALS = 64;
 
-export class Meetings {
-  readonly #known = new Map<string, TraceContext[]>();
+interface Meeting {
+  /** By who has arrived: the same agents again are where they are now. */
+  arrivals: Map<string, TraceContext>;
+  waiting: number;
+}
 
-  /** What is returned names the others that have arrived by then. */
+export class Meetings {
+  readonly #known = new Map<string, Meeting>();
+
+  /** What is returned links the call to the others that have come by then; it is to be called once, however the wait ends. */
   arrive(
     { room_uid, barrier_id, generation }: Pick<BarrierRow, "room_uid" | "barrier_id" | "generation">,
-    own: TraceContext | null,
-  ): () => readonly TraceContext[] {
-    if (own === null) return () => [];
+    agents: readonly string[],
+    trace: CallTrace,
+  ): () => void {
+    const own = trace.isTold ? trace.context : null;
+    if (own === null) return () => {};
     const key = `${room_uid} ${barrier_id} ${generation}`;
-    const arrivals = this.#known.get(key) ?? [];
-    this.#known.set(key, arrivals);
-    if (arrivals.length < MOST_ARRIVALS) arrivals.push(own);
-    if (this.#known.size > MOST_GENERATIONS) this.#known.delete(String(this.#known.keys().next().value));
-    return () => arrivals.filter(({ span_id }) => span_id !== own.span_id);
+    const name = agents.join(" ");
+    const meeting = this.#known.get(key) ?? { arrivals: new Map(), waiting: 0 };
+    this.#known.set(key, meeting);
+    meeting.waiting++;
+    if (meeting.arrivals.size < MOST_ARRIVALS) meeting.arrivals.set(name, own);
+    return () => {
+      for (const [other, place] of meeting.arrivals) if (other !== name) trace.link(place);
+      if (--meeting.waiting === 0 && this.#known.get(key) === meeting) this.#known.delete(key);
+    };
   }
 }

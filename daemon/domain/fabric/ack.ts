@@ -16,7 +16,7 @@ export function makeAck({ database, ...deps }: FabricDeps): Bound {
       requireActive(room);
       const agent_id = actingAs(call.caller, input.agent_id, "agent_id");
       requireRecipient(row, agent_id);
-      call.trace.follow(traceOf(row.headers));
+      call.trace.answer(traceOf(row.headers));
       const { room_uid, seq, message_id } = row;
       call.audit.agent_id = agent_id;
       call.audit.details = { message_id, seq };

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
+import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Work } from "../../core/work.ts";
@@ -47,7 +48,10 @@ export function contentRules(content: Content): RuleBreak[] {
   if (content.payload_b64 !== undefined && !isBase64(content.payload_b64)) {
     bad.push({ field: "payload_b64", code: "base64", message: "payload_b64 is not base64." });
   }
-  const headerBytes = Buffer.byteLength(JSON.stringify(content.headers ?? {}));
+  // What the service may have put there is not held against whoever hands it on.
+  const { [TRACEPARENT]: place, ...own } = content.headers ?? {};
+  const counted = readTraceparent(place) ? own : (content.headers ?? {});
+  const headerBytes = Buffer.byteLength(JSON.stringify(counted));
   if (headerBytes > MAX_HEADER_BYTES) {
     bad.push({ field: "headers", code: "length", message: `headers may have ${MAX_HEADER_BYTES} bytes in all.` });
   }

@@ -20,8 +20,8 @@ import { findRoom } from "./find.ts";
 import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
 import { toMessage } from "./record.ts";
 import { type Part, type Row, Scan, takesAll } from "./scan.ts";
-import { handOut, hasUnread, markRead } from "./store.ts";
-import { tellRead } from "./trace.ts";
+import { findDelivery, handOut, hasUnread, markRead } from "./store.ts";
+import { tellRead, traceOf } from "./trace.ts";
 
 type Input = InputOf<typeof agentWait>;
 const NOTHING: Part = { rows: [], more: false };
@@ -119,9 +119,8 @@ async function readInbox(
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
     const { rows, more } =
       (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? NOTHING;
-    const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
-    tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, fresh);
-    return { rows: await markHandedOut(deps, agent_id, rows, fresh), more };
+    const told = (row: Row) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, row);
+    return { rows: await markHandedOut(deps, agent_id, rows, told), more };
   } finally {
     agents.waits.leave(room_uid, wait);
   }
@@ -142,11 +141,22 @@ async function see(
 }
 
 /** As they are once this has been handed out. */
-async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[], fresh: readonly Row[]): Promise<Row[]> {
+async function markHandedOut(
+  deps: FabricDeps,
+  agentId: string,
+  rows: Row[],
+  isFirst: (row: Row) => void,
+): Promise<Row[]> {
+  const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
   if (fresh.length === 0) return rows;
   const dueAtMs = Date.now() + deps.ackMs;
   const marked = deps.database.commit((queries) => {
-    for (const { room_uid, seq } of fresh) handOut(queries, { room_uid, agent_id: agentId, seq }, dueAtMs);
+    for (const row of fresh) {
+      const place = { room_uid: row.room_uid, agent_id: agentId, seq: row.seq };
+      // Another call may have handed it out meanwhile.
+      if (traceOf(row.headers) && findDelivery(queries, place)?.state === "queued") isFirst(row);
+      handOut(queries, place, dueAtMs);
+    }
   }, false);
   if (fresh.some(({ ack_required }) => ack_required)) {
     await marked;

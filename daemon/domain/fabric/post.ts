@@ -55,7 +55,13 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     agents.requireAlive(room_uid, draft.source);
     const recipients = recipientsOf(deps, room, draft);
     requireSpace(deps, queries, room, recipients);
-    const row = rowOf(room, traced(draft, along), recipients, fingerprint, deps.order.next(queries, room_uid));
+    const row = rowOf(
+      room,
+      withSendersTrace(draft, along),
+      recipients,
+      fingerprint,
+      deps.order.next(queries, room_uid),
+    );
     deps.budget.take(queries, room, bytesOf(row));
     along.also?.(queries, row);
     keep(queries, row);
@@ -119,7 +125,7 @@ function requireSpace(
 }
 
 /** By what the sender has said alone a message is known again: the trace it is sent in may be another then. */
-function traced(draft: Draft, { trace }: Along): Draft {
+function withSendersTrace(draft: Draft, { trace }: Along): Draft {
   return { ...draft, headers: withTrace(draft.headers, trace.context) };
 }
 

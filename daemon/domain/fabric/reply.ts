@@ -22,7 +22,7 @@ export function makeReply(deps: FabricDeps): Bound {
       const source = actingAs(call.caller, input.source, "source");
       requireRecipient(asked, source);
       call.trace.follow(traceOf(input.headers));
-      call.trace.follow(traceOf(asked.headers));
+      call.trace.answer(traceOf(asked.headers));
       const address = { destination: asked.source, destinations: null, topic: null };
       const draft = makeDraft(namedBy(call.work, { ...input, message_id: input.reply_message_id }), {
         source,

@@ -33,7 +33,7 @@ export function makeSend(deps: FabricDeps): Bound {
         ...addressOf(input),
       });
       call.trace.follow(traceOf(input.headers));
-      if (draft.reply_to !== null) call.trace.follow(traceOf(requireMessage(deps, room, draft.reply_to).headers));
+      if (draft.reply_to !== null) call.trace.answer(traceOf(requireMessage(deps, room, draft.reply_to).headers));
       call.audit.agent_id = source;
       const { size_bytes, payload_sha256 } = draft;
       const waits = input.wait_reply ? { wait_ms: input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS } : {};
@@ -66,8 +66,10 @@ export function makeSend(deps: FabricDeps): Bound {
         const receipt = receiptOf(queries, row, isNew);
         if (recipient === null) return { outcome: isNew ? "accepted" : "known", body: receipt };
         const deadlineMs = input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS;
-        const reply = await awaitReply(deps, row, { source, recipient, deadlineMs, signal: call.signal });
-        tellRead(deps.traces, { agent_id: source, ...room, trace: call.trace }, [reply]);
+        const reply = await awaitReply(deps, row, {
+          ...{ source, recipient, deadlineMs, signal: call.signal },
+          isFirst: (found) => tellRead(deps.traces, { agent_id: source, ...room, trace: call.trace }, found),
+        });
         return { outcome: "replied", body: { ...receiptOf(queries, row, false), reply: toMessage(reply) } };
       } finally {
         if (wait) deps.agents.waits.leave(room.room_uid, wait);

@@ -6,41 +6,39 @@ import { readTraceparent, TRACEPARENT, type TraceContext, writeTraceparent } fro
 import type { CallTrace, Traces } from "../../core/traces.ts";
 import type { MessageRow } from "./table.ts";
 
-type Headers = MessageRow["headers"];
+type MessageHeaders = MessageRow["headers"];
 
 /** What a message continues; null where its headers say nothing. */
-export function traceOf(headers: Headers = {}): TraceContext | null {
+export function traceOf(headers: MessageHeaders = {}): TraceContext | null {
   return readTraceparent(headers[TRACEPARENT]);
 }
 
 /** A message's headers with the place in the trace of who sends it. What the sender has said itself stays. */
-export function withTrace(headers: Headers, context: TraceContext | null): Headers {
+export function withTrace(headers: MessageHeaders, context: TraceContext | null): MessageHeaders {
   if (context === null || Object.hasOwn(headers, TRACEPARENT)) return headers;
   return { ...headers, [TRACEPARENT]: writeTraceparent(context) };
 }
 
-/** Tells of messages that are read for the first time: each within its sender's trace, and linked to the call that reads it. */
-export function tellRead(
-  traces: Traces,
-  reader: { agent_id: string; org_id: string; room_id: string; trace: CallTrace },
-  rows: readonly MessageRow[],
-): void {
-  for (const { headers, created_at, message_id, seq, source, kind } of rows) {
-    const sent = traceOf(headers);
-    if (sent === null) continue;
-    const at = Date.parse(created_at);
-    const links = reader.trace.context ? [reader.trace.context] : [];
-    traces.begin(sent, { name: "message", kind: "consumer", at }).end({
-      links,
-      attributes: {
-        "roomd.org_id": reader.org_id,
-        "roomd.room_id": reader.room_id,
-        "roomd.agent_id": reader.agent_id,
-        "roomd.message_id": message_id,
-        "roomd.message_kind": kind,
-        "roomd.source": source,
-        "roomd.seq": seq,
-      },
-    });
-  }
+/** Who reads a message. */
+interface Reader {
+  agent_id: string;
+  org_id: string;
+  room_id: string;
+  trace: CallTrace;
+}
+
+/** Tells of a message that is read for the first time: within its sender's trace, and linked to the call that reads it. */
+export function tellRead(traces: Traces, { trace, ...reader }: Reader, row: MessageRow): void {
+  const { message_id, source, kind, seq } = row;
+  const attributes = {
+    "roomd.org_id": reader.org_id,
+    "roomd.room_id": reader.room_id,
+    "roomd.agent_id": reader.agent_id,
+    "roomd.message_id": message_id,
+    "roomd.message_kind": kind,
+    "roomd.source": source,
+    "roomd.seq": seq,
+  };
+  const begin = { name: "message", kind: "consumer", at: Date.parse(row.created_at), attributes } as const;
+  traces.begin(traceOf(row.headers), begin).end({ links: trace.context ? [trace.context] : [] });
 }

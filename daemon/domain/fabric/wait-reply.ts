@@ -5,8 +5,9 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import { replyBell } from "./bells.ts";
 import type { FabricDeps } from "./deps.ts";
-import { ackDelivery, findMessage, findReply } from "./store.ts";
+import { ackDelivery, findDelivery, findMessage, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
+import { traceOf } from "./trace.ts";
 
 export function waitForReply(source: string, recipient: string): AgentWait {
   return { agents: [source], on: () => [recipient], since: now(), shown: { type: "reply", id: null } };
@@ -16,7 +17,14 @@ export function waitForReply(source: string, recipient: string): AgentWait {
 export async function awaitReply(
   deps: FabricDeps,
   { room_uid, message_id, seq }: MessageRow,
-  wait: { source: string; recipient: string; deadlineMs: number; signal: AbortSignal },
+  wait: {
+    source: string;
+    recipient: string;
+    deadlineMs: number;
+    signal: AbortSignal;
+    /** Hears of the reply unless its inbox was read before. */
+    isFirst(reply: MessageRow): void;
+  },
 ): Promise<MessageRow> {
   const { agents, bells, database } = deps;
   const { source, recipient, deadlineMs, signal } = wait;
@@ -36,7 +44,11 @@ export async function awaitReply(
       hint: "Send the same message_id and body again to keep waiting. A late reply goes to your inbox.",
     });
   }
-  await database.commit((queries) => ackDelivery(queries, { room_uid, agent_id: source, seq: reply.seq }), false);
+  const place = { room_uid, agent_id: source, seq: reply.seq };
+  await database.commit((queries) => {
+    if (traceOf(reply.headers) && findDelivery(queries, place)?.state === "queued") wait.isFirst(reply);
+    ackDelivery(queries, place);
+  }, false);
   return reply;
 }
 

@@ -46,21 +46,24 @@ export function makeTimeline(deps: OverviewDeps): Bound {
 
 /** What goes on now, the oldest first. */
 function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
+  const { commands, standby } = deps.sandboxes.going(roomUid);
+  const traces = new Map(commands.map(({ exec_id, trace_id }) => [exec_id, trace_id]));
   const waits = going(deps, roomUid).flatMap(({ agent_id, type, id, on, since, calledAt, about }): TimelineItem[] => {
     if (type === "command") {
       const ref = id === null ? null : { type: "execution", id };
-      return [{ ...REST, agent_id, type, at: since, title: about, to: [], ref }];
+      const trace_id = traces.get(id ?? "") ?? null;
+      return [{ ...REST, agent_id, type, at: since, title: about, to: [], ref, trace_id }];
     }
     const ref = id === null ? null : { type: type === "reply" ? "message" : "barrier", id };
     const at = calledAt ?? since;
     return [{ ...REST, agent_id, type: "wait", at, title: TITLES[type](id), to: on.slice(0, 16), ref }];
   });
-  const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since, onDisk }): TimelineItem => {
+  const resting = standby.map(({ agent_id, sandbox_id, since, onDisk }): TimelineItem => {
     const title = onDisk ? STANDBY.onDisk : STANDBY.begun;
     const ref = { type: "sandbox", id: sandbox_id };
     return { ...REST, agent_id, type: "standby", at: since, title, to: [], ref };
   });
-  return [...waits, ...standby].sort((a, b) => (a.at < b.at ? -1 : 1));
+  return [...waits, ...resting].sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
 /** Of what goes on. */

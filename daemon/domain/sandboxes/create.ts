@@ -70,7 +70,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         });
       requireComing(deps, reached);
       const ready = reached.state === "running";
-      if (ready && !begun) tellStart(deps, call, reached);
+      if (ready && !begun) tellStart(deps, call, reached, room);
       return {
         outcome: ready ? "created" : "accepted",
         body: {
@@ -83,13 +83,15 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
 }
 
 /** How long it took to start, and each stage of that. */
-function tellStart({ traces }: SandboxDeps, { trace }: KeyCall, row: SandboxRow): void {
-  if (trace.context === null || row.ready_at === null) return;
+function tellStart({ traces }: SandboxDeps, { trace }: KeyCall, row: SandboxRow, { room_id }: RoomTarget): void {
+  if (!trace.isTold || row.ready_at === null) return;
   const stages = Object.entries(row.boot ?? {}).map(([stage, ms]) => [`roomd.stage.${stage}`, ms]);
   const [began, ready] = [Date.parse(row.created_at), Date.parse(row.ready_at)];
   traces.begin(trace.context, { name: "sandbox start", at: began }).end({
     duration_ms: ready - began,
     attributes: {
+      "roomd.org_id": row.org_id,
+      "roomd.room_id": room_id,
       "roomd.sandbox_id": row.sandbox_id,
       "roomd.agent_id": row.agent_id,
       "roomd.start_mode": row.start_mode,

@@ -2,6 +2,7 @@
  * Owns sending spans to a collector by OTLP/HTTP: some together, one exchange at a time, from a queue that is bounded. A collector
  * that is away costs spans, which are counted, and nothing else.
  */
+import { VERSION } from "../../../shared/version.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Collector } from "./plan.ts";
@@ -9,16 +10,23 @@ import { type EndedSpan, toOtlp } from "./span.ts";
 
 /** Spans that wait; those beyond are dropped. */
 const MOST_WAITING = 4096;
+/** Of one organization: another's are not driven out by it. */
+const MOST_WAITING_OF_ONE = 1024;
 const MOST_TOGETHER = 512;
 /** The first of them waits so long for others. */
 const TOGETHER_MS = 1000;
 const EXCHANGE_MS = 10_000;
 const MOST_ANSWER = 64 * 1024;
-/** A collector that is away is asked again after these, and then loses the spans. */
+/** A collector that is away is asked again after these, for a minute in all, and then loses the spans. */
 const RETRY_MS = [1000, 2000, 4000, 8000, 16_000];
 const MOST_RETRY_MS = 30_000;
+const GIVE_UP_MS = 60_000;
 /** What OTLP says is worth another try. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
+/** For one span that it cannot read, or for their size, a collector refuses all that came with it: they are sent in parts then. */
+const REFUSES_ALL: readonly number[] = [400, 413];
+const MOST_HALVINGS = 4;
+const MOST_REASON = 256;
 
 interface ExporterDeps {
   collector: Collector;
@@ -29,10 +37,12 @@ interface ExporterDeps {
 export class Exporter {
   readonly #deps: ExporterDeps;
   readonly #stopping = new AbortController();
+  readonly #waitingOf = new Map<unknown, number>();
   #waiting: EndedSpan[] = [];
   #sending: Promise<void> | null = null;
   #timer: Timer | null = null;
-  #isAway = false;
+  /** Why the last spans were not taken. */
+  #trouble: string | null = null;
   #sent = 0;
   #dropped = 0;
 
@@ -46,11 +56,14 @@ export class Exporter {
   }
 
   take(span: EndedSpan): void {
-    if (this.#waiting.length >= MOST_WAITING) {
+    const owner = ownerOf(span);
+    const own = this.#waitingOf.get(owner) ?? 0;
+    if (this.#waiting.length >= MOST_WAITING || own >= MOST_WAITING_OF_ONE) {
       this.#dropped++;
       return;
     }
     this.#waiting.push(span);
+    this.#waitingOf.set(owner, own + 1);
     if (this.#waiting.length >= MOST_TOGETHER) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), TOGETHER_MS);
   }
@@ -75,36 +88,56 @@ export class Exporter {
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const spans = this.#waiting.splice(0, MOST_TOGETHER);
-      const rejected = await this.#sendSome(spans);
-      this.#sent += spans.length - rejected;
-      this.#dropped += rejected;
+      for (const span of spans) {
+        const owner = ownerOf(span);
+        const left = (this.#waitingOf.get(owner) ?? 0) - 1;
+        if (left > 0) this.#waitingOf.set(owner, left);
+        else this.#waitingOf.delete(owner);
+      }
+      const taken = await this.#sendSome(spans, MOST_HALVINGS);
+      this.#sent += taken;
+      this.#dropped += spans.length - taken;
     }
   }
 
-  /** How many of them the collector did not take. Never rejects. */
-  async #sendSome(spans: readonly EndedSpan[]): Promise<number> {
+  /** How many of them the collector has taken. Never rejects. */
+  async #sendSome(spans: readonly EndedSpan[], halvings: number): Promise<number> {
+    const told = await this.#sendUntilTold(spans);
+    this.#isNow(told.why);
+    if (told.kind === "taken") return spans.length - Math.min(told.rejected, spans.length);
+    if (told.kind === "away" || !told.wasForAll || spans.length === 1 || halvings === 0) return 0;
+    const half = Math.ceil(spans.length / 2);
+    const first = await this.#sendSome(spans.slice(0, half), halvings - 1);
+    return first + (await this.#sendSome(spans.slice(half), halvings - 1));
+  }
+
+  async #sendUntilTold(spans: readonly EndedSpan[]): Promise<Told> {
     const { collector, hostId } = this.#deps;
-    const body = toOtlp(spans, hostId);
-    for (const pauseMs of [...RETRY_MS, null]) {
-      const told = await post(collector, body, this.#stopping.signal);
-      if (told.kind === "taken") {
-        this.#isNow(null);
-        return Math.min(told.rejected, spans.length);
+    const giveUpAt = performance.now() + GIVE_UP_MS;
+    let told: Told = { kind: "refused", why: "they cannot be written", wasForAll: true };
+    try {
+      const body = toOtlp(spans, hostId);
+      for (const pauseMs of [...RETRY_MS, null]) {
+        told = await post(collector, body, this.#stopping.signal);
+        if (told.kind !== "away" || pauseMs === null) return told;
+        this.#isNow(told.why);
+        const pause = Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS);
+        if (performance.now() + pause > giveUpAt) return told;
+        await this.#pause(pause);
+        if (this.#stopping.signal.aborted) return told;
       }
-      this.#isNow(told.why);
-      if (told.kind === "refused" || pauseMs === null) return spans.length;
-      await this.#pause(Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS));
-      if (this.#stopping.signal.aborted) return spans.length;
+    } catch (error) {
+      return { kind: "refused", why: describeError(error), wasForAll: true };
     }
-    return spans.length;
+    return told;
   }
 
   /** Said when it changes, not each time. */
   #isNow(why: string | null): void {
     const { log, collector } = this.#deps;
-    if ((why !== null) === this.#isAway) return;
-    this.#isAway = why !== null;
-    const url = collector.url;
+    if ((why === null) === (this.#trouble === null)) return;
+    this.#trouble = why;
+    const { url } = collector;
     if (why === null) log.info("traces are taken again", { url, dropped: this.#dropped });
     else log.warn("traces are not taken", { url, error: why });
   }
@@ -114,39 +147,47 @@ export class Exporter {
     if (signal.aborted) return;
     const over = Promise.withResolvers<void>();
     const timer = setTimeout(over.resolve, ms);
-    signal.addEventListener("abort", () => over.resolve(), { once: true });
+    const stop = () => over.resolve();
+    signal.addEventListener("abort", stop, { once: true });
     await over.promise;
+    signal.removeEventListener("abort", stop);
     clearTimeout(timer);
   }
 }
 
+const ownerOf = ({ attributes }: EndedSpan): unknown => attributes["roomd.org_id"];
+
 type Told =
-  | { kind: "taken"; rejected: number }
-  | { kind: "refused"; why: string }
+  | { kind: "taken"; rejected: number; why: string | null }
+  | { kind: "refused"; why: string; wasForAll: boolean }
   | { kind: "away"; why: string; retryAfterMs: number | null };
 
 /** Follows nothing: the headers are for this collector alone. */
 async function post({ url, headers }: Collector, body: string, stopping: AbortSignal): Promise<Told> {
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(EXCHANGE_MS)]);
+  let response: Response;
   try {
-    const response = await fetch(url, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", ...headers },
-      body,
-      redirect: "manual",
-      signal,
-    });
-    const { status } = response;
-    if (response.ok) return { kind: "taken", rejected: rejectedIn(await textOf(response)) };
-    await response.body?.cancel();
-    const why = `status ${status}`;
-    if (!RETRIED.includes(status)) return { kind: "refused", why };
-    const seconds = Number(response.headers.get("retry-after") ?? "");
-    return { kind: "away", why, retryAfterMs: seconds > 0 ? seconds * 1000 : null };
+    const sent = new Headers({ "User-Agent": `roomd/${VERSION}`, ...headers });
+    sent.set("Content-Type", "application/json");
+    response = await fetch(url, { method: "POST", headers: sent, body, redirect: "manual", signal });
   } catch (error) {
     return { kind: "away", why: describeError(error), retryAfterMs: null };
   }
+  const { status } = response;
+  // Whatever follows, the status says what became of them.
+  const text = await textOf(response).catch(() => "");
+  if (response.ok) {
+    const { rejected, reason } = partialIn(text);
+    return { kind: "taken", rejected, why: rejected > 0 ? `${rejected} rejected: ${reason}` : null };
+  }
+  const why = `status ${status}${text === "" ? "" : `: ${shown(text)}`}`;
+  if (!RETRIED.includes(status)) return { kind: "refused", why, wasForAll: REFUSES_ALL.includes(status) };
+  const seconds = Number(response.headers.get("retry-after") ?? "");
+  return { kind: "away", why, retryAfterMs: seconds > 0 ? seconds * 1000 : null };
 }
+
+/** What a collector says, in a log. */
+const shown = (text: string) => text.slice(0, MOST_REASON).replaceAll(/[^\x20-\x7e]+/g, " ");
 
 /** What is beyond the limit is left out. */
 async function textOf(response: Response): Promise<string> {
@@ -160,11 +201,12 @@ async function textOf(response: Response): Promise<string> {
 }
 
 /** An answer of another form says of none that it was not taken. */
-function rejectedIn(text: string): number {
+function partialIn(text: string): { rejected: number; reason: string } {
   try {
-    const rejected = Number(Object(Object(JSON.parse(text)).partialSuccess).rejectedSpans ?? 0);
-    return rejected >= 1 ? Math.trunc(rejected) : 0;
+    const { rejectedSpans, errorMessage } = Object(Object(JSON.parse(text)).partialSuccess);
+    const rejected = Number(rejectedSpans ?? 0);
+    return { rejected: rejected >= 1 ? Math.trunc(rejected) : 0, reason: shown(String(errorMessage ?? "")) };
   } catch {
-    return 0;
+    return { rejected: 0, reason: "" };
   }
 }

@@ -1,7 +1,7 @@
 /** Owns traces: spans of what calls have done, on their way to the operator's collector. Without one nothing is made of them. */
 import { randomBytes } from "node:crypto";
 import type { TraceContext } from "../../../shared/traceparent.ts";
-import { NO_SPAN, NO_TRACES, nowMs, type Span, type Traces } from "../../core/traces.ts";
+import { NO_SPAN, NO_TRACES, nowMs, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
 import type { TracesDeps } from "./deps.ts";
 import { Exporter } from "./exporter.ts";
 
@@ -33,29 +33,35 @@ export function makeTraces({ plan, hostId, log }: TracesDeps): TracesPart {
 
 /** Spans that `taker` is given once they are over. What its beginner does not want kept is handed on, and not told. */
 export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces {
-  const open = (context: TraceContext, parent_id: string | null, begin: Parameters<Traces["begin"]>[1]): Span => {
-    const began_ms = begin.at ?? nowMs();
+  const open = (context: TraceContext, parent_id: string | null, begin: SpanBegin): Span => {
+    const since = performance.now();
+    const opened_ms = nowMs();
+    const began_ms = begin.at ?? opened_ms;
     let isOver = false;
     return {
       context,
-      end: ({ attributes = {}, duration_ms, problem = null, links = [] } = {}) => {
+      isTold: true,
+      end: ({ attributes, duration_ms, problem = null, isFault = true, links = [] } = {}) => {
         if (isOver) return;
         isOver = true;
-        const ended_ms = Math.min(nowMs(), began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
+        // By the clock that nobody sets; a moment before it was opened is by the other.
+        const now = opened_ms + performance.now() - since;
+        const ended_ms = Math.min(now, began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
         const { name, kind = "internal" } = begin;
-        taker.take({ context, parent_id, name, kind, began_ms, ended_ms, attributes, links, problem });
+        const all = { ...begin.attributes, ...attributes };
+        taker.take({ context, parent_id, name, kind, began_ms, ended_ms, attributes: all, links, problem, isFault });
       },
     };
   };
   return {
-    begin: (parent, begin) => {
-      if (parent === null) return NO_SPAN;
-      if (!parent.sampled) return { context: parent, end: () => {} };
-      return open({ ...parent, span_id: randomHex(8) }, parent.span_id, begin);
-    },
+    begin: (parent, begin) =>
+      parent?.sampled ? open({ ...parent, span_id: randomHex(8) }, parent.span_id, begin) : untold(parent),
     root: (begin) => {
-      if (Math.random() >= sample) return NO_SPAN;
-      return open({ trace_id: randomHex(16), span_id: randomHex(8), sampled: true }, null, begin);
+      if (sample === 0) return NO_SPAN;
+      const sampled = Math.random() < sample;
+      const context = { trace_id: randomHex(16), span_id: randomHex(8), sampled };
+      // All that is done within it hears that it is not wanted.
+      return sampled ? open(context, null, begin) : untold(context);
     },
   };
 }

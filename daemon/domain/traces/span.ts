@@ -14,6 +14,7 @@ export interface EndedSpan {
   attributes: Attributes;
   links: readonly TraceContext[];
   problem: string | null;
+  isFault: boolean;
 }
 
 const KINDS: Record<SpanKind, number> = { internal: 1, server: 2, consumer: 5 };
@@ -34,7 +35,8 @@ export function toOtlp(spans: readonly EndedSpan[], hostId: string): string {
   });
 }
 
-function toSpan({ context, parent_id, name, kind, began_ms, ended_ms, attributes, links, problem }: EndedSpan) {
+function toSpan(span: EndedSpan) {
+  const { context, parent_id, name, kind, began_ms, ended_ms, attributes, links, problem, isFault } = span;
   return {
     traceId: context.trace_id,
     spanId: context.span_id,
@@ -46,7 +48,8 @@ function toSpan({ context, parent_id, name, kind, began_ms, ended_ms, attributes
     endTimeUnixNano: nanoseconds(Math.max(began_ms, ended_ms)),
     attributes: toAttributes(problem === null ? attributes : { ...attributes, "error.type": problem }),
     ...(links.length === 0 ? {} : { links: links.slice(0, MOST_LINKS).map(toLink) }),
-    ...(problem === null ? {} : { status: { code: STATUS_ERROR, message: problem } }),
+    // What is the caller's fault is none of ours.
+    ...(problem === null || !isFault ? {} : { status: { code: STATUS_ERROR, message: problem } }),
   };
 }
 
@@ -57,12 +60,12 @@ const nanoseconds = (ms: number) => `${BigInt(Math.round(ms * 1000)) * 1000n}`;
 
 function toAttributes(attributes: Attributes) {
   return Object.entries(attributes).flatMap(([key, value]) =>
-    value === null || value === undefined ? [] : [{ key, value: toValue(value) }],
+    value === null || value === undefined || Number.isNaN(value) ? [] : [{ key, value: toValue(value) }],
   );
 }
 
 function toValue(value: string | number | boolean) {
-  if (typeof value === "string") return { stringValue: value.slice(0, MOST_TEXT) };
+  if (typeof value === "string") return { stringValue: value.slice(0, MOST_TEXT).toWellFormed() };
   if (typeof value === "boolean") return { boolValue: value };
-  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }

@@ -15,9 +15,10 @@ import { plain } from "../../../shared/api/contract.ts";
 import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
 import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import { INSTRUCTIONS } from "../../../shared/api/tools.ts";
+import type { OrgId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
-import type { Span } from "../../core/traces.ts";
+import { beginOrRoot, type Span } from "../../core/traces.ts";
 import { structured, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
 import { preflight } from "./preflight.ts";
@@ -48,6 +49,7 @@ const LISTED: Record<ToolSet, ListToolsResult["tools"]> = {
 export interface Client extends Visit {
   session: Session;
   tool_set: ToolSet;
+  org_id: OrgId;
 }
 
 /** `track` is told of every call. */
@@ -82,28 +84,37 @@ async function callTool(
   const tool = tools.get(params.name);
   if (!tool) throw new ProtocolError(INVALID_PARAMS, `There is no tool ${params.name.slice(0, 128)}.`);
   const { session } = client;
-  const span = spanOf(deps, client, tool, params._meta);
+  const span = toolSpan(deps, client, tool, params._meta);
   const { signal, over } = session.begin(context.mcpReq.id);
+  const either = AbortSignal.any([context.mcpReq.signal, signal]);
   const progress = reportProgress(tool.name, context);
   try {
     const given = (params.arguments ?? {}) as Arguments;
-    const either = AbortSignal.any([context.mcpReq.signal, signal]);
     const call = new ToolCall(deps, { ...client, trace: span.context }, { tool, given, signal: either });
     const looked = await preflight(call, session);
     const answer = await carryOut(call);
-    span.end({ attributes: { "gen_ai.tool.name": tool.name }, problem: answer.ok ? null : answer.problem.code });
+    span.end(answer.ok ? {} : { problem: answer.problem.code, isFault: answer.problem.status >= 500 });
     const content = { ...structured(answer), ...(looked ? { preflight: looked } : {}) };
     return toolResult(content, answer.ok ? answer.picture : undefined);
   } finally {
     progress.stop();
     over();
-    span.end();
+    // What has neither answered nor is refused was given up, or is a bug.
+    span.end({ problem: either.aborted ? "cancelled" : "internal" });
   }
 }
 
 /** Of a tool's call: it continues what its `_meta` says, else what its HTTP request says. */
-function spanOf({ traces }: CallDeps, client: Visit, tool: Tool, meta: Record<string, unknown> | undefined): Span {
+function toolSpan({ traces }: CallDeps, client: Client, tool: Tool, meta: Record<string, unknown> | undefined): Span {
   const parent = readTraceparent(meta?.[TRACEPARENT]) ?? client.trace;
-  const begin = { name: `tools/call ${tool.name}`, kind: "server" } as const;
-  return parent === null && !tool.hints.readOnlyHint ? traces.root(begin) : traces.begin(parent, begin);
+  return beginOrRoot(traces, parent, !tool.hints.readOnlyHint, {
+    name: `tools/call ${tool.name}`,
+    kind: "server",
+    attributes: {
+      "roomd.org_id": client.org_id,
+      "roomd.request_id": client.request_id,
+      "mcp.method.name": "tools/call",
+      "gen_ai.tool.name": tool.name,
+    },
+  });
 }

@@ -68,6 +68,8 @@ export interface RunningCommand {
   exec_id: string;
   argv: readonly string[] | null;
   since: string;
+  /** Of its beginning. */
+  trace_id: string | null;
 }
 
 export class Ends {
@@ -96,7 +98,10 @@ export class Ends {
   /** What runs in a sandbox now, without asking its guest. */
   running(sandboxId: string): RunningCommand[] {
     const known = this.#watched.get(sandboxId)?.known.running() ?? [];
-    return known.map(([exec_id, { by, since }]) => ({ exec_id, argv: by?.argv ?? null, since }));
+    return known.map(([exec_id, { by, since }]) => ({
+      ...{ exec_id, argv: by?.argv ?? null, since },
+      trace_id: by?.trace_id ?? null,
+    }));
   }
 
   /** An execution runs on by itself; `isMetered` with the record of the call that began it. */

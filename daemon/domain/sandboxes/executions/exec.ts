@@ -32,7 +32,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const span = commandSpan(traces, call, input);
+      const span = commandSpan(traces, call, target, input);
       const request = requestOf(input, call.work, span.context);
       const { exec_id } = request.start;
       const facts = { exec_id, ...commandFacts(input, request.stdin) };
@@ -64,7 +64,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
-        if (asked?.existing === false) endSpan(span, row, body);
+        if (asked?.existing === false) endSpan(span, body);
         // Only one that an earlier request has begun may be metered already: looking for that takes as long as the rest of the call.
         const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
         if (mayBeMetered && wasMetered(queries, row, exec_id, since)) attendance.foundMetered();

@@ -73,7 +73,10 @@ export class KnownExecutions {
   }
 
   forget(execId: string): void {
-    this.#all.get(execId)?.ended.resolve();
+    const known = this.#all.get(execId);
+    known?.ended.resolve();
+    // Of one that has ended this is told already: what is left is cut off with its sandbox, or was begun by nobody after all.
+    known?.by?.span.end({ problem: "not_known", attributes: { "roomd.exec_id": execId } });
     this.#all.delete(execId);
   }
 

@@ -22,7 +22,11 @@ export function beginnerOf(call: KeyCall, { start }: CommandRequest, span: Span)
   return { actor, source, request_id, ip, argv: redact(start.argv), span, trace_id: trace.context?.trace_id };
 }
 
-const NOBODY = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" } as const;
+const NOBODY = {
+  actor: { type: "system", id: "executions", name: "executions" },
+  source: "reconciler",
+  ...{ argv: null, span: NO_SPAN, trace_id: undefined },
+} as const;
 
 export async function recordEnd(
   { database, meter }: Pick<SandboxDeps, "database" | "meter">,
@@ -31,9 +35,9 @@ export async function recordEnd(
   { by, duties }: Pick<Known, "by" | "duties">,
 ): Promise<void> {
   const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
-  const { argv, span, trace_id, ...beginner } = by ?? { ...NOBODY, argv: null, span: NO_SPAN, trace_id: undefined };
+  const { argv, span, trace_id, ...beginner } = by ?? NOBODY;
   const duration_ms = Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms);
-  endSpan(span, row, { ...execution, duration_ms });
+  endSpan(span, { ...execution, duration_ms });
   // Under nobody's name the guest may say what it was.
   const command = argv ? { argv } : { told_argv: redact(execution.argv) };
   await database.commit((queries) => {
@@ -47,7 +51,7 @@ export async function recordEnd(
       agent_id: row.agent_id,
       sandbox_id: row.sandbox_id,
       duration_ms,
-      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...traced(trace_id) },
+      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...inTrace(trace_id) },
     });
     if (duties.meters === "end") meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
   });
@@ -60,10 +64,10 @@ export async function recordRolledBack(
   exec_id: string,
   { by }: Pick<Known, "by">,
 ): Promise<void> {
-  const { argv, span, trace_id, ...beginner } = by ?? { ...NOBODY, argv: null, span: NO_SPAN, trace_id: undefined };
-  span.end({ problem: "rolled_back" });
+  const { argv, span, trace_id, ...beginner } = by ?? NOBODY;
+  span.end({ problem: "rolled_back", attributes: { "roomd.exec_id": exec_id } });
   const command = argv ? { argv } : {};
-  const details = { exec_id, ...command, exit_code: null, signal: null, rolled_back: true, ...traced(trace_id) };
+  const details = { exec_id, ...command, exit_code: null, signal: null, rolled_back: true, ...inTrace(trace_id) };
   await database.commit((queries) => {
     const place = { org_id, room_uid, agent_id, sandbox_id };
     appendAudit(queries, { ...beginner, ...place, event: EVENT, outcome: "success", at: now(), details });
@@ -101,7 +105,7 @@ export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly s
   return { begun, finished };
 }
 
-const traced = (trace_id: string | undefined) => (trace_id === undefined ? {} : { trace_id });
+const inTrace = (trace_id: string | undefined) => (trace_id === undefined ? {} : { trace_id });
 
 function traceIn({ trace_id }: Record<string, unknown>): Pick<Beginner, "span" | "trace_id"> {
   return { span: NO_SPAN, ...(typeof trace_id === "string" ? { trace_id } : {}) };

@@ -3,32 +3,40 @@ import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import type { Span, Traces } from "../../../core/traces.ts";
 import type { CommandInput } from "../../executions/rules.ts";
-import type { SandboxRow } from "../table.ts";
+import type { SandboxTarget } from "../find.ts";
 
 /** A word that is nobody's secret: arguments may be. */
 const PROGRAM = /^[\w./+-]{1,64}$/;
 
-export function commandSpan(traces: Traces, { trace }: KeyCall, { argv, command }: CommandInput): Span {
-  if (trace.context === null) return traces.begin(null, { name: "command" });
+export function commandSpan(
+  traces: Traces,
+  { trace }: KeyCall,
+  { row, room }: Pick<SandboxTarget, "row" | "room">,
+  { argv, command }: CommandInput,
+): Span {
   const word = argv?.[0] ?? command?.trimStart().split(/\s/, 1)[0] ?? "";
-  return traces.begin(trace.context, { name: PROGRAM.test(word) ? `command ${word.split("/").at(-1)}` : "command" });
+  return traces.begin(trace.context, {
+    name: PROGRAM.test(word) ? `command ${word.split("/").at(-1)}` : "command",
+    attributes: {
+      "roomd.org_id": row.org_id,
+      "roomd.room_id": room.room_id,
+      "roomd.agent_id": row.agent_id,
+      "roomd.sandbox_id": row.sandbox_id,
+    },
+  });
 }
 
 type Ended = Pick<ExecState, "exec_id" | "exit_code" | "signal" | "timed_out"> & { duration_ms: number };
 
-export function endSpan(span: Span, { org_id, agent_id, sandbox_id }: SandboxRow, ended: Ended): void {
-  const { exec_id, exit_code, signal, timed_out, duration_ms } = ended;
+export function endSpan(span: Span, { exec_id, exit_code, signal, timed_out, duration_ms }: Ended): void {
   span.end({
     duration_ms,
     attributes: {
-      "roomd.org_id": org_id,
-      "roomd.agent_id": agent_id,
-      "roomd.sandbox_id": sandbox_id,
       "roomd.exec_id": exec_id,
       "process.exit.code": exit_code,
       "roomd.signal": signal,
       "roomd.timed_out": timed_out,
     },
-    problem: timed_out ? "timed_out" : null,
+    problem: timed_out ? "timed_out" : (signal ?? (exit_code === 0 ? null : `exit ${exit_code}`)),
   });
 }

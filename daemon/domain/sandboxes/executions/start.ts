@@ -27,7 +27,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const span = commandSpan(deps.sandboxes.traces, call, input);
+      const span = commandSpan(deps.sandboxes.traces, call, target, input);
       const request = backgroundRequestOf(input, call.work, span.context);
       const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = known;
