@@ -2,16 +2,20 @@
 
 import accounts from "../../../../docs/accounts.md" with { type: "text" };
 import agents from "../../../../docs/agents.md" with { type: "text" };
+import aiSdk from "../../../../docs/ai-sdk.md" with { type: "text" };
 import billing from "../../../../docs/billing.md" with { type: "text" };
 import branching from "../../../../docs/branching.md" with { type: "text" };
 import cli from "../../../../docs/cli.md" with { type: "text" };
+import computesdk from "../../../../docs/computesdk.md" with { type: "text" };
 import configuration from "../../../../docs/configuration.md" with { type: "text" };
+import deepagents from "../../../../docs/deepagents.md" with { type: "text" };
 import egress from "../../../../docs/egress.md" with { type: "text" };
 import guide from "../../../../docs/guide.md" with { type: "text" };
 import howItWorks from "../../../../docs/how-it-works.md" with { type: "text" };
 import limits from "../../../../docs/limits.md" with { type: "text" };
 import mcp from "../../../../docs/mcp.md" with { type: "text" };
 import migration from "../../../../docs/migration.md" with { type: "text" };
+import openaiAgents from "../../../../docs/openai-agents.md" with { type: "text" };
 import operations from "../../../../docs/operations.md" with { type: "text" };
 import ports from "../../../../docs/ports.md" with { type: "text" };
 import quickstart from "../../../../docs/quickstart.md" with { type: "text" };
@@ -36,16 +40,20 @@ export const PAGES: Record<string, string> = {
   "README.md": INDEX,
   "accounts.md": accounts,
   "agents.md": agents,
+  "ai-sdk.md": aiSdk,
   "billing.md": billing,
   "branching.md": branching,
   "cli.md": cli,
+  "computesdk.md": computesdk,
   "configuration.md": configuration,
+  "deepagents.md": deepagents,
   "egress.md": egress,
   "guide.md": guide,
   "how-it-works.md": howItWorks,
   "limits.md": limits,
   "mcp.md": mcp,
   "migration.md": migration,
+  "openai-agents.md": openaiAgents,
   "operations.md": operations,
   "ports.md": ports,
   "quickstart.md": quickstart,

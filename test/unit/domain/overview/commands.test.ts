@@ -25,7 +25,10 @@ test("one that is waited for goes on until it is answered, and is a span from it
   const end = await running.promise;
   expect(going(fixture)).toEqual({
     commands: [
-      { agent_id: "a", exec_id: "build", argv: ["/bin/sh", "-c", "make --token=***"], since: expect.any(String) },
+      {
+        ...{ agent_id: "a", exec_id: "build", argv: ["/bin/sh", "-c", "make --token=***"] },
+        ...{ since: expect.any(String), trace_id: null },
+      },
     ],
     standby: [],
   });
