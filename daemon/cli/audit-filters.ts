@@ -18,6 +18,7 @@ export interface FilterOptions extends WhoseOptions {
   source?: (typeof SOURCES)[number];
   actor?: string;
   request?: string;
+  trace?: string;
   record?: string;
   reads?: boolean;
 }
@@ -37,6 +38,7 @@ export function withFilters(command: Command): Command {
     .addOption(choice("--source <source>", "only what came in by this door", SOURCES))
     .option("--actor <id>", "only what this key, person or sandbox did")
     .option("--request <id>", "only what belongs to this request")
+    .option("--trace <id>", "only what belongs to this trace")
     .option("--record <id>", "only this record")
     .option("--no-reads", "without calls that only read, unless they were refused or failed");
 }
@@ -44,7 +46,7 @@ export function withFilters(command: Command): Command {
 /** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
 export function asked<T extends FilterOptions>(
   room: string | undefined,
-  { org, agent, actor, request, record, reads, room: named, ...query }: T,
+  { org, agent, actor, request, trace, record, reads, room: named, ...query }: T,
 ) {
   if (room === undefined && org !== true && named === undefined)
     throw new CliError("Name a room, or give --org.", EXIT.usage);
@@ -54,7 +56,7 @@ export function asked<T extends FilterOptions>(
   if (room !== undefined && named !== undefined) {
     throw new CliError("Name the room once: --room filters the records of the whole organization.", EXIT.usage);
   }
-  const ids = { agent_id: agent, actor_id: actor, request_id: request, audit_id: record };
+  const ids = { agent_id: agent, actor_id: actor, request_id: request, trace_id: trace, audit_id: record };
   const ofRoom = { ...ids, ...(reads === false ? { reads } : {}), ...query };
   return { room_id: room, ofRoom, ofOrg: { ...ofRoom, room_id: named } };
 }

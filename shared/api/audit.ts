@@ -46,6 +46,7 @@ const filters = {
     Type.String({ maxLength: 128, description: "Only what this key, person or sandbox did, by actor.id." }),
   ),
   request_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this request." })),
+  trace_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this trace." })),
   audit_id: Type.Optional(Type.String({ maxLength: 128, description: "Only this record." })),
   reads: Type.Optional(
     Type.Boolean({

@@ -90,7 +90,7 @@ describe("the figures", () => {
       direction: ["sent", "received"],
       level: ["warn", "error"],
       mode: ["busy", "idle"],
-      outcome: ["taken", "not_taken"],
+      outcome: ["taken", "not_taken", "dropped"],
       receiver: ["taking", "failing"],
     };
     for (const { labels } of parse(text)) {

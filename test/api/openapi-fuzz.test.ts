@@ -24,7 +24,7 @@ import { describeTemplate } from "./described-template.ts";
 import { OF_KEYS } from "./requests.ts";
 
 const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
-const REQUESTS = IS_LONG ? 10_000 : 1500;
+const REQUESTS = IS_LONG ? 10_000 : 2000;
 const SHORT_SEED = 20_261_122;
 const AT_ONCE = 4;
 /** Nothing that is generated waits for so long. */

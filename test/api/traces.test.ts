@@ -56,6 +56,9 @@ describe("without a collector", () => {
     expect((await tracesOf(daemon, "message.sent"))[0]).toBe(trace_id);
     const { items } = await daemon.ok("GET", "/v1/rooms/r/timeline?types=message&limit=1");
     expect(items[0].trace_id).toBe(trace_id);
+    const ofTrace = await daemon.ok("GET", `/v1/orgs/self/audit?trace_id=${trace_id}`);
+    expect(ofTrace.items.map(({ event }: Json) => event)).toEqual(["message.sent"]);
+    expect((await daemon.ok("GET", "/v1/rooms/r/audit?trace_id=none")).items).toEqual([]);
   });
 
   test("a call without one, or with something else in its place, has none and begins none", async () => {

@@ -246,6 +246,8 @@ export class TestDaemon {
     args: string[],
     input?: string,
     env: Record<string, string> = {},
+    /** Hears of what is on standard output by then. */
+    printed: (stdout: string) => void = () => {},
   ): Promise<{ status: number; stdout: string; stderr: string }> {
     const child = spawn(BINARY, args, {
       env: { ...this.env, ...(this.url ? { ROOMD_URL: this.url } : {}), ROOMD_API_KEY: this.apiKey, ...env },
@@ -255,6 +257,7 @@ export class TestDaemon {
     const out = { stdout: "", stderr: "" };
     child.stdout?.on("data", (chunk) => {
       out.stdout += chunk;
+      printed(out.stdout);
     });
     child.stderr?.on("data", (chunk) => {
       out.stderr += chunk;

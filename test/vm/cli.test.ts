@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
+import { withGuests } from "../harness/guests.ts";
 
 withGuests("the command line", {}, (guests) => {
   const roomd = (...args: string[]) => guests.daemon.cli(args);
@@ -64,9 +64,11 @@ withGuests("the command line", {}, (guests) => {
 
   test("exec goes on where it was when the service was killed, with its input", async () => {
     const { daemon } = guests;
-    const line = "echo begun > /mnt/drive/begun; for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; wc -c; exit 5";
-    const running = daemon.cli(["exec", "cli", "worker", "--", "sh", "-c", line], "x".repeat(3_000_000));
-    await until("the command has begun", async () => (await roomd("drive", "stat", "cli:/begun")).status === 0);
+    const line = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; wc -c; exit 5";
+    const begun = Promise.withResolvers<void>();
+    const args = ["exec", "cli", "worker", "--", "sh", "-c", line];
+    const running = daemon.cli(args, "x".repeat(3_000_000), {}, () => begun.resolve());
+    await begun.promise;
     await daemon.end("SIGKILL");
     // The same address, which the client knows.
     daemon.env.ROOMD_HTTP_LISTEN = new URL(daemon.url).host;

@@ -9,7 +9,7 @@ type Asked = Omit<InputOf<typeof orgAuditList>, "org_id">;
 export type Query = { [Name in keyof Asked]?: Asked[Name] | undefined };
 
 export function scanOf(query: Query, orgId: string | null, roomUid?: string): Scan {
-  const { room_id, event, agent_id, outcome, source, actor_id, request_id, audit_id, order = "desc" } = query;
+  const { room_id, event, agent_id, outcome, source, actor_id, request_id, trace_id, audit_id, order = "desc" } = query;
   const span = { since: moment(query.since), until: moment(query.until) };
   return {
     org_id: orgId,
@@ -22,6 +22,7 @@ export function scanOf(query: Query, orgId: string | null, roomUid?: string): Sc
     source,
     actor_id,
     request_id,
+    trace_id,
     audit_id,
     reads: query.reads === false ? false : undefined,
     order,

@@ -187,6 +187,7 @@ export interface AuditFilter {
   source?: string | undefined;
   actor_id?: string | undefined;
   request_id?: string | undefined;
+  trace_id?: string | undefined;
   audit_id?: string | undefined;
   /** Only what a timeline shows, by the events of its types. */
   selection?: Selection | undefined;
@@ -241,6 +242,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
     filter.source === undefined ? undefined : eq(audit.source, filter.source),
     filter.actor_id === undefined ? undefined : eq(audit.actor_id, filter.actor_id),
     filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
+    filter.trace_id === undefined ? undefined : sql`json_extract(${audit.details}, '$.trace_id') = ${filter.trace_id}`,
     filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
     filter.selection === undefined ? undefined : selected(filter.selection),
     filter.reads === undefined ? undefined : not(IS_READING),

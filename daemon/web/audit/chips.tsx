@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { clockText, Foreign, isUtc } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
-import { FIELDS, type Field, type Filters, momentOf, OUTCOMES, SOURCES } from "./filters.ts";
+import { FIELDS, type Field, type Filters, isNamed, momentOf, OUTCOMES, SOURCES } from "./filters.ts";
 
 const NAMES: Record<Field, string> = {
   room: "room",
@@ -12,6 +12,7 @@ const NAMES: Record<Field, string> = {
   source: "door",
   actor_id: "actor",
   request_id: "request",
+  trace_id: "trace",
   audit_id: "record",
   since: "since",
   until: "until",
@@ -22,6 +23,7 @@ const HINTS: Partial<Record<Field, string>> = {
   event: "exec. or room.created",
   actor_id: "kid_… or usr_…",
   request_id: "req_…",
+  trace_id: "32 hexadecimal digits",
   audit_id: "evt_…",
 };
 const CHOICES: Partial<Record<Field, readonly string[]>> = { outcome: OUTCOMES, source: SOURCES };
@@ -126,7 +128,7 @@ export function Chips({
         <input
           type="checkbox"
           checked={hasReads}
-          disabled={by.audit_id !== undefined || by.request_id !== undefined}
+          disabled={isNamed(by)}
           onChange={({ currentTarget }) => setQuery({ reads: currentTarget.checked ? "shown" : null })}
         />{" "}
         reads, too

@@ -11,6 +11,7 @@ export const FIELDS = [
   "source",
   "actor_id",
   "request_id",
+  "trace_id",
   "audit_id",
   "since",
   "until",
@@ -35,10 +36,12 @@ export function filtersOf(query: URLSearchParams): Filters {
     const value = query.get(field)?.trim().slice(0, LONGEST);
     if (value && isOne(field, value)) by[field] = value;
   }
-  // One record, or those of one request, are told whatever they are.
-  const isNamed = by.audit_id !== undefined || by.request_id !== undefined;
-  return { by, hasReads: isNamed || query.get("reads") === "shown" };
+  return { by, hasReads: isNamed(by) || query.get("reads") === "shown" };
 }
+
+/** One record, or those of one request or trace, are told whatever they are. */
+export const isNamed = ({ audit_id, request_id, trace_id }: Filters["by"]): boolean =>
+  [audit_id, request_id, trace_id].some((each) => each !== undefined);
 
 function isOne(field: Field, value: string): boolean {
   if (field === "outcome") return OUTCOMES.some((each) => each === value);
@@ -71,6 +74,7 @@ export function fits({ by, hasReads }: Filters, record: AuditRecord): boolean {
     is(by.source, record.source) &&
     is(by.actor_id, record.actor.id) &&
     is(by.request_id, record.request_id) &&
+    (by.trace_id === undefined || by.trace_id === record.details.trace_id) &&
     is(by.audit_id, record.audit_id) &&
     (by.since === undefined || at >= momentOf(by.since)) &&
     (by.until === undefined || at <= momentOf(by.until))
@@ -85,6 +89,7 @@ const OPTIONS: Record<Field, string> = {
   source: "--source",
   actor_id: "--actor",
   request_id: "--request",
+  trace_id: "--trace",
   audit_id: "--record",
   since: "--since",
   until: "--until",

@@ -64,6 +64,7 @@ const asked = (name: string, value: string) => `/audit?${name}=${part(value)}`;
 
 function All({ record }: { record: AuditRecord }) {
   const { seq, event, at, actor, room_id, room_uid, agent_id, request_id, duration_ms, details } = record;
+  const traceId = typeof details.trace_id === "string" ? details.trace_id : null;
   const text = (value: string | number | null, href?: string, way?: string) =>
     value === null ? (
       <span class="muted">–</span>
@@ -110,6 +111,12 @@ function All({ record }: { record: AuditRecord }) {
         <dd>{text(record.ip)}</dd>
         <dt>request_id</dt>
         <dd>{request_id === null ? text(null) : text(request_id, asked("request_id", request_id), "its request")}</dd>
+        {traceId === null ? null : (
+          <>
+            <dt>trace_id</dt>
+            <dd>{text(traceId, asked("trace_id", traceId), "its trace")}</dd>
+          </>
+        )}
         <dt>room_id</dt>
         <dd>{room_id === null ? text(null) : text(room_id, roomPath(room_id), "its room")}</dd>
         <dt>room_uid</dt>

@@ -16,6 +16,7 @@ const RECORD = {
   agent_id: "worker",
   request_id: "req_9",
   source: "mcp",
+  details: { trace_id: "4bf9" },
   actor: { type: "key", id: "kid_1", name: "first" },
 } as unknown as AuditRecord;
 
@@ -34,7 +35,7 @@ test("what an address has, and the service knows, is asked for by the service's 
   });
   const known = Object.keys(orgAuditList.query.properties);
   expect(known).toEqual(expect.arrayContaining(Object.keys(asked)));
-  expect(known).toEqual(expect.arrayContaining(Object.keys(apiQuery(of("request_id=q&audit_id=v")))));
+  expect(known).toEqual(expect.arrayContaining(Object.keys(apiQuery(of("request_id=q&trace_id=t&audit_id=v")))));
 });
 
 test("what is no filter is none", () => {
@@ -42,9 +43,9 @@ test("what is no filter is none", () => {
   expect(of(`agent=${"a".repeat(500)}`).by.agent).toHaveLength(128);
 });
 
-test("calls that only read are left out, unless they are asked for, or one record or request is", () => {
+test("calls that only read are left out, unless they are asked for, or one record, request or trace is", () => {
   expect(apiQuery(of(""))).toEqual({ reads: false });
-  for (const query of ["reads=shown", "audit_id=evt_1", "request_id=req_1"]) {
+  for (const query of ["reads=shown", "audit_id=evt_1", "request_id=req_1", "trace_id=4bf9"]) {
     expect(apiQuery(of(query))).not.toHaveProperty("reads");
   }
 });
@@ -53,6 +54,8 @@ test.each([
   ["", true],
   ["room=build-42&agent=worker&event=exec.&outcome=success&source=mcp&actor_id=kid_1", true],
   ["request_id=req_9&audit_id=evt_9", true],
+  ["trace_id=4bf9", true],
+  ["trace_id=4bf", false],
   ["since=2026-11-24T10:00:00.500Z&until=2026-11-24T10:00:00.500Z", true],
   ["since=2026-11-24T11:00:00%2B01:00", true],
   ["since=1795514400", true],

@@ -39,19 +39,21 @@ function question(item: TimelineItem, room: string): string {
     : `Tell me what ${what} was for, by the audit and the messages around that moment. Change nothing.`;
 }
 
-/** Its page is another service's, which is told nothing of this one. */
+/** Its page, where there is one, is another service's, which is told nothing of this one. */
 function Trace({ id, url }: { id: string; url: string | null }) {
-  if (url === null) {
-    return (
-      <span class="muted">
-        trace <code>{id}</code>
-      </span>
-    );
-  }
   return (
-    <a href={url.replaceAll("{trace_id}", id)} target="_blank" rel="noreferrer noopener">
-      trace {id.slice(0, 8)}
-    </a>
+    <>
+      <a href={pathWith("/audit", { trace_id: id })}>records of its trace</a>
+      {url === null ? null : (
+        <>
+          {" "}
+          ·{" "}
+          <a href={url.replaceAll("{trace_id}", id)} target="_blank" rel="noreferrer noopener">
+            trace {id.slice(0, 8)}
+          </a>
+        </>
+      )}
+    </>
   );
 }
 

@@ -4672,6 +4672,8 @@ export interface components {
             actor_id?: string;
             /** @description Only what belongs to this request. */
             request_id?: string;
+            /** @description Only what belongs to this trace. */
+            trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
             /** @description false: without calls that only read, unless they were refused or failed; true if absent. */
@@ -4712,6 +4714,8 @@ export interface components {
             actor_id?: string;
             /** @description Only what belongs to this request. */
             request_id?: string;
+            /** @description Only what belongs to this trace. */
+            trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
             /** @description false: without calls that only read, unless they were refused or failed; true if absent. */
@@ -4757,6 +4761,8 @@ export interface components {
             actor_id?: string;
             /** @description Only what belongs to this request. */
             request_id?: string;
+            /** @description Only what belongs to this trace. */
+            trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
             /** @description false: without calls that only read, unless they were refused or failed; true if absent. */
@@ -4788,6 +4794,8 @@ export interface components {
             actor_id?: string;
             /** @description Only what belongs to this request. */
             request_id?: string;
+            /** @description Only what belongs to this trace. */
+            trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
             /** @description false: without calls that only read, unless they were refused or failed; true if absent. */

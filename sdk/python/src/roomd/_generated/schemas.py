@@ -4526,6 +4526,8 @@ class AuditListInput(TypedDict):
     """Only what this key, person or sandbox did, by actor.id."""
     request_id: NotRequired[str]
     """Only what belongs to this request."""
+    trace_id: NotRequired[str]
+    """Only what belongs to this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -4559,6 +4561,8 @@ class OrgAuditListInput(TypedDict):
     """Only what this key, person or sandbox did, by actor.id."""
     request_id: NotRequired[str]
     """Only what belongs to this request."""
+    trace_id: NotRequired[str]
+    """Only what belongs to this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -4594,6 +4598,8 @@ class AuditSummaryInput(TypedDict):
     """Only what this key, person or sandbox did, by actor.id."""
     request_id: NotRequired[str]
     """Only what belongs to this request."""
+    trace_id: NotRequired[str]
+    """Only what belongs to this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -4621,6 +4627,8 @@ class OrgAuditSummaryInput(TypedDict):
     """Only what this key, person or sandbox did, by actor.id."""
     request_id: NotRequired[str]
     """Only what belongs to this request."""
+    trace_id: NotRequired[str]
+    """Only what belongs to this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
