@@ -135,8 +135,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     }
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
-    // Neither of who is not known, nor of what comes too fast.
-    if (call.caller && code !== "rate_limited") call.trace.end(() => callEnd(walk, reply));
+    // Who is not known tells nothing.
+    if (call.caller) call.trace.end(() => callEnd(walk, reply));
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate: walk.rate } : { ...reply, rate: walk.rate };

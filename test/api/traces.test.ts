@@ -378,3 +378,28 @@ test("where only some begin a trace, all that is done within it hears which", as
   expect(roots[0]?.attributes["roomd.org_id"]).toBe(daemon.orgId);
   await collector.stop();
 });
+
+test("who calls too fast tells nothing of what was refused for that, by whatever door", async () => {
+  const collector = await new Collector().listen();
+  const env = {
+    ROOMD_OTEL_ENDPOINT: collector.url,
+    ROOMD_LIMITS_REQUESTS_PER_SECOND: "5",
+    ROOMD_LIMITS_REQUESTS_AT_ONCE: "10",
+  };
+  await using daemon = await TestDaemon.start({ env });
+  const { trace_id, headers } = outer();
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "room_list", arguments: {} } };
+  const asked = Array.from({ length: 40 }, async (_, n) => {
+    const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const init = { headers: { authorization: `Bearer ${daemon.apiKey}`, ...json, ...headers } };
+    if (n % 2 === 0) return (await fetch(`${daemon.url}/v1/rooms`, init)).text();
+    return (
+      await fetch(`${daemon.url}/mcp`, { ...init, method: "POST", body: JSON.stringify({ ...call, id: n }) })
+    ).text();
+  });
+  const answers = await Promise.all(asked);
+  expect(answers.filter((text) => text.includes("rate_limited")).length).toBeGreaterThan(10);
+  const spans = await collector.trace(trace_id, named("room_list"));
+  expect(spans.map(({ attributes }) => attributes["error.type"])).not.toContain("rate_limited");
+  await collector.stop();
+});

@@ -114,22 +114,22 @@ export class Exporter {
   async #sendUntilTold(spans: readonly EndedSpan[]): Promise<Told> {
     const { collector, hostId } = this.#deps;
     const giveUpAt = performance.now() + GIVE_UP_MS;
-    let told: Told = { kind: "refused", why: "they cannot be written", wasForAll: true };
+    let body: string;
     try {
-      const body = toOtlp(spans, hostId);
-      for (const pauseMs of [...RETRY_MS, null]) {
-        told = await post(collector, body, this.#stopping.signal);
-        if (told.kind !== "away" || pauseMs === null) return told;
-        this.#isNow(told.why);
-        const pause = Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS);
-        if (performance.now() + pause > giveUpAt) return told;
-        await this.#pause(pause);
-        if (this.#stopping.signal.aborted) return told;
-      }
+      body = toOtlp(spans, hostId);
     } catch (error) {
       return { kind: "refused", why: describeError(error), wasForAll: true };
     }
-    return told;
+    for (let tries = 0; ; tries++) {
+      const told = await post(collector, body, this.#stopping.signal);
+      const pauseMs = RETRY_MS[tries];
+      if (told.kind !== "away" || pauseMs === undefined) return told;
+      this.#isNow(told.why);
+      const pause = Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS);
+      if (performance.now() + pause > giveUpAt) return told;
+      await this.#pause(pause);
+      if (this.#stopping.signal.aborted) return told;
+    }
   }
 
   /** Said when it changes, not each time. */

@@ -1,5 +1,6 @@
 /** Owns traces: spans of what calls have done, on their way to the operator's collector. Without one nothing is made of them. */
 import { randomBytes } from "node:crypto";
+import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import { NO_SPAN, NO_TRACES, nowMs, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
 import type { TracesDeps } from "./deps.ts";
@@ -9,6 +10,7 @@ export { planTraces, type TracesPlan } from "./plan.ts";
 
 /** Ends with the daemon: a collector that is away must not hold it up. */
 const STOP_MS = 2000;
+const BEYOND_RATE = "rate_limited" satisfies ErrorCode;
 
 export interface TracesPart {
   traces: Traces;
@@ -44,6 +46,8 @@ export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces 
       end: ({ attributes, duration_ms, problem = null, isFault = true, links = [] } = {}) => {
         if (isOver) return;
         isOver = true;
+        // Those who call too fast are many, and their records are counted together.
+        if (problem === BEYOND_RATE) return;
         // By the clock that nobody sets; a moment before it was opened is by the other.
         const now = opened_ms + performance.now() - since;
         const ended_ms = Math.min(now, began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
