@@ -1,7 +1,7 @@
 /** Owns the span of a command: from the call that began it until its end, also where nobody waits for that. */
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { KeyCall } from "../../../core/operation.ts";
-import type { Span, Traces } from "../../../core/traces.ts";
+import { type Span, type Traces, untold } from "../../../core/traces.ts";
 import type { CommandInput } from "../../executions/rules.ts";
 import type { SandboxTarget } from "../find.ts";
 
@@ -14,6 +14,7 @@ export function commandSpan(
   { row, room }: Pick<SandboxTarget, "row" | "room">,
   { argv, command }: CommandInput,
 ): Span {
+  if (!trace.isTold) return untold(trace.context);
   const word = argv?.[0] ?? command?.trimStart().split(/\s/, 1)[0] ?? "";
   return traces.begin(trace.context, {
     name: PROGRAM.test(word) ? `command ${word.split("/").at(-1)}` : "command",
