@@ -5,7 +5,8 @@ import { Choices, Copy } from "../../parts/parts.tsx";
 import { countText } from "../../parts/text.tsx";
 import { say } from "../../shell/said.ts";
 import { type Copied, MOST_COPIED } from "./copied.ts";
-import { type Seat, type Seen, type Size, withinBounds } from "./viewing.ts";
+import { type Size, withinBounds } from "./sizes.ts";
+import type { Seat, Seen } from "./viewing.ts";
 
 /** What the template has, and what most pages are made for. */
 const SIZES: readonly Size[] = [

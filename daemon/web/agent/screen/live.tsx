@@ -8,7 +8,8 @@ import { say } from "../../shell/said.ts";
 import { ByTicket, useEscapes } from "../by-ticket.tsx";
 import { Driving } from "./driving.tsx";
 import { Picture } from "./picture.tsx";
-import { type Seat, type Seen, type Size, UNSEEN, view } from "./viewing.ts";
+import type { Size } from "./sizes.ts";
+import { type Seat, type Seen, UNSEEN, view } from "./viewing.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],

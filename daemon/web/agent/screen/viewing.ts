@@ -6,11 +6,12 @@
  */
 import type { Signal } from "@preact/signals";
 import type { Problem } from "../../../../shared/api/errors.ts";
-import type { SCREEN_CLOSE, SCREEN_SIZE, ScreenClose } from "../../../../shared/api/screen.ts";
+import type { SCREEN_CLOSE, ScreenClose } from "../../../../shared/api/screen.ts";
 import type { TOKEN_PROTOCOL_PREFIX } from "../../../../shared/api/terminals.ts";
 import { ask, Refused } from "../../data/api.ts";
 import { type Following, later, untilSeen } from "../../data/follow.ts";
 import { type Copied, copiedOf } from "./copied.ts";
+import { BOUNDS, resizer, type Size } from "./sizes.ts";
 
 export interface Seen {
   state: Following;
@@ -26,11 +27,6 @@ export interface Seen {
 
 export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, copied: null, over: null };
 
-export interface Size {
-  width: number;
-  height: number;
-}
-
 /** What a person does at a screen, besides keys and pointer. */
 export interface Seat {
   focus(): void;
@@ -43,7 +39,6 @@ export interface Seat {
 const FIRST_RETRY_MS = 500;
 /** A screen that was live for so long is a good one: the next retry is soon. */
 const LIVE_MS = 10_000;
-const BOUNDS = { least: { width: 320, height: 200 }, most: { width: 4096, height: 4096 } } satisfies typeof SCREEN_SIZE;
 /** Most pixels of a side that a page draws; a guest may say any number. */
 const MOST_SIDE = BOUNDS.most.width;
 /** A program may copy as often as it likes: what it did last is shown after so long. */
@@ -128,12 +123,14 @@ export async function view(
       refusals = 0;
     });
     const canvas = place.querySelector("canvas");
+    const sizes = resizer(screen, place, signal);
     const sized = new MutationObserver(() => {
       const { width = 0, height = 0 } = canvas ?? {};
       isTooLarge ||= width > MOST_SIDE || height > MOST_SIDE;
       if (isTooLarge) return screen.disconnect();
       if (width > 0 && height > 0) box.style.aspectRatio = `${width} / ${height}`;
       change({ width, height });
+      sizes.became({ width, height });
     });
     if (canvas) sized.observe(canvas, { attributeFilter: ["width", "height"] });
     screen.addEventListener("connect", () => {
@@ -143,13 +140,7 @@ export async function view(
       seated({
         focus: () => screen.focus(),
         paste: (text) => screen.clipboardPasteFrom(text),
-        resize: ({ width, height }) => {
-          // noVNC asks for the size of its place, which is this one for the moment.
-          Object.assign(place.style, { width: `${width}px`, height: `${height}px` });
-          screen.resizeSession = true;
-          screen.resizeSession = false;
-          Object.assign(place.style, { width: "", height: "" });
-        },
+        resize: sizes.ask,
       });
     });
     let last: string | null = null;
@@ -177,13 +168,6 @@ export async function view(
     if (isTooLarge) return TOO_LARGE;
     return isOpen ? (code as Code) : null;
   }
-}
-
-/** The nearest size that a screen may be made. */
-export function withinBounds({ width, height }: Size): Size {
-  const { least, most } = BOUNDS;
-  const nearest = (side: number, low: number, high: number) => Math.floor(Math.min(Math.max(side, low), high));
-  return { width: nearest(width, least.width, most.width), height: nearest(height, least.height, most.height) };
 }
 
 const UNAUTHORIZED = 4002 satisfies Code;

@@ -1,0 +1,60 @@
+/** Owns the size of a screen: its bounds, and asking for another. */
+import type RFB from "@novnc/novnc";
+import type { SCREEN_SIZE } from "../../../../shared/api/screen.ts";
+import { later } from "../../data/follow.ts";
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+export const BOUNDS = {
+  least: { width: 320, height: 200 },
+  most: { width: 4096, height: 4096 },
+} satisfies typeof SCREEN_SIZE;
+/** noVNC drops what is asked for sooner after the one before, or before that was answered. */
+const BETWEEN_MS = 150;
+/** A screen that has not answered by then may have refused. */
+const ANSWER_MS = 5000;
+
+/** The nearest size that a screen may be made. */
+export function withinBounds({ width, height }: Size): Size {
+  const { least, most } = BOUNDS;
+  const nearest = (side: number, low: number, high: number) => Math.floor(Math.min(Math.max(side, low), high));
+  return { width: nearest(width, least.width, most.width), height: nearest(height, least.height, most.height) };
+}
+
+/** Asks for one size at a time, and for the newest of those that were wanted meanwhile. */
+export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
+  let now = "";
+  let wanted: Size | null = null;
+  let isAsking = false;
+  let answered = () => {};
+  return {
+    /** It is so large from here on. */
+    became({ width, height }: Size): void {
+      now = `${width}x${height}`;
+      answered();
+    },
+    async ask(size: Size): Promise<void> {
+      wanted = size;
+      if (isAsking) return;
+      isAsking = true;
+      while (wanted && !left.aborted) {
+        const { width, height }: Size = wanted;
+        wanted = null;
+        if (`${width}x${height}` === now) continue;
+        const answer = new Promise<void>((resolve) => {
+          answered = resolve;
+        });
+        // noVNC asks for the size of its place, which is this one for the moment.
+        Object.assign(place.style, { width: `${width}px`, height: `${height}px` });
+        screen.resizeSession = true;
+        screen.resizeSession = false;
+        Object.assign(place.style, { width: "", height: "" });
+        await Promise.all([later(BETWEEN_MS, left), Promise.race([answer, later(ANSWER_MS, left)])]);
+      }
+      isAsking = false;
+    },
+  };
+}
