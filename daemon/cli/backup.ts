@@ -177,6 +177,7 @@ function isLeftOut(paths: Paths, name: string): boolean {
     paths.sandboxes,
     paths.trials,
     paths.films,
+    paths.savings,
     paths.reserve,
     paths.backup,
     paths.before_upgrade,

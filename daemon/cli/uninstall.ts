@@ -104,7 +104,7 @@ async function takeDown(paths: Paths): Promise<number> {
     if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
     // One that was started in the background has no service manager to stop it.
     await endDaemon(paths, STOP_DEADLINE_MS);
-    for (const placeOf of [paths.trial, paths.film]) await sweepGuests(placeOf);
+    for (const placeOf of [paths.trial, paths.film, paths.saving]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
     const left = [...guestProcesses(paths.guests).keys()];
     await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));

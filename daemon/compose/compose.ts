@@ -75,7 +75,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
   const agents = composeAgents(base, orgs, { sandboxes: () => sandboxes });
-  const { sandboxes, pool, egress, terminals, screens, ports, ssh } = composeSandboxes(base, {
+  const { sandboxes, pool, processors, egress, terminals, screens, ports, ssh } = composeSandboxes(base, {
     rates,
     ...orgs,
     ...drives,
@@ -204,6 +204,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       rooms.stop();
       orgs.credits.stop();
       await drives.levels.settle();
+      await processors.stop();
       await pool.close();
       inspected.close();
       await audit.stop();

@@ -10,7 +10,8 @@ import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/ind
 import { makeScreens } from "../domain/screen/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
-import { RecentUse } from "../domain/templates/recent-use.ts";
+import { Processors } from "../domain/templates/processors.ts";
+import { RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
@@ -50,8 +51,19 @@ export function composeSandboxes(base: Base, parts: Parts) {
     paths,
     log,
     host: () => inspected.guestHost(),
-    wanted: () => worthLaunching(base, used),
+    wanted: () => worthLaunching(base, used, processors),
     hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
+  });
+  const processors = new Processors({
+    paths,
+    templates,
+    log,
+    qemu_img: inspected.programs.qemu_img,
+    qemuVersion: inspected.findings.qemu_version,
+    host: () => inspected.guestHost(),
+    hasSpace: () => disk.hasSpace,
+    hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
+    saved: () => pool.refill(),
   });
   const egress = composeEgress(base, meter);
   const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
@@ -64,7 +76,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     traces: base.tracing.traces,
     paths,
     templates,
-    templateUsed: (templateId) => used.note(templateId),
+    templateUsed: (use) => used.note(use),
     host: () => inspected.guestHost(),
     findRoom: finder.find,
     currentRoom: finder.current,
@@ -130,19 +142,25 @@ export function composeSandboxes(base: Base, parts: Parts) {
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });
   const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
-  return { sandboxes, pool, egress, terminals, screens, ports, ssh };
+  return { sandboxes, pool, processors, egress, terminals, screens, ports, ssh };
 }
 
-/** Machines of `default` always; of every other template that was used lately one where memory is left, since it may be large. */
-async function worthLaunching({ config, templates }: Base, used: RecentUse): Promise<Wanted[]> {
+const USUAL: Use = { template_id: DEFAULT_TEMPLATE, vcpu_count: 1 };
+
+/**
+ * Machines of `default` always; of everything else that was used lately one where memory is left, since it may be large. What was not
+ * saved with so many processors is to be.
+ */
+async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
   const size = config["pool.size"];
-  if (size === 0) return [];
-  const others = used.list().filter((templateId) => templateId !== DEFAULT_TEMPLATE);
+  const others = used.list().filter((use) => use.template_id !== USUAL.template_id || use.vcpu_count !== 1);
   const wanted: Wanted[] = [];
-  for (const templateId of [DEFAULT_TEMPLATE, ...others]) {
-    const image = await usableSnapshot(templates, templateId);
-    const isExtra = templateId !== DEFAULT_TEMPLATE;
-    if (image) wanted.push({ image, size: isExtra ? 1 : size, isExtra });
+  for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [USUAL, ...others]) {
+    const { template_id, vcpu_count } = use;
+    const image = await usableSnapshot(templates, template_id, vcpu_count);
+    const isExtra = use !== USUAL;
+    if (!image) processors.want(template_id, vcpu_count);
+    else if (size > 0) wanted.push({ image, size: isExtra ? 1 : size, isExtra });
   }
   return wanted;
 }

@@ -8,7 +8,7 @@ import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { sweepRoots } from "../domain/templates/root-cache.ts";
-import { hasTrials, sweepDeadTrials, sweepFilms } from "../domain/templates/trials.ts";
+import { hasTrials, sweepDeadTrials, sweepOwnMachines } from "../domain/templates/trials.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import { forgetEnded } from "./forget-ended.ts";
@@ -40,7 +40,7 @@ export function startUpkeep(
       log.warn("remains of a template build not swept", { error: describeError(error) }),
     );
   void sweepBuilds();
-  void sweepFilms(paths).catch(logged("remains of machines that made films not swept"));
+  void sweepOwnMachines(paths).catch(logged("remains of the service's own machines not swept"));
   const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("logs of guests' processes not bounded"));
   const restore = () => {
     disk.restore();

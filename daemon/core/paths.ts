@@ -159,10 +159,12 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     sandboxes: join(data, "sandboxes"),
     trials: join(data, "trials"),
     films: join(data, "films"),
+    savings: join(data, "savings"),
     reserve: join(data, "reserve"),
     guests: join(runtime, "g"),
     trial_guests: join(runtime, "t"),
     film_guests: join(runtime, "f"),
+    saving_guests: join(runtime, "s"),
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
@@ -181,6 +183,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     trial: (sandboxId: string) => guestPaths("trials", "t", sandboxId),
     /** A guest that makes a film. */
     film: (sandboxId: string) => guestPaths("films", "f", sandboxId),
+    /** A guest that is saved with more processors than its template was. */
+    saving: (sandboxId: string) => guestPaths("savings", "s", sandboxId),
   };
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {

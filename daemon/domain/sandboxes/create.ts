@@ -159,8 +159,8 @@ export async function begin(
     if (warm) deps.pool.giveBack(warm);
     throw error;
   }
-  // Machines that wait have one processor, and are of the host's templates.
-  if (row.vcpu_count === 1 && source.template?.owner === null) deps.templateUsed(row.template_id);
+  // Machines that wait are of the host's templates.
+  if (source.template?.owner === null) deps.templateUsed(row);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
   supervisor
@@ -171,10 +171,9 @@ export async function begin(
   return { supervisor, warnings };
 }
 
-/** A machine that waits, for a sandbox of one processor: those that wait have no more. */
+/** A machine that waits, with as many processors. */
 function takeWarm(deps: SandboxDeps, input: Wanted, { template }: Source): WarmMachine | null {
-  if (!template || (input.vcpu_count ?? 1) > 1) return null;
-  return deps.pool.take(imageOf(template.directory, template.manifest, true));
+  return template && deps.pool.take(imageOf(template.directory, template.manifest, true, input.vcpu_count));
 }
 
 /** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */

@@ -185,7 +185,7 @@ export function makeSupervisors(
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
     const template = deps.templates.get(row.template_id, row.org_id);
     if (!template) throw new Error(`template ${row.template_id} is gone`);
-    const { image, refused } = await deps.templates.usable(template);
+    const { image, refused } = await deps.templates.usable(template, row.vcpu_count);
     if (refused !== null) {
       deps.log.warn("snapshot refused, booting cold", { template_id: row.template_id, reason: refused });
     }

@@ -7,24 +7,16 @@
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
-import {
-  GENERATION,
-  TEMPLATE_FAILED_LINE,
-  TEMPLATE_FLAG,
-  TEMPLATE_READY_LINE,
-} from "../../../shared/agent-protocol/messages.ts";
+import { dirname, join } from "node:path";
+import { GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
 import { TEMPLATE_PATTERN, type TemplateRecord, type TemplateSource } from "../../../shared/api/templates.ts";
 import { newId, type OrgId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
-import { within } from "../../core/published.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
-import { makeOverlay } from "../../host/images/overlay.ts";
 import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
-import type { Machine } from "../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
 import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
@@ -33,7 +25,7 @@ import type { Beside } from "./dockerfile/context.ts";
 import { directoryBeside } from "./dockerfile/directory.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import { localImage } from "./image/reference.ts";
-import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
+import { digestOf, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { requireFits, requireLeft, templateMib } from "./org-disk.ts";
 import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
 import { runRecipeSteps } from "./recipe-steps.ts";
@@ -41,11 +33,10 @@ import { CURRENT, keptVersions, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_N
 import { makeRoot } from "./root.ts";
 import { rootCache } from "./root-cache.ts";
 import type { GivenDockerfile } from "./root-step.ts";
+import { makeEmpty, saveMachine } from "./save.ts";
 import { selfTest } from "./self-test.ts";
-import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
 
-const BOOT_DEADLINE_MS = 180_000;
 const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
 
 export interface BuildOptions {
@@ -197,7 +188,10 @@ async function buildVersion(
     }
     stage("booting");
     options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
-    await snapshot(deps, recipe, directory, hardware, virtualSize);
+    const start_ms = recipe.start ? readyTimeoutSeconds(recipe) * 1000 : 0;
+    const saving = { hardware, append: kernelAppend(hardware.acceleration), start_ms, virtualSize, vcpus: 1 };
+    const { qemu_img } = deps.programs;
+    await saveMachine({ qemu_img, placeOf: paths.trial, host: deps.host() }, directory, directory, saving);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
     // From here on nothing is added to it.
@@ -205,7 +199,7 @@ async function buildVersion(
     readableTemplate(directory, templateGroup);
     stage("testing");
     options.onProgress("testing clones of the template");
-    await selfTest(deps.host(), paths, imageOf(directory, manifest, true));
+    await selfTest(deps.host(), paths.trial, imageOf(directory, manifest, true));
     await publish(home, version);
     options.onProgress(`template ${templateId} is ready: ${manifest.record.digest}`);
     return manifest.record;
@@ -215,75 +209,10 @@ async function buildVersion(
   }
 }
 
-/** Boots the image once, without vsock and drive, and saves it when its agent is at rest. */
-async function snapshot(
-  deps: BuildDeps,
-  recipe: Recipe,
-  directory: string,
-  hardware: Hardware,
-  virtualSize: number,
-): Promise<void> {
-  const disk = join(directory, FILE_NAMES.disk);
-  await makeOverlay(deps.programs.qemu_img, disk, FILE_NAMES.root, virtualSize);
-  const memory = join(directory, FILE_NAMES.memory);
-  // QEMU may write into files that it finds, and make none.
-  await writeFile(memory, "");
-  const spec = {
-    hardware,
-    kernel: join(directory, FILE_NAMES.kernel),
-    initramfs: join(directory, FILE_NAMES.initramfs),
-    append: `${kernelAppend(hardware.acceleration)} ${TEMPLATE_FLAG}`,
-    disk,
-    writes: [memory],
-  };
-  await withTrialMachine({ paths: deps.paths, host: deps.host() }, spec, async (machine) => {
-    await readyLine(machine, BOOT_DEADLINE_MS + (recipe.start ? readyTimeoutSeconds(recipe) * 1000 : 0));
-    await machine.save(memory);
-  });
-}
-
-/** Resolves when the guest is at rest. Throws build_failed with what its recipe's own programs said, where one of them failed. */
-async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
-  const ready = Promise.withResolvers<void>();
-  let printed = "";
-  machine.onConsole((bytes) => {
-    printed = (printed + new TextDecoder().decode(bytes).replaceAll("\r", "")).slice(-8192);
-    if (printed.includes(TEMPLATE_READY_LINE)) ready.resolve();
-    const said = printed.split(TEMPLATE_FAILED_LINE).at(1);
-    if (said?.includes("\n\n")) ready.reject(failedStart(said));
-  });
-  machine.process.exited.then((how) => ready.reject(new Error(`QEMU has ended: ${how}`)));
-  await machine.resume();
-  try {
-    await within(ready.promise, deadlineMs, "the template's boot");
-  } catch (error) {
-    if (error instanceof ServiceError) throw error;
-    throw new Error(`the template did not come up; its console ends with:\n${printed.slice(-2000)}`, { cause: error });
-  }
-}
-
-/** `said` begins with what the agent says of it, a line, and what the programs said before. */
-function failedStart(said: string): ServiceError {
-  const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
-  return new ServiceError("build_failed", {
-    detail: `The template was not saved: ${why}.`,
-    details: { step: "start", last_lines: lines },
-    hint: "Look at the last lines of the recipe's start and ready, in details.last_lines.",
-  });
-}
-
 async function makeOverlays(deps: BuildDeps, directory: string, virtualSize: number): Promise<void> {
-  // Relative to where a sandbox's copy lies, so that the data directory may be moved as a whole.
-  const from = deps.paths.sandbox("any").directory;
-  const make = (overlay: FileRole, backing: FileRole) =>
-    makeOverlay(
-      deps.programs.qemu_img,
-      join(directory, FILE_NAMES[overlay]),
-      relative(from, join(directory, FILE_NAMES[backing])),
-      virtualSize,
-    );
-  await make("snapshot_overlay", "disk");
-  await make("cold_overlay", "root");
+  const { paths, programs } = deps;
+  await makeEmpty({ paths, ...programs }, directory, ["snapshot_overlay", "disk"], virtualSize);
+  await makeEmpty({ paths, ...programs }, directory, ["cold_overlay", "root"], virtualSize);
 }
 
 async function writeManifest(

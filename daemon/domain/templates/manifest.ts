@@ -50,6 +50,14 @@ export const manifest = fields({
     cold_overlay: file,
   }),
 });
+/** What lies beside what was saved with more processors than one: the facts that it depends on. */
+export const savedFacts = Type.Object({
+  qemu_version: Type.String(),
+  processor: Type.Optional(Type.String()),
+  files: Type.Object({ disk: file, memory: file, snapshot_overlay: file }),
+});
+export type SavedFacts = Static<typeof savedFacts>;
+
 export type Manifest = Static<typeof manifest>;
 export type FileFacts = Static<typeof file>;
 export type FileRole = keyof Manifest["files"];
@@ -66,7 +74,18 @@ export const FILE_NAMES: Record<FileRole, string> = {
 
 /** Files without which there is no guest at all; the others only make it start faster. */
 export const COLD_FILES: readonly FileRole[] = ["kernel", "initramfs", "root", "cold_overlay"];
-export const SNAPSHOT_FILES: readonly FileRole[] = ["disk", "memory", "snapshot_overlay"];
+export const SNAPSHOT_FILES = ["disk", "memory", "snapshot_overlay"] as const satisfies readonly FileRole[];
+
+/** Where what was saved with so many processors lies, of the template's version in a directory. */
+export function savedWith(directory: string, vcpus: number): string {
+  return vcpus === 1 ? directory : join(directory, `processors-${vcpus}`);
+}
+
+/** How the directory is named that is about to become one of `savedWith`. */
+export const SAVED_DRAFT = /^\.processors-/;
+
+/** Name of the file of SavedFacts. */
+export const SAVED_FILE = "saved.json";
 
 export async function factsOf(directory: string, role: FileRole): Promise<FileFacts> {
   const name = FILE_NAMES[role];
@@ -80,11 +99,12 @@ export function digestOf(files: Manifest["files"]): string {
   return `sha256:${createHash("sha256").update(lines.sort().join("\n")).digest("hex")}`;
 }
 
-/** What a guest starts from: the template's files in `directory`, with or without its snapshot. */
+/** What a guest starts from: the template's files in `directory`, with or without what was saved with so many processors. */
 export function imageOf(
   directory: string,
   { hardware, append, generation, start_seconds = 0 }: Manifest,
   useSnapshot: boolean,
+  vcpus = 1,
 ): GuestImage {
   const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
   return {
@@ -98,10 +118,21 @@ export function imageOf(
     append,
     root: pathOf("root"),
     cold_overlay: pathOf("cold_overlay"),
-    snapshot_disk: pathOf("disk"),
-    snapshot_overlay: pathOf("snapshot_overlay"),
-    snapshot_memory: useSnapshot ? pathOf("memory") : null,
+    ...savedIn(savedWith(directory, vcpus), useSnapshot),
+    snapshot_vcpus: vcpus,
     agent_generation: generation,
     start_ms: start_seconds * 1000,
+  };
+}
+
+/** The part of an image that was saved to a directory. */
+export function savedIn(
+  directory: string,
+  isUsed: boolean,
+): Pick<GuestImage, "snapshot_disk" | "snapshot_overlay" | "snapshot_memory"> {
+  return {
+    snapshot_disk: join(directory, FILE_NAMES.disk),
+    snapshot_overlay: join(directory, FILE_NAMES.snapshot_overlay),
+    snapshot_memory: isUsed ? join(directory, FILE_NAMES.memory) : null,
   };
 }

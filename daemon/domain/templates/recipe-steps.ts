@@ -150,6 +150,7 @@ export async function runRecipeSteps(
     snapshot_disk: root,
     snapshot_overlay: overlay,
     snapshot_memory: null,
+    snapshot_vcpus: 1,
     agent_generation: GENERATION,
     start_ms: 0,
   };

@@ -16,7 +16,19 @@ import { diskMib } from "../../host/images/overlay.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
 import { type Acceleration, cpuModelFor } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
-import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
+import {
+  COLD_FILES,
+  FILE_NAMES,
+  type FileFacts,
+  imageOf,
+  type Manifest,
+  manifest,
+  SAVED_FILE,
+  type SavedFacts,
+  SNAPSHOT_FILES,
+  savedFacts,
+  savedWith,
+} from "./manifest.ts";
 import { lookOf, Verified } from "./verified.ts";
 
 /** Name of the link to the version in use. */
@@ -63,8 +75,8 @@ export interface UsableImage {
 export interface Templates {
   list(orgId: OrgId | null): Template[];
   get(templateId: string, orgId: OrgId | null): Template | null;
-  /** Checks the template's files. Throws when not even a cold boot is possible. */
-  usable(template: Template): Promise<UsableImage>;
+  /** Checks the template's files, and what was saved with so many processors. Throws when not even a cold boot is possible. */
+  usable(template: Template, vcpus?: number): Promise<UsableImage>;
 }
 
 export function makeTemplates(deps: {
@@ -104,10 +116,9 @@ export function makeTemplates(deps: {
   const get: Templates["get"] = (templateId, orgId) =>
     (orgId === null ? null : read(templateId, orgId)) ?? read(templateId, null);
 
-  const damage = async (template: Template, roles: readonly FileRole[]): Promise<string | null> => {
-    for (const role of roles) {
-      const facts = template.manifest.files[role];
-      const path = join(template.directory, facts.name);
+  const damage = async (directory: string, files: readonly FileFacts[]): Promise<string | null> => {
+    for (const facts of files) {
+      const path = join(directory, facts.name);
       if (!existsSync(path)) return `${facts.name} is missing`;
       if (verified.has(path)) continue;
       const look = lookOf(path);
@@ -119,8 +130,10 @@ export function makeTemplates(deps: {
     return null;
   };
 
-  const mismatch = ({ manifest }: Template): string | null => {
-    const { hardware, qemu_version, processor: saved = processor } = manifest;
+  const mismatch = (
+    { hardware }: Pick<Manifest, "hardware">,
+    { qemu_version, processor: saved = processor }: SavedFacts,
+  ): string | null => {
     if (hardware.acceleration !== deps.acceleration()) {
       return `it was saved under ${hardware.acceleration}, this host runs ${deps.acceleration()}`;
     }
@@ -139,11 +152,17 @@ export function makeTemplates(deps: {
       return [...names].sort().flatMap((templateId) => get(templateId, orgId) ?? []);
     },
     get,
-    usable: async (template) => {
-      const broken = tooForeign(template.manifest) ?? (await damage(template, COLD_FILES));
+    usable: async (template, vcpus = 1) => {
+      const { directory, manifest } = template;
+      const cold = COLD_FILES.map((role) => manifest.files[role]);
+      const broken = tooForeign(manifest) ?? (await damage(directory, cold));
       if (broken) throw new Error(`template ${template.record.template_id} cannot be used: ${broken}; build it again`);
-      const refused = mismatch(template) ?? (await damage(template, SNAPSHOT_FILES));
-      const image = imageOf(template.directory, template.manifest, refused === null);
+      const saved = vcpus === 1 ? manifest : factsIn(savedWith(directory, vcpus));
+      const files = saved ? SNAPSHOT_FILES.map((role) => saved.files[role]) : [];
+      const refused = saved
+        ? (mismatch(manifest, saved) ?? (await damage(savedWith(directory, vcpus), files)))
+        : `it was not saved with ${vcpus} processors so far`;
+      const image = imageOf(directory, manifest, refused === null, vcpus);
       const acceleration = deps.acceleration();
       if (image.hardware.acceleration === acceleration) return { refused, image };
       // It boots, and on the processor that there is.
@@ -151,6 +170,16 @@ export function makeTemplates(deps: {
       return { refused, image: { ...image, hardware } };
     },
   };
+}
+
+/** Null where nothing is saved. */
+function factsIn(directory: string): SavedFacts | null {
+  try {
+    const value: unknown = JSON.parse(readFileSync(join(directory, SAVED_FILE), "utf8"));
+    return Value.Check(savedFacts, value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 const namesIn = (directory: string) => (existsSync(directory) ? readdirSync(directory) : []);
@@ -173,11 +202,11 @@ export function newestKernel(paths: Paths): string | null {
   return kernels.find((kernel) => existsSync(kernel)) ?? null;
 }
 
-/** An image of the host's template when its snapshot may be used, else null: nothing else is worth launching ahead. */
-export async function usableSnapshot(templates: Templates, templateId: string): Promise<GuestImage | null> {
+/** An image of the host's template when what was saved of it may be used, else null: nothing else is worth launching ahead. */
+export async function usableSnapshot(templates: Templates, templateId: string, vcpus = 1): Promise<GuestImage | null> {
   const template = templates.get(templateId, null);
   if (!template) return null;
-  const { image, refused } = await templates.usable(template);
+  const { image, refused } = await templates.usable(template, vcpus);
   return refused === null ? image : null;
 }
 

@@ -4,11 +4,11 @@
  */
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { SandboxPaths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { startFollowed } from "../../host/guest-link/exec.ts";
-import { withTrialGuest } from "./trial-guest.ts";
+import { type TrialGuest, withTrialGuest } from "./trial-guest.ts";
 
 const CLONES = 3;
 const COMMAND_MS = 20_000;
@@ -28,10 +28,15 @@ const SCRIPT = [
 ].join("; ");
 
 /** Starts clones and compares them. Throws with what is wrong. */
-export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage): Promise<void> {
+export async function selfTest(
+  host: GuestHost,
+  placeOf: PlaceOf,
+  image: GuestImage,
+  signal?: AbortSignal,
+): Promise<void> {
   const seen = new Map<string, string>();
   for (let clone = 1; clone <= CLONES; clone++) {
-    const { facts, skewMs } = await inspectClone(host, paths, image);
+    const { facts, skewMs } = await inspectClone(host, placeOf, image, signal);
     for (const name of ALIKE) {
       const value = facts[name];
       if (!value) throw new Error(`clone ${clone} has no ${name}`);
@@ -42,8 +47,10 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
   }
 }
 
-async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
-  return await withTrialGuest(host, paths.trial, image, null, async ({ connection, hostname }) => {
+type PlaceOf = (sandboxId: string) => SandboxPaths;
+
+async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage, signal?: AbortSignal) {
+  const look = async ({ connection, hostname }: TrialGuest) => {
     const link = await connection.link(10_000);
     let text = "";
     const decoder = new TextDecoder();
@@ -75,5 +82,6 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
     const clock = Number(facts.clock_seconds) * 1000;
     if (!(clock > 0)) throw new Error("a clone does not tell the time");
     return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
-  });
+  };
+  return await withTrialGuest(host, placeOf, image, null, look, signal);
 }

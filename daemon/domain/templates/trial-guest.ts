@@ -41,13 +41,14 @@ export function boundWhile(log: string): () => void {
   );
 }
 
-/** Starts it where `placeOf` says, does `work` with it, and ends it. Without `requests` it has no network. */
+/** Starts it where `placeOf` says, unless `signal` gives it up, does `work` with it, and ends it. Without `requests` it has no network. */
 export async function withTrialGuest<T>(
   host: GuestHost,
   placeOf: (sandboxId: string) => SandboxPaths,
   image: GuestImage,
   requests: GuestRequests | null,
   work: (guest: TrialGuest) => Promise<T>,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
   const sandbox_id = newId("sbx");
   const own = placeOf(sandbox_id);
@@ -59,7 +60,7 @@ export async function withTrialGuest<T>(
       sandbox_id,
       guest_cid: host.transport.firstFree(trialCids()) ?? CID_MIN,
       memory_mib: image.hardware.base_memory_mib,
-      vcpu_count: 1,
+      vcpu_count: image.snapshot_vcpus,
       image,
       paths: own,
       drive_directory: null,
@@ -70,7 +71,7 @@ export async function withTrialGuest<T>(
     },
     null,
     () => {},
-    new AbortController().signal,
+    signal,
   );
   const stopBounding = boundWhile(own.vmm_log);
   try {

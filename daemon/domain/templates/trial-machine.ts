@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { SandboxPaths } from "../../core/paths.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
@@ -10,24 +10,24 @@ import type { MachineSpec } from "../../host/machine/spec.ts";
 import { boundWhile } from "./trial-guest.ts";
 
 export interface TrialDeps {
-  paths: Paths;
+  placeOf(sandboxId: string): SandboxPaths;
   host: GuestHost;
 }
 
 export interface TrialMachine
-  extends Pick<MachineSpec, "hardware" | "kernel" | "initramfs" | "append" | "disk" | "input"> {
+  extends Pick<MachineSpec, "hardware" | "kernel" | "initramfs" | "append" | "disk" | "input" | "vcpu_count"> {
   /** What it may write besides its disk: QEMU makes no files. */
   writes: readonly string[];
 }
 
 /** Boots it, does `work` with it while it stands before its first instruction, and ends it. */
 export async function withTrialMachine<T>(
-  { paths, host }: TrialDeps,
+  { placeOf, host }: TrialDeps,
   { writes, ...spec }: TrialMachine,
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const sandboxId = newId("sbx");
-  const own = paths.trial(sandboxId);
+  const own = placeOf(sandboxId);
   const users = host.isolation.usersOf(sandboxId);
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
   let machine: Machine | undefined;
@@ -41,7 +41,6 @@ export async function withTrialMachine<T>(
         ...spec,
         name: "template",
         uuid: crypto.randomUUID(),
-        vcpu_count: 1,
         sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
         user: users?.qemu ?? null,
         vsock_file: null,

@@ -4,11 +4,12 @@
  */
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
+import { SAVED_DRAFT } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /** Does something while no other build runs on these directories. Throws already_exists when one does. */
@@ -48,9 +49,13 @@ function lock(paths: Paths): () => void {
   }
 }
 
-/** Frees what the service before this one left of machines that made films; before there are any of this one. */
-export async function sweepFilms({ film }: Pick<Paths, "film">): Promise<void> {
-  await sweepGuests(film);
+/** Frees what the service before this one left of machines of its own, that made films or were being saved; before there are any of this one. */
+export async function sweepOwnMachines(paths: Paths): Promise<void> {
+  for (const placeOf of [paths.film, paths.saving]) await sweepGuests(placeOf);
+  for (const home of homesIn(paths.templates)) {
+    const drafts = homesIn(join(home, publishedVersion(home) ?? "")).filter((path) => SAVED_DRAFT.test(basename(path)));
+    for (const draft of drafts) await rm(draft, { recursive: true, force: true });
+  }
 }
 
 /** Frees every guest there is of a kind, whoever has it. */

@@ -30,6 +30,8 @@ export interface GuestImage {
   snapshot_overlay: string;
   /** Memory and device state; null where there is none, or none that may be used. */
   snapshot_memory: string | null;
+  /** Processors that it was saved with. */
+  snapshot_vcpus: number;
   /** That of the guest protocol which the agent in it speaks. */
   agent_generation: number;
   /** How long what it starts may take, where it boots: then that comes before the agent is set up. */

@@ -165,7 +165,8 @@ export class WarmPool {
 
   async #launch(sandbox_id: SandboxId, image: GuestImage): Promise<Launched> {
     const paths = this.#deps.paths.sandbox(sandbox_id);
-    const plan = { sandbox_id, image, paths, vcpu_count: 1, memory_mib: image.hardware.base_memory_mib };
+    const { snapshot_vcpus: vcpu_count, hardware } = image;
+    const plan = { sandbox_id, image, paths, vcpu_count, memory_mib: hardware.base_memory_mib };
     let launched: Launched | undefined;
     try {
       const begun = performance.now();

@@ -142,6 +142,7 @@ function imageOf({ machine }: Saved, { base }: Pick<SavedPaths, "base">): GuestI
     snapshot_disk: disk,
     snapshot_overlay: empty,
     snapshot_memory: null,
+    snapshot_vcpus: 1,
     start_ms: 0,
   };
 }

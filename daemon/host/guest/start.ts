@@ -154,8 +154,10 @@ async function joinWarm(
 }
 
 async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSignal): Promise<Launched> {
-  // The snapshot has one processor, and Linux 6.12 takes no other while it runs on QEMU without KVM.
-  if (plan.image.snapshot_memory === null || plan.vcpu_count > 1) return await launchGuest(host, plan, "cold", signal);
+  // Linux 6.12 takes no further processor while it runs on QEMU without KVM: what has others was saved with them.
+  const { snapshot_memory, snapshot_vcpus } = plan.image;
+  if (snapshot_memory === null || plan.vcpu_count !== snapshot_vcpus)
+    return await launchGuest(host, plan, "cold", signal);
   try {
     return await launchGuest(host, plan, "snapshot", signal);
   } catch (error) {

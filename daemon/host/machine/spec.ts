@@ -25,7 +25,7 @@ export interface MachineSpec {
   name: string;
   uuid: string;
   hardware: Hardware;
-  /** 1 for a machine that loads a snapshot, as the template had. */
+  /** As what it loads was saved with. */
   vcpu_count: number;
   kernel: string;
   initramfs: string;

@@ -152,7 +152,7 @@ async function unpack(
   const { qemu_img } = deps.programs;
   const { disk_mib } = recipe;
   const disk = join(directory, "unpacked.qcow2");
-  const trial = { paths: deps.paths, host: deps.host(), qemu_img };
+  const trial = { placeOf: deps.paths.trial, host: deps.host(), qemu_img };
   await unpackImage(
     trial,
     await hardwareFor(deps, recipe, directory),

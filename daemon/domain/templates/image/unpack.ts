@@ -71,6 +71,7 @@ export async function unpackImage(
   await makeDisk(deps.qemu_img, disk, disk_mib * MIB);
   const spec = {
     hardware: { ...hardware, base_memory_mib: MEMORY_MIB },
+    vcpu_count: 1,
     kernel: join(directory, "vmlinuz"),
     initramfs,
     append: kernelAppend(hardware.acceleration),

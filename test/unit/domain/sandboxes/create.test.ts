@@ -11,6 +11,7 @@ import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
 import { undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import type { Use } from "../../../../daemon/domain/templates/recent-use.ts";
 import { insertRoom } from "./sandbox-fixture.ts";
 
 const CALLER = { org_id: "org_1", key_id: "kid_1", name: "mine", scopes: [], agent_id: null, room_ids: null };
@@ -20,7 +21,7 @@ const MUCH_MIB = 1024 ** 3;
 
 let connection: Connection;
 let database: Database;
-/** Of which templates a use was noted. */
+/** Of which templates a use was noted, and with how many processors. */
 let used: string[];
 /** What was asked of the pool, and how often it still has something to give. */
 let lacks: number[];
@@ -47,7 +48,7 @@ async function create(input: object = {}) {
   const deps = {
     database,
     templates: { get: () => template },
-    templateUsed: (id: string) => used.push(id),
+    templateUsed: (use: Use) => used.push(`${use.template_id} ${use.vcpu_count}`),
     host: () => ({ transport: { firstFree: () => 9100 } }),
     pool: {
       take: () => null,
@@ -87,14 +88,14 @@ test("a template is used once a sandbox of it is there, and by none that is refu
   expect([used, lacks]).toEqual([[], []]);
   refusal = null;
   expect(await create()).toMatchObject({ outcome: "created" });
-  expect(used).toEqual(["docker"]);
+  expect(used).toEqual(["docker 1"]);
   await expect(create()).rejects.toThrow();
-  expect(used).toEqual(["docker"]);
+  expect(used).toEqual(["docker 1"]);
 });
 
-test("one of several processors makes no template worth launching ahead", async () => {
+test("one of several processors makes machines with as many worth launching ahead", async () => {
   await create({ vcpu_count: 2 });
-  expect(used).toEqual([]);
+  expect(used).toEqual(["docker 2"]);
 });
 
 test("where memory is lacking, machines that wait are asked for what is lacking, as long as they give", async () => {

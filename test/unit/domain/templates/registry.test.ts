@@ -12,6 +12,9 @@ import {
   factsOf,
   MANIFEST_FORMAT,
   type Manifest,
+  SAVED_FILE,
+  SNAPSHOT_FILES,
+  savedWith,
 } from "../../../../daemon/domain/templates/manifest.ts";
 import { CURRENT, MANIFEST_FILE, makeTemplates } from "../../../../daemon/domain/templates/registry.ts";
 import { processorOf } from "../../../../daemon/host/processor.ts";
@@ -37,6 +40,7 @@ const refusal = async (...made: Made) => (await usable(...made)).refused;
 async function usable(
   made: { [Name in keyof Manifest]?: Manifest[Name] | undefined },
   acceleration: "kvm" | "tcg" = "kvm",
+  { vcpus = 1, also = async () => {} }: { vcpus?: number; also?(version: string): Promise<unknown> } = {},
 ) {
   const paths = makePaths({ data_dir: directory, runtime_dir: directory });
   const version = join(paths.template("t"), "0".repeat(26));
@@ -67,7 +71,19 @@ async function usable(
   });
   const template = templates.get("t", null);
   if (!template) throw new Error("the template is not there");
-  return await templates.usable(template);
+  await also(version);
+  return await templates.usable(template, vcpus);
+}
+
+/** Puts there what was saved with two processors, by a QEMU. */
+async function saveWithTwo(version: string, qemu_version: string, processor = HOST): Promise<string> {
+  const saved = savedWith(version, 2);
+  mkdirSync(saved);
+  for (const role of SNAPSHOT_FILES) writeFileSync(join(saved, FILE_NAMES[role]), `${role} of two`);
+  const facts = await Promise.all(SNAPSHOT_FILES.map(async (role) => [role, await factsOf(saved, role)] as const));
+  const said = { qemu_version, processor, files: Object.fromEntries(facts) };
+  writeFileSync(join(saved, SAVED_FILE), JSON.stringify(said));
+  return saved;
 }
 
 test("one that was made here is used", async () => {
@@ -99,6 +115,31 @@ test("one that was saved under another acceleration boots cold, on a processor t
 
 test("one of another QEMU boots cold", async () => {
   expect(await refusal({ qemu_version: "9.2" })).toMatch(/QEMU 9\.2/);
+});
+
+test("with several processors it starts from what was saved with as many, where that is whole and was made here", async () => {
+  const withTwo = async (also: (version: string) => Promise<unknown>) => {
+    const found = await usable({}, "kvm", { vcpus: 2, also });
+    rmSync(join(directory, "templates"), { recursive: true });
+    return found;
+  };
+  expect((await withTwo(async () => {})).refused).toBe("it was not saved with 2 processors so far");
+  const { image, refused } = await withTwo((version) => saveWithTwo(version, "10.0"));
+  expect([refused, image.snapshot_vcpus]).toEqual([null, 2]);
+  for (const path of [image.snapshot_memory, image.snapshot_disk, image.snapshot_overlay]) {
+    expect(path).toContain("/processors-2/");
+  }
+  expect(image.root).not.toContain("/processors-2/");
+  expect((await withTwo((version) => saveWithTwo(version, "9.2"))).refused).toMatch(/QEMU 9\.2/);
+  expect((await withTwo((version) => saveWithTwo(version, "10.0", "Another"))).refused).toMatch(/another processor/);
+  const spoiled = await withTwo(async (version) => {
+    const saved = await saveWithTwo(version, "10.0");
+    writeFileSync(join(saved, FILE_NAMES.memory), "memory of owt");
+  });
+  expect(spoiled).toMatchObject({
+    refused: expect.stringMatching(/^memory is damaged/),
+    image: { snapshot_memory: null },
+  });
 });
 
 test("one whose agent speaks another protocol is of no use, and says what to do", async () => {

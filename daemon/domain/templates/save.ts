@@ -1,0 +1,109 @@
+/** Owns saving a template's machine: one boot of its root, until its agent is at rest, with as many processors as are wanted. */
+import { writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { TEMPLATE_FAILED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../../../shared/agent-protocol/messages.ts";
+import type { Paths } from "../../core/paths.ts";
+import { within } from "../../core/published.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { makeOverlay } from "../../host/images/overlay.ts";
+import type { Machine } from "../../host/machine/machine.ts";
+import type { Hardware } from "../../host/machine/spec.ts";
+import { FILE_NAMES, type FileRole } from "./manifest.ts";
+import { type TrialDeps, withTrialMachine } from "./trial-machine.ts";
+
+const BOOT_DEADLINE_MS = 180_000;
+
+export interface SaveDeps extends TrialDeps {
+  qemu_img: string;
+}
+
+export interface Saving {
+  hardware: Hardware;
+  /** Kernel command line of a sandbox. */
+  append: string;
+  /** How long what it starts may take. */
+  start_ms: number;
+  /** Of its disk, in bytes. */
+  virtualSize: number;
+  vcpus: number;
+}
+
+/**
+ * Boots the template's version in `directory` once, without vsock and drive, and saves it when its agent is at rest: disk and memory, to
+ * `into`, where its root is as well. `signal` gives it up. Throws build_failed where its recipe's own programs failed.
+ */
+export async function saveMachine(
+  { qemu_img, ...deps }: SaveDeps,
+  directory: string,
+  into: string,
+  { hardware, append, start_ms, virtualSize, vcpus }: Saving,
+  signal?: AbortSignal,
+): Promise<void> {
+  const disk = join(into, FILE_NAMES.disk);
+  await makeOverlay(qemu_img, disk, FILE_NAMES.root, virtualSize);
+  const memory = join(into, FILE_NAMES.memory);
+  // QEMU may write into files that it finds, and make none.
+  await writeFile(memory, "");
+  const spec = {
+    hardware,
+    vcpu_count: vcpus,
+    kernel: join(directory, FILE_NAMES.kernel),
+    initramfs: join(directory, FILE_NAMES.initramfs),
+    append: `${append} ${TEMPLATE_FLAG}`,
+    disk,
+    writes: [memory],
+  };
+  await withTrialMachine(deps, spec, async (machine) => {
+    const giveUp = () => void machine.end().catch(() => {});
+    signal?.addEventListener("abort", giveUp, { once: true });
+    try {
+      signal?.throwIfAborted();
+      await readyLine(machine, BOOT_DEADLINE_MS + start_ms);
+      await machine.save(memory);
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+    }
+  });
+}
+
+/** Makes an empty disk in `directory` over another there, for sandboxes to copy. */
+export async function makeEmpty(
+  { paths, qemu_img }: { paths: Paths; qemu_img: string },
+  directory: string,
+  [empty, below]: readonly [empty: FileRole, below: FileRole],
+  virtualSize: number,
+): Promise<void> {
+  // Relative to where a sandbox's copy lies, so that the data directory may be moved as a whole.
+  const backing = relative(paths.sandbox("any").directory, join(directory, FILE_NAMES[below]));
+  await makeOverlay(qemu_img, join(directory, FILE_NAMES[empty]), backing, virtualSize);
+}
+
+/** Resolves when the guest is at rest. Throws build_failed with what its recipe's own programs said, where one of them failed. */
+async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  let printed = "";
+  machine.onConsole((bytes) => {
+    printed = (printed + new TextDecoder().decode(bytes).replaceAll("\r", "")).slice(-8192);
+    if (printed.includes(TEMPLATE_READY_LINE)) ready.resolve();
+    const said = printed.split(TEMPLATE_FAILED_LINE).at(1);
+    if (said?.includes("\n\n")) ready.reject(failedStart(said));
+  });
+  machine.process.exited.then((how) => ready.reject(new Error(`QEMU has ended: ${how}`)));
+  await machine.resume();
+  try {
+    await within(ready.promise, deadlineMs, "the template's boot");
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new Error(`the template did not come up; its console ends with:\n${printed.slice(-2000)}`, { cause: error });
+  }
+}
+
+/** `said` begins with what the agent says of it, a line, and what the programs said before. */
+function failedStart(said: string): ServiceError {
+  const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
+  return new ServiceError("build_failed", {
+    detail: `The template was not saved: ${why}.`,
+    details: { step: "start", last_lines: lines },
+    hint: "Look at the last lines of the recipe's start and ready, in details.last_lines.",
+  });
+}

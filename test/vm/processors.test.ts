@@ -1,0 +1,71 @@
+/**
+ * Sandboxes with more processors than their template was built with: the first boots, meanwhile the template is saved with as many, and
+ * the next ones start from that as any other.
+ */
+import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect } from "vitest";
+import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
+import { LONG, processesOf, testAlone, until } from "../harness/guests.ts";
+
+if (!LONG)
+  console.log("templates saved with two processors: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
+
+const DEADLINE_MS = 240_000;
+/** Adds up on two processors at once what is said on each. */
+const BOTH = "for n in 0 1; do taskset -c $n sh -c 'grep ^Cpus_allowed_list /proc/self/status' & done; wait";
+
+/** A template of its own, to which something may be added. */
+function ownTemplate({ dataDir }: TestDaemon): void {
+  const own = join(dataDir, "templates");
+  rmSync(own);
+  cpSync(join(SHARED_TEMPLATES, "default"), join(own, "default"), {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => !/\/\.?processors-/.test(path),
+  });
+}
+
+describe.skipIf(!LONG)("where there is time", () => {
+  testAlone(
+    "a sandbox with two processors boots once, and from then on starts from what was saved with two",
+    { prepare: ownTemplate, env: { ROOMD_POOL_SIZE: "1" } },
+    async (daemon) => {
+      await daemon.room("two");
+      const create = (agent: string, cid: number) => daemon.sandbox("two", agent, cid, { vcpu_count: 2 });
+      const first = await create("first", 9100);
+      expect(first.start_mode).toBe("cold");
+      expect(await daemon.sh("two", "first", "nproc")).toBe("2");
+      // Killed while it is being saved: nothing of that is left, and the next one begins again.
+      await until("it is being saved", () => savings(daemon).length > 0, DEADLINE_MS);
+      const [machine = ""] = savings(daemon);
+      await daemon.restart("SIGKILL");
+      await until("what was left of that is gone", () => !existsSync(join(daemon.dataDir, "savings", machine)));
+      await create("again", 9101);
+      await until("it was saved", () => daemon.log.includes("template saved with more processors"), DEADLINE_MS);
+      expect(savings(daemon)).toEqual([]);
+      await until("one waits", () => daemon.log.includes("warm machine ready"), DEADLINE_MS);
+      const modes: string[] = [];
+      for (const [n, agent] of ["third", "fourth", "fifth"].entries()) {
+        const { start_mode } = await create(agent, 9110 + n);
+        modes.push(start_mode);
+        expect((await daemon.sh("two", agent, BOTH)).split("\n").sort()).toEqual([
+          "Cpus_allowed_list:\t0",
+          "Cpus_allowed_list:\t1",
+        ]);
+      }
+      expect(modes).not.toContain("cold");
+      await daemon.ok("DELETE", "/v1/rooms/two?drive=delete");
+      await daemon.end("SIGTERM");
+      expect(daemon.leftovers()).toEqual([]);
+      expect(processesOf(daemon, "qemu")).toEqual([]);
+      await daemon.serve();
+    },
+    2 * DEADLINE_MS,
+  );
+});
+
+function savings({ dataDir }: TestDaemon): string[] {
+  const directory = join(dataDir, "savings");
+  return existsSync(directory) ? readdirSync(directory) : [];
+}
