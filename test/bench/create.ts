@@ -52,6 +52,8 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   const cold: Way = { daemon: booting, mode: "cold", count: COLD_COUNT, lives: [] };
   await takeAllWays([restored, pooled, cold]);
 
+  const two = await createdWithTwo(pooling, pooled);
+
   const inARow: Life[] = [];
   await poolAtRest(pooling, POOL_SIZE);
   while (inARow.length < count)
@@ -64,11 +66,26 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   report.add(`create_x${AT_ONCE}`, "ms", together.samples, "create");
   report.add(`create_x${AT_ONCE}_wall`, "ms", [together.wallMs], "create");
   addLives(report, "create_pool", pooled.lives, "cold_boot");
+  addLives(report, "create_pool_2_vcpus", two, "create_pool", { of: "ratio", most: 1.5 });
   addLives(report, "create_in_a_row", inARow, "cold_boot");
   addLives(report, "cold_boot", cold.lives);
   report.add("daemon_rss_fresh", "MiB", [freshRss], undefined, MOST_IDLE);
   report.add("daemon_rss_after", "MiB", [residentMib(restoring.pid)]);
   report.add("daemon_rss_after_pool", "MiB", [residentMib(pooling.pid)]);
+}
+
+/** Sandboxes with two processors, one after another: the template is saved with as many once the first has booted. */
+async function createdWithTwo(daemon: TestDaemon, { count }: Way): Promise<Life[]> {
+  const lives: Life[] = [];
+  const one = async (mode?: StartMode) => {
+    const life = await reachFirstExec(daemon, 0, mode, 2);
+    return { ...life, destroy: await timed(() => destroy(daemon, 0)) };
+  };
+  await one();
+  // The template's own machines, and one with two.
+  const full = () => poolAtRest(daemon, POOL_SIZE + 1);
+  for (await full(); lives.length < count; await full()) lives.push(await one("pool"));
+  return lives;
 }
 
 const poolOf = (size: number) => ({ ROOMD_POOL_SIZE: String(size) });
@@ -97,10 +114,16 @@ async function live({ daemon, mode }: Way): Promise<Life> {
 }
 
 /** Creates a sandbox and runs its first command. Throws unless it started in that mode, if one is named. */
-async function reachFirstExec(daemon: TestDaemon, index: number, mode?: StartMode): Promise<Omit<Life, "destroy">> {
+async function reachFirstExec(
+  daemon: TestDaemon,
+  index: number,
+  mode?: StartMode,
+  vcpu_count = 1,
+): Promise<Omit<Life, "destroy">> {
   const startedAt = performance.now();
   const created: SandboxRecord = await daemon.sandbox(ROOM, agent(index), GUEST_CID_MIN + index, {
     memory_mib: MEMORY_MIB,
+    vcpu_count,
   });
   const createdAt = performance.now();
   const done = await daemon.exec(ROOM, agent(index), { argv: ["true"] });

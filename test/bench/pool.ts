@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import type { TestDaemon } from "../harness/daemon.ts";
 
-const DEADLINE_MS = 60_000;
+/** A template may be saved meanwhile. */
+const DEADLINE_MS = 120_000;
 /** A machine that runs, or is still being launched, uses some time within this. */
 const REST_MS = 500;
 

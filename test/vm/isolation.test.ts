@@ -14,7 +14,7 @@ import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } f
 const BASE = 1_900_019_712;
 const NOBODY_IN_PARTICULAR = 12_345;
 const PARTS: Part[] = ["qemu", "virtiofsd", "vsock"];
-const VHOST_USER = { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } };
+const VHOST_USER = { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user", ROOMD_LIMITS_VCPUS: "3" } };
 
 /** The fields of /proc/<pid>/status, as they are written there. */
 function statusOf(pid: number): Record<string, string> {
@@ -245,9 +245,11 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
 
   test("serve guests that are booted, and leave nothing", async () => {
     const { daemon } = guests;
-    const booted = await daemon.sandbox("one", "cold", guests.cid(), { vcpu_count: 2 });
+    const booted = await daemon.sandbox("one", "cold", guests.cid(), { vcpu_count: 3 });
     expect(booted.start_mode).toBe("cold");
-    expect(await daemon.sh("one", "cold", "cat /mnt/drive/still; nproc")).toBe("still\n2");
+    expect(await daemon.sh("one", "cold", "cat /mnt/drive/still; nproc; cat /sys/devices/system/cpu/online")).toBe(
+      "still\n3\n0-2",
+    );
     for (const [room, name] of [
       ["one", "cold"],
       ["one", "ann"],

@@ -34,7 +34,7 @@ restored = "echo restored >>/root/begun"
 
 testAlone(
   "what a recipe starts is running in each sandbox, and is begun where one boots",
-  { prepare: async (daemon) => void ownTemplates(daemon) },
+  { prepare: async (daemon) => void ownTemplates(daemon), env: { ROOMD_LIMITS_VCPUS: "3" } },
   async (daemon) => {
     const built = await buildRecipe(daemon, "counting", recipe("counting", COUNTING));
     expect([built.status, built.stderr]).toEqual([0, expect.any(String)]);
@@ -61,7 +61,7 @@ testAlone(
     const nice = "cut -d' ' -f19 /proc/1/stat /proc/$(cat /run/counter)/stat /proc/self/stat";
     expect(await daemon.sh("r", "restored", nice)).toBe("-10\n0\n0");
 
-    await create("booted", 9101, { vcpu_count: 2 });
+    await create("booted", 9101, { vcpu_count: 3 });
     const get = () => daemon.ok("GET", "/v1/rooms/r/sandboxes/booted");
     // No call waits for so long.
     await until("it has booted", async () => !["creating", "starting"].includes((await get()).state), BOOT_MS);
