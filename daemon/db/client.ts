@@ -1,6 +1,8 @@
 /** Owns the database connection: the only import of bun:sqlite. */
 import { Database } from "bun:sqlite";
+import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { onceATurn } from "../core/turn.ts";
 
 export type Queries = BunSQLiteDatabase;
@@ -45,6 +47,23 @@ export function rawStatement(queries: Queries, sql: string): (values: Values) =>
   const statement = clientOf(queries).query<unknown, Values>(sql);
   return (values) => void statement.run(...values);
 }
+
+/** Makes what adds a row to a table, which the builder's own way does no differently. */
+export function rawInsert<Table extends SQLiteTable>(
+  queries: Queries,
+  table: Table,
+): (row: Table["$inferSelect"]) => void {
+  const columns = Object.entries(getTableColumns(table)).map(([key, column]) => ({ key, column }));
+  const names = columns.map(({ column: { name } }) => name);
+  const insert = rawStatement(
+    queries,
+    `INSERT INTO ${getTableName(table)} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+  );
+  return (row: Record<string, unknown>) => insert(columns.map(({ key, column }) => asStored(column, row[key] ?? null)));
+}
+
+const asStored = (column: Column, value: unknown) =>
+  (value === null ? null : column.mapToDriverValue(value)) as Values[number];
 
 /** The same for a statement that returns rows. */
 export function rawQuery<Row>(queries: Queries, sql: string): (values: Values) => Row[] {

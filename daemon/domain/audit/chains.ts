@@ -3,10 +3,11 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Bells } from "../../core/bells.ts";
 import type { Queries } from "../../db/client.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
+import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { locateRecord } from "./locate.ts";
 import { walks } from "./scan.ts";
-import { chainHead, chainRecords, toRecord } from "./store.ts";
+import { chainRecords, toRecord } from "./store.ts";
 
 /** A millisecond's work; then others have their turn. */
 const AT_ONCE = 100;

@@ -8,11 +8,12 @@ import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } fr
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
+import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
-import { chainHead, chainStart, listAudit } from "./store.ts";
+import { chainStart, listAudit } from "./store.ts";
 import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 

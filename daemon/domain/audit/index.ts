@@ -1,6 +1,7 @@
 /** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
 import { ringReaders } from "./chain-bell.ts";
+import { gatherHeads } from "./chain-head.ts";
 import { Chains } from "./chains.ts";
 import type { AuditDeps } from "./deps.ts";
 import { makeEvents } from "./events.ts";
@@ -45,6 +46,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   const headsFile = new HeadsFile({ queries, log, ...heads });
   const readers = new Readers();
   if (perDay > 0) limitRecords(queries, perDay);
+  gatherHeads(database);
   takeGrown(queries);
   database.onCommit(() => {
     const chains = takeGrown(queries);

@@ -1,30 +1,13 @@
 /** Owns the audit's SQL: append, page through, walk in order. */
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  gte,
-  inArray,
-  like,
-  lt,
-  lte,
-  min,
-  ne,
-  not,
-  or,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, like, lt, lte, min, ne, not, or, type SQL, sql } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
+import { preparedBy, type Queries, rawInsert } from "../../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
+import { chainHead, moveHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { countAudit } from "./counts.ts";
 import { DailyRecords } from "./daily.ts";
@@ -51,23 +34,23 @@ export function limitRecords(queries: Queries, perDay: number): void {
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
 export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyRecords): void {
   const entries = given.map(withoutName);
-  const statements = statementsOf(queries);
+  const add = insertOf(queries);
   const heads = new Map<ChainKey, Head>();
   for (const entry of entries) {
     const org_key = chainKey(entry.org_id);
-    const head = heads.get(org_key) ?? statements.head.get({ org_key });
+    const head = heads.get(org_key) ?? chainHead(queries, org_key);
     if (daily?.isCounted(queries, org_key, head?.seq ?? 0, entry)) {
       countAudit(queries, org_key, entry);
       continue;
     }
     const row = rowOf(entry, org_key, head);
     const hash = hashOf(row);
-    statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));
+    add({ ...row, hash });
     faultPoint("audit.recorded");
     heads.set(org_key, { seq: row.seq, hash });
     noteGrown(queries, org_key, entry.room_uid);
   }
-  for (const [org_key, { seq, hash }] of heads) statements.advance([org_key, seq, hash]);
+  for (const [org_key, head] of heads) moveHead(queries, org_key, head);
 }
 
 /** People go by their ids: a record is hashed as it is, and outlasts whoever is forgotten. */
@@ -77,7 +60,7 @@ function withoutName(entry: AuditEntry): AuditEntry {
     : entry;
 }
 
-function rowOf(entry: AuditEntry, org_key: ChainKey, head: Head | undefined): Omit<AuditRow, "hash"> {
+function rowOf(entry: AuditEntry, org_key: ChainKey, head: Head | null): Omit<AuditRow, "hash"> {
   return {
     org_key,
     seq: (head?.seq ?? 0) + 1,
@@ -124,31 +107,7 @@ export function takeGrown(queries: Queries): Grown {
 }
 
 /** Prepared once per connection: nearly every request leaves a record. */
-/** In the order in which an insert names them. */
-const COLUMNS = Object.keys(getTableColumns(audit)) as (keyof AuditRow)[];
-
-const statementsOf = preparedBy(prepare);
-
-function prepare(queries: Queries) {
-  const { org_key, seq, hash } = auditHeads;
-  const head = { org_key: sql.placeholder("org_key"), seq: sql.placeholder("seq"), hash: sql.placeholder("hash") };
-  const columns = COLUMNS.map((name) => [name, sql.placeholder(name)]);
-  const record = queries.insert(audit).values(Object.fromEntries(columns));
-  const advance = queries
-    .insert(auditHeads)
-    .values(head)
-    .onConflictDoUpdate({ target: org_key, set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` } });
-  return {
-    head: queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, head.org_key)).prepare(),
-    record: rawStatement(queries, record.toSQL().sql),
-    advance: rawStatement(queries, advance.toSQL().sql),
-  };
-}
-
-/** Where a chain ends; null for one that has no record. */
-export function chainHead(queries: Queries, orgKey: ChainKey): Head | null {
-  return statementsOf(queries).head.get({ org_key: orgKey }) ?? null;
-}
+const insertOf = preparedBy((queries: Queries) => rawInsert(queries, audit));
 
 /** The last purged record of a chain; null for one that has all its records. */
 export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
@@ -156,7 +115,7 @@ export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
 }
 
-/** Where every chain ends, by its key. */
+/** Where every chain heads, by its key. */
 export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   const rows = queries.select().from(auditHeads).all();
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));

@@ -3,11 +3,12 @@ import { auditVerify, orgAuditVerify } from "../../../shared/api/audit.ts";
 import { type Bound, bind, boundTo, type Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
+import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
 import { walks } from "./scan.ts";
-import { chainHead, chainRecords, chainStart, listAudit } from "./store.ts";
+import { chainRecords, chainStart, listAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 100;

@@ -50,13 +50,13 @@ export class History {
   }
 
   /** Before one is kept: resolves once there is space, nothing more can go, the sender has gone, or a second has passed. */
-  async makeSpace(orgId: OrgId, signal: AbortSignal): Promise<void> {
+  async makeSpace(orgId: OrgId, signal: () => AbortSignal): Promise<void> {
     const isFull = () => this.#isBeyond(orgId, 1 - LITTLE);
     if (!isFull()) return;
     this.#begin(orgId);
     const sweep = this.#sweeps.get(orgId);
     try {
-      await sweep?.until((state) => state === "over" || !isFull(), SPACE_WAIT_MS, signal);
+      await sweep?.until((state) => state === "over" || !isFull(), SPACE_WAIT_MS, signal());
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
     }

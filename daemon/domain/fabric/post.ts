@@ -29,8 +29,8 @@ export interface Posted {
 interface Along {
   /** Who sends it. */
   caller: Caller;
-  /** Aborts when the caller has gone. */
-  signal: AbortSignal;
+  /** Aborts when the caller has gone; asked for where somebody waits, which most never do. */
+  signal(): AbortSignal;
   /** Who reads the message can continue it. */
   trace: CallTrace;
   /** Also for one that was kept before; may refuse it. */

@@ -44,7 +44,7 @@ export function makeReply(deps: FabricDeps): Bound {
       };
       const { row, isNew } = await post(deps, room, draft, {
         caller: call.caller,
-        signal: call.signal,
+        signal: () => call.signal,
         trace: call.trace,
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
         kept: (row) => {

@@ -50,7 +50,7 @@ export function makeSend(deps: FabricDeps): Bound {
           });
         const { row, isNew } = await post(deps, room, draft, {
           caller: call.caller,
-          signal: call.signal,
+          signal: () => call.signal,
           trace: call.trace,
           also: (_, { message_id }) => {
             if (!wait) return;

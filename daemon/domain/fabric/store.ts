@@ -1,7 +1,7 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, desc, eq, getTableColumns, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import { preparedBy, type Queries, rawInsert, rawQuery } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
 
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
@@ -16,8 +16,6 @@ const seq = sql.placeholder("seq");
 
 /** Prepared once per connection: every message asks for these. */
 function prepare(queries: Queries) {
-  const values = (columns: object) =>
-    Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
   const mine = and(eq(deliveries.room_uid, room_uid), eq(deliveries.agent_id, agent_id));
   return {
     last: rawQuery<{ seq: number }>(
@@ -31,14 +29,8 @@ function prepare(queries: Queries) {
       .from(messages)
       .where(and(eq(messages.room_uid, room_uid), eq(messages.message_id, sql.placeholder("message_id"))))
       .prepare(),
-    insertMessage: queries
-      .insert(messages)
-      .values(values(getTableColumns(messages)) as never)
-      .prepare(),
-    insertDelivery: queries
-      .insert(deliveries)
-      .values(values(getTableColumns(deliveries)) as never)
-      .prepare(),
+    insertMessage: rawInsert(queries, messages),
+    insertDelivery: rawInsert(queries, deliveries),
     depth: queries.select({ depth: sql<number>`count(*)` }).from(deliveries).where(and(mine, OPEN)).prepare(),
     delivery: queries
       .select()
@@ -131,11 +123,11 @@ export function locateMessage(queries: Queries, orgId: OrgId, roomUids: readonly
 }
 
 export function insertMessage(queries: Queries, row: MessageRow): void {
-  statementsOf(queries).insertMessage.run(row);
+  statementsOf(queries).insertMessage(row);
 }
 
 export function insertDelivery(queries: Queries, row: DeliveryRow): void {
-  statementsOf(queries).insertDelivery.run(row);
+  statementsOf(queries).insertDelivery(row);
 }
 
 /**

@@ -11,18 +11,21 @@ import { countRows, hasRow } from "./store.ts";
 import type { UsageRow } from "./table.ts";
 
 const MOST_ROWS_A_DAY = 10_000;
-/** Days of organizations whose number of rows is remembered. */
-const MOST_DAYS = 10_000;
+/** Days of organizations, and rows, that are remembered. */
+const MOST_REMEMBERED = 10_000;
 
 const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
 
 export class DayRows {
   readonly #most: number;
   readonly #counts: TransactionMap<string, number>;
+  /** Rows that are there: they stay. */
+  readonly #known: TransactionMap<string, true>;
 
   constructor(database: Pick<Database, "undo">, most = MOST_ROWS_A_DAY) {
     this.#most = most;
     this.#counts = new TransactionMap(database);
+    this.#known = new TransactionMap(database);
   }
 
   /** The rows to which all that a transaction has counted is added, within it. */
@@ -39,19 +42,27 @@ export class DayRows {
   #place(queries: Queries, row: UsageRow, placed: Map<string, UsageRow>): UsageRow {
     const day = `${row.org_id} ${row.day}`;
     const count = this.#counts.get(day) ?? countRows(queries, row.org_id, row.day);
-    const isThere = (each: UsageRow) => placed.has(nameOf(each)) || hasRow(queries, each);
+    const isThere = (each: UsageRow) => this.#has(queries, nameOf(each), each, placed);
     const ofKey = { ...row, ...NO_ROOM };
     const finest = [row, ofKey].find((each, level) => count < this.#most * (level + 1) || isThere(each));
     const place = finest ?? { ...ofKey, key_id: "" };
-    this.#remember(day, isThere(place) ? count : count + 1);
+    const isNew = !isThere(place);
+    if (isNew || this.#counts.get(day) === undefined) remember(this.#counts, day, count + Number(isNew));
     return place;
   }
 
-  #remember(day: string, count: number): void {
-    this.#counts.set(day, count);
-    const oldest = this.#counts.oldest();
-    if (oldest !== undefined && this.#counts.size > MOST_DAYS) this.#counts.delete(oldest);
+  #has(queries: Queries, name: string, row: UsageRow, placed: Map<string, UsageRow>): boolean {
+    if (placed.has(name) || this.#known.get(name)) return true;
+    if (!hasRow(queries, row)) return false;
+    remember(this.#known, name, true);
+    return true;
   }
+}
+
+function remember<Value>(map: TransactionMap<string, Value>, key: string, value: Value): void {
+  map.set(key, value);
+  const oldest = map.oldest();
+  if (oldest !== undefined && map.size > MOST_REMEMBERED) map.delete(oldest);
 }
 
 function addTo(sums: Map<string, UsageRow>, row: UsageRow): void {

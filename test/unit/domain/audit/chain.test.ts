@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { hashOf, verifyChain } from "../../../../daemon/domain/audit/chain.ts";
+import { chainHead } from "../../../../daemon/domain/audit/chain-head.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
-import { auditChains, chainHead, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { auditChains, listAudit } from "../../../../daemon/domain/audit/store.ts";
 import type { AuditRow } from "../../../../daemon/domain/audit/table.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
 import { append, auditDatabase, ORG } from "./audit-fixture.ts";

@@ -6,11 +6,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
+import { chainHead } from "../../../../daemon/domain/audit/chain-head.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { filesOf, readHeads } from "../../../../daemon/domain/audit/heads.ts";
 import { HeadsFile } from "../../../../daemon/domain/audit/heads-file.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
-import { chainHead, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { verifyAll } from "../../../../daemon/domain/audit/verify-all.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
 

@@ -103,7 +103,7 @@ describe("a commit", () => {
     const { history, budget } = await full(Array.from({ length: 1000 }, () => unread));
     let commits = 0;
     database.onCommit(() => commits++);
-    await history.makeSpace(HOLDER.org_id, patient);
+    await history.makeSpace(HOLDER.org_id, () => patient);
     expect([commits, seqs().length]).toEqual([0, 1001]);
     expect(budget.taken(database.queries, HOLDER.org_id)).toBe(budget.most);
   });
@@ -133,14 +133,14 @@ describe("nobody waits for space", () => {
   test("longer than a second or so", async () => {
     const { history } = await full([{}, {}], stuck());
     const startedAt = performance.now();
-    await history.makeSpace(HOLDER.org_id, patient);
+    await history.makeSpace(HOLDER.org_id, () => patient);
     expect(performance.now() - startedAt).toBeGreaterThan(900);
   }, 10_000);
 
   test("once they have gone", async () => {
     const { history } = await full([{}, {}], stuck());
     const gone = new AbortController();
-    const waiting = history.makeSpace(HOLDER.org_id, gone.signal);
+    const waiting = history.makeSpace(HOLDER.org_id, () => gone.signal);
     gone.abort();
     const timer = new Promise((done) => setTimeout(done, 500, "late"));
     expect(await Promise.race([waiting, timer])).toBe(undefined);
