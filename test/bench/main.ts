@@ -7,6 +7,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { BINARY, TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { benchAudit } from "./audit.ts";
+import { benchBulk } from "./bulk.ts";
 import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
 import { benchEgress } from "./egress.ts";
@@ -52,6 +53,10 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["egress", { about: "connections and 64 MiB either way to servers outside, against the host", run: benchEgress }],
   ["fabric", { about: "messages kept, waited for and fanned out, against NATS JetStream", run: benchFabric }],
   ["audit", { about: "100,000 records verified, searched and exported, against hashing them", run: benchAudit }],
+  [
+    "bulk",
+    { about: "calls beside one sandbox that moves 1 GiB by each way there is, against a quiet host", run: benchBulk },
+  ],
   [
     "fairness",
     {
