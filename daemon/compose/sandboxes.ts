@@ -145,24 +145,28 @@ export function composeSandboxes(base: Base, parts: Parts) {
   return { sandboxes, pool, processors, egress, terminals, screens, ports, ssh };
 }
 
-const USUAL: Use = { template_id: DEFAULT_TEMPLATE, vcpu_count: 1 };
+const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TEMPLATE && vcpu_count === 1;
 
 /**
- * Machines of `default` always; of everything else that was used lately one where memory is left, since it may be large. What was not
- * saved with so many processors is to be.
+ * Machines of `default` always; where memory is left one of everything else that was used lately, since it may be large, and of each as many
+ * as were wanted together lately. What was not saved with so many processors is to be.
  */
 async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
   const size = config["pool.size"];
-  const others = used.list().filter((use) => use.template_id !== USUAL.template_id || use.vcpu_count !== 1);
+  const lately = used.list();
+  const usual = lately.find(isUsual) ?? { template_id: DEFAULT_TEMPLATE, vcpu_count: 1, together: 0 };
+  const others = lately.filter((use) => !isUsual(use));
   const wanted: Wanted[] = [];
-  for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [USUAL, ...others]) {
-    const { template_id, vcpu_count } = use;
+  const bursts: Wanted[] = [];
+  for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [usual, ...others]) {
+    const { template_id, vcpu_count, together } = use;
     const image = await usableSnapshot(templates, template_id, vcpu_count);
-    const isExtra = use !== USUAL;
     if (!image) processors.want(template_id, vcpu_count);
-    else if (size > 0) wanted.push({ image, size: isExtra ? 1 : size, isExtra });
+    if (!image || size === 0) continue;
+    wanted.push({ image, size: use === usual ? size : 1, isExtra: use !== usual });
+    bursts.push({ image, size: Math.min(together, config["pool.most"]), isExtra: true });
   }
-  return wanted;
+  return [...wanted, ...bursts];
 }
 
 function composeEgress({ config, log, database, record }: Base, meter: Meter) {

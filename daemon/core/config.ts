@@ -412,6 +412,12 @@ export const CONFIG_KEYS = {
     about:
       "Warm machines of template default kept ready for the next sandboxes, up to 256 MiB of memory each. Unless it is 0, one more of each other template used in the last hour, four at most, with up to its min_memory_mib, while memory is left.",
   },
+  "pool.most": {
+    kind: "integer",
+    default: 10,
+    about:
+      "While memory is left, as many warm machines of a template are kept ready as were created within one minute of the last hour, up to this many.",
+  },
   "reconcile.interval": {
     kind: "duration",
     default: "60s",

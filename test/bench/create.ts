@@ -17,6 +17,7 @@ const USUAL_COUNT = 20;
 const COLD_COUNT = 3;
 const AT_ONCE = 4;
 const POOL_SIZE = 2;
+const BURST = 10;
 const MEMORY_MIB = 512;
 const ROOM = "bench";
 const MOST_OF_A_COLD_BOOT: Limit = { of: "ratio", most: 1 / 8 };
@@ -53,6 +54,8 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   await takeAllWays([restored, pooled, cold]);
 
   const two = await createdWithTwo(pooling, pooled);
+  // Machines with two processors wait no more.
+  await pooling.restart("SIGTERM");
 
   const inARow: Life[] = [];
   await poolAtRest(pooling, POOL_SIZE);
@@ -62,10 +65,18 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   const together = await inLanes(AT_ONCE, AT_ONCE, (index) => reachFirstExec(restoring, index, "snapshot"));
   await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => destroy(restoring, index)));
 
+  const bursts = await createdTogether(
+    await start({ guests: true, env: { ...poolOf(POOL_SIZE), ROOMD_POOL_MOST: String(BURST) } }),
+  );
+
   addLives(report, "create", restored.lives, "cold_boot", MOST_OF_A_COLD_BOOT);
   report.add(`create_x${AT_ONCE}`, "ms", together.samples, "create");
   report.add(`create_x${AT_ONCE}_wall`, "ms", [together.wallMs], "create");
   addLives(report, "create_pool", pooled.lives, "cold_boot");
+  report.add(`create_x${BURST}_first`, "ms", bursts.first.samples);
+  report.add(`create_x${BURST}_first_wall`, "ms", [bursts.first.wallMs]);
+  report.add(`create_x${BURST}_again`, "ms", bursts.again.samples, `create_x${BURST}_first`);
+  report.add(`create_x${BURST}_again_wall`, "ms", [bursts.again.wallMs], `create_x${BURST}_first_wall`);
   addLives(report, "create_pool_2_vcpus", two, "create_pool", { of: "ratio", most: 1.5 });
   addLives(report, "create_in_a_row", inARow, "cold_boot");
   addLives(report, "cold_boot", cold.lives);
@@ -86,6 +97,20 @@ async function createdWithTwo(daemon: TestDaemon, { count }: Way): Promise<Life[
   const full = () => poolAtRest(daemon, POOL_SIZE + 1);
   for (await full(); lives.length < count; await full()) lives.push(await one("pool"));
   return lives;
+}
+
+/** So many at once, of which the pool knows nothing the first time. */
+async function createdTogether(daemon: TestDaemon) {
+  const together = async () => {
+    const done = await inLanes(BURST, BURST, (index) => reachFirstExec(daemon, index));
+    await Promise.all(Array.from({ length: BURST }, (_, index) => destroy(daemon, index)));
+    return done;
+  };
+  await daemon.room(ROOM);
+  await poolAtRest(daemon, POOL_SIZE);
+  const first = await together();
+  await poolAtRest(daemon, BURST);
+  return { first, again: await together() };
 }
 
 const poolOf = (size: number) => ({ ROOMD_POOL_SIZE: String(size) });

@@ -91,6 +91,8 @@ export class TestDaemon {
       // Most tests are of other things than plans and rates.
       ...WIDE_CAPS,
       ...WIDE_RATES,
+      // As many machines wait as a test says, whatever it has created.
+      ROOMD_POOL_MOST: "0",
       // Finding out takes seconds, and the template was built by what it would find.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,

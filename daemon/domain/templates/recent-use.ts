@@ -1,16 +1,25 @@
 /** Owns what sandboxes were made of lately, templates and numbers of processors: machines of these are worth launching ahead. */
 const RECENT_MS = 3_600_000;
+/** What comes within this time comes together. */
+const TOGETHER_MS = 60_000;
 /** Each has a machine that waits, with all the memory that its template was saved with. */
 const MOST = 4;
+/** Of the moments of one, the latest are remembered. */
+const MOST_MOMENTS = 256;
 
 export interface Use {
   template_id: string;
   vcpu_count: number;
 }
 
+export interface Used extends Use {
+  /** The most that came together. */
+  together: number;
+}
+
 export class RecentUse {
-  /** When each was last, the latest at the end. */
-  readonly #used = new Map<string, Use & { atMs: number }>();
+  /** When each was, the latest at the end. */
+  readonly #used = new Map<string, Use & { moments: number[] }>();
   readonly #clock: () => number;
 
   constructor(clock: () => number = () => performance.now()) {
@@ -19,15 +28,30 @@ export class RecentUse {
 
   note({ template_id, vcpu_count }: Use): void {
     const key = `${template_id} ${vcpu_count}`;
+    const before = this.#used.get(key)?.moments ?? [];
     this.#used.delete(key);
-    this.#used.set(key, { template_id, vcpu_count, atMs: this.#clock() });
+    const moments = [...before.slice(1 - MOST_MOMENTS), this.#clock()];
+    this.#used.set(key, { template_id, vcpu_count, moments });
   }
 
   /** The latest first. */
-  list(): Use[] {
+  list(): Used[] {
     const since = this.#clock() - RECENT_MS;
-    for (const [key, { atMs }] of this.#used) if (atMs < since) this.#used.delete(key);
-    const latest = [...this.#used.values()].reverse().slice(0, MOST);
-    return latest.map(({ template_id, vcpu_count }) => ({ template_id, vcpu_count }));
+    for (const [key, { moments }] of this.#used) if ((moments.at(-1) ?? 0) < since) this.#used.delete(key);
+    return [...this.#used.values()]
+      .reverse()
+      .slice(0, MOST)
+      .map(({ moments, ...use }) => ({ ...use, together: mostTogether(moments.filter((moment) => moment >= since)) }));
   }
+}
+
+/** Of moments in their order. */
+function mostTogether(moments: readonly number[]): number {
+  let most = 0;
+  let first = 0;
+  for (const [last, moment] of moments.entries()) {
+    while (moment - (moments[first] ?? 0) > TOGETHER_MS) first++;
+    most = Math.max(most, last - first + 1);
+  }
+  return most;
 }

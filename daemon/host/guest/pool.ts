@@ -20,7 +20,7 @@ const REHEARSAL_DEADLINE_MS = 10_000;
 /** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
 const FILL_AT_ONCE = 2;
 
-/** So many machines of one snapshot are to wait. */
+/** So many machines of one snapshot are to wait, in all where more than one says so. */
 export interface Wanted {
   image: GuestImage;
   size: number;
@@ -129,8 +129,9 @@ export class WarmPool {
   async #fill(): Promise<void> {
     while (true) {
       const wanted = await this.#deps.wanted();
-      this.#size = wanted.reduce((sum, { size }) => sum + size, 0);
-      const stale = this.#members.filter((member) => !wanted.some(({ image }) => isOf(member, image)));
+      const sizes = sizesOf(wanted);
+      this.#size = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+      const stale = [...Map.groupBy(this.#members, nameOf)].flatMap(([name, same]) => same.slice(sizes.get(name) ?? 0));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
       const isMissing = ({ image, size }: Wanted) => this.#members.filter((each) => isOf(each, image)).length < size;
@@ -211,8 +212,17 @@ function memoryOf(members: readonly WarmMachine[]): number {
   return members.reduce((sum, { image }) => sum + image.hardware.base_memory_mib, 0);
 }
 
+const nameOf = ({ image }: Pick<WarmMachine, "image">) => image.snapshot_memory;
+
 function isOf(member: WarmMachine, image: Pick<GuestImage, "snapshot_memory">): boolean {
-  return member.image.snapshot_memory === image.snapshot_memory;
+  return nameOf(member) === image.snapshot_memory;
+}
+
+/** How many there are to be of each snapshot. */
+function sizesOf(wanted: readonly Wanted[]): Map<string | null, number> {
+  const sizes = new Map<string | null, number>();
+  for (const each of wanted) sizes.set(nameOf(each), Math.max(sizes.get(nameOf(each)) ?? 0, each.size));
+  return sizes;
 }
 
 /** Lets the guest go through being set up once, and pauses it: what that runs is then translated. */

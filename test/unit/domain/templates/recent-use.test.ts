@@ -1,14 +1,15 @@
-/** What sandboxes were made of lately: for an hour, the latest first, and not many. */
+/** What sandboxes were made of lately: for an hour, the latest first, and not many; and how many at most within a minute. */
 import { expect, test } from "vitest";
 import { RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
 
 const one = (template_id: string, vcpu_count = 1) => ({ template_id, vcpu_count });
+const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);
 
 test("the latest is first, and each is there once for every number of processors", () => {
   const used = new RecentUse();
   for (const each of ["docker", "browser", "docker"]) used.note(one(each));
   used.note(one("docker", 2));
-  expect(used.list()).toEqual([one("docker", 2), one("docker"), one("browser")]);
+  expect(names(used)).toEqual(["docker 2", "docker 1", "browser 1"]);
 });
 
 test("what was not used for an hour is not worth launching ahead", () => {
@@ -18,11 +19,30 @@ test("what was not used for an hour is not worth launching ahead", () => {
   nowMs = 1_800_000;
   used.note(one("browser"));
   nowMs = 3_600_001;
-  expect(used.list()).toEqual([one("browser")]);
+  expect(names(used)).toEqual(["browser 1"]);
 });
 
 test("of many only a few are", () => {
   const used = new RecentUse();
   for (let n = 0; n < 100; n++) used.note(one(`t${n}`));
-  expect(used.list().map(({ template_id }) => template_id)).toEqual(["t99", "t98", "t97", "t96"]);
+  expect(names(used)).toEqual(["t99 1", "t98 1", "t97 1", "t96 1"]);
+});
+
+test("as many come together as there were within a minute, for an hour", () => {
+  let nowMs = 0;
+  const used = new RecentUse(() => nowMs);
+  const together = () => used.list().map((use) => use.together);
+  for (const atMs of [0, 10_000, 59_000, 61_000, 300_000]) {
+    nowMs = atMs;
+    used.note(one("docker"));
+  }
+  expect(together()).toEqual([3]);
+  nowMs = 3_600_000 + 50_000;
+  expect(together()).toEqual([2]);
+  nowMs = 3_600_000 + 100_000;
+  expect(together()).toEqual([1]);
+  nowMs += 3_600_000;
+  expect(together()).toEqual([]);
+  for (let n = 0; n < 1000; n++) used.note(one("docker"));
+  expect(together()).toEqual([256]);
 });

@@ -53,6 +53,8 @@ let home: string;
 let pool: WarmPool;
 /** Memory that guests could have. */
 let freeMib: number;
+/** So many of the first template, where there is memory. */
+let burst: number;
 
 const imageOf = (name: string, base_memory_mib: number) =>
   ({ snapshot_memory: name, hardware: { base_memory_mib } }) as GuestImage;
@@ -60,7 +62,7 @@ const IMAGES = { default: imageOf("default", 256), docker: imageOf("docker", 512
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "roomd-pool-"));
-  [launched.length, ended.length, slow, freeMib] = [0, 0, [], 10_000];
+  [launched.length, ended.length, slow, freeMib, burst] = [0, 0, [], 10_000, 0];
   killed.clear();
   const deps = {
     paths: makePaths({ data_dir: home, runtime_dir: home }),
@@ -70,6 +72,7 @@ beforeEach(() => {
       { image: IMAGES.default, size: 1, isExtra: false },
       { image: IMAGES.docker, size: 1, isExtra: true },
       { image: IMAGES.browser, size: 1, isExtra: true },
+      { image: IMAGES.default, size: burst, isExtra: true },
     ],
     hasMemoryFor: (memoryMib: readonly number[]) => memoryMib.reduce((sum, mib) => sum + mib, 0) <= freeMib,
   };
@@ -130,4 +133,22 @@ test("one on its way is not waited for, and two who need memory wait for the sam
   const [first, second] = [pool.makeRoom(1000), pool.makeRoom(1000)];
   expect(await Promise.all([first, second])).toEqual([true, true]);
   expect(ended).toContain("browser");
+});
+
+test("as many more wait as were wanted together, while there is memory, and no longer than they may be wanted", async () => {
+  burst = 3;
+  freeMib = 0;
+  await filled(1);
+  freeMib = 10_000;
+  await filled(5);
+  expect(pool.figures()).toEqual({ size: 5, ready: 5 });
+  burst = 2;
+  pool.refill();
+  await until("one more has ended than there are to be", () => ended.length === 1);
+  expect(ended).toEqual(["default"]);
+  expect(pool.figures()).toEqual({ size: 4, ready: 4 });
+  // Those that are always there do not give their memory away.
+  burst = 0;
+  expect(await pool.makeRoom(256)).toBe(true);
+  expect(ended).toEqual(["default", "default"]);
 });
