@@ -8,8 +8,9 @@ import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync 
 import * as libc from "./libc.ts";
 
 const PLACE = "/run/roomd-zeros";
-/** What the kernel keeps free anyway, and what this and others need meanwhile. */
+/** What this and others need meanwhile, at least; else four times what the kernel keeps free, which drops what was touched to have it. */
 const LEFT_KIB = 12 * 1024;
+const KEPT_FREE = "/proc/sys/vm/min_free_kbytes";
 const ZEROS = new Uint8Array(1024 * 1024);
 
 /** `touch` does what clones do: what that runs is there afterwards, and what it does not run comes from the disk where it is needed. */
@@ -49,7 +50,8 @@ function zeroFreeMemory(): void {
     const file = openSync(`${PLACE}/zeros`, "w");
     try {
       // Counted out beforehand: the kernel takes memory from programs to keep some free, and it would never be enough.
-      for (let left = (freeKib() - LEFT_KIB) * 1024; left > 0; left -= ZEROS.byteLength) writeSync(file, ZEROS);
+      const spared = Math.max(LEFT_KIB, 4 * Number(readFileSync(KEPT_FREE, "utf8")));
+      for (let left = (freeKib() - spared) * 1024; left > 0; left -= ZEROS.byteLength) writeSync(file, ZEROS);
     } finally {
       closeSync(file);
     }
