@@ -33,6 +33,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   setrlimit: { args: [i32, pointer], returns: i32 },
   waitid: { args: [i32, i32, pointer, i32], returns: i32 },
   syncfs: { args: [i32], returns: i32 },
+  madvise: { args: [u64, u64, i32], returns: i32 },
   reboot: { args: [i32], returns: i32 },
 });
 
@@ -402,6 +403,15 @@ export function hasChildren(): boolean {
 function wait(kind: number, pid: number, options: number): number | null {
   const info = new Int32Array(SIGINFO_BYTES / 4);
   return libc.waitid(kind, pid, info, options) === 0 ? info[SIGINFO_PID] || null : null;
+}
+
+// ---- memory ----
+
+const ADVICE = { normal: 0, random: 1, pageout: 21 } as const;
+
+/** madvise(2) on a mapping of this process, from one address to another. */
+export function adviseMemory(from: bigint, to: bigint, advice: keyof typeof ADVICE): void {
+  check("madvise", libc.madvise(from, to - from, ADVICE[advice]));
 }
 
 // ---- the end ----

@@ -32,13 +32,13 @@ import { Rehearsal } from "./rehearsal.ts";
 import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
+import { makeMemorySmall } from "./small-memory.ts";
 import { NOTHING_TO_START, Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
 import { touchUp, warmUp } from "./warm-up.ts";
-import { zeroFreeMemory } from "./zero-memory.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
-const WARM_UP_ROUNDS = { template: 50, alone: 1 } as const;
+const WARM_UP_ROUNDS = { template: 50, again: 2, alone: 1 } as const;
 
 const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
 
@@ -78,13 +78,6 @@ const forgetAll = () => {
   executions.forgetAll();
   terminals.forgetAll();
 };
-const attempt = (what: string, step: () => void) => {
-  try {
-    step();
-  } catch (error) {
-    log(what, error);
-  }
-};
 const cast = { router, line };
 const warm = async (rounds: number, network: boolean) => {
   await warmUp(cast, rounds, network).catch((error) => log("warm-up", error));
@@ -96,8 +89,9 @@ const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
 if (isTemplate) {
   const atRest = start.bringUp().then(() => start.rest());
   await atRest.then(
-    () => {
-      if (start.isWanted) attempt("zeros", zeroFreeMemory);
+    async () => {
+      const touch = async () => warm(WARM_UP_ROUNDS.again, await made);
+      await makeMemorySmall(touch).catch((error) => log("small memory", error));
       rehearsal.listen();
       syncRoot();
       announce(TEMPLATE_READY_LINE);

@@ -54,6 +54,8 @@ export interface SandboxPaths {
   vsock: string;
   virtiofs: string;
   processes: string;
+  /** What of its kernel a machine is given that loads a snapshot, until it is there. */
+  kernel_head: string;
   vmm_log: string;
 }
 
@@ -104,6 +106,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       vsock: join(sockets, "vsock", "guest.sock"),
       virtiofs: join(sockets, "fs", "drive.sock"),
       processes: join(sockets, "processes.json"),
+      kernel_head: join(sockets, "kernel"),
       vmm_log: join(directory, "vmm.log"),
     };
   };

@@ -16,6 +16,8 @@ const libc = dlopen("libc.so.6", {
   futimens: { args: ["i32", "ptr"], returns: "i32" },
   utimensat: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
+  setfsuid: { args: ["u32"], returns: "i32" },
+  setfsgid: { args: ["u32"], returns: "i32" },
   prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
 }).symbols;
@@ -156,6 +158,30 @@ const FALLOC_FL_KEEP_SIZE = 1;
 /** fallocate(2) that sets space aside and leaves the file's length. */
 export function reserveSpace(file: number, offset: number, length: number): void {
   check(libc.fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
+}
+
+const FALLOC_FL_PUNCH_HOLE = 2;
+
+/** fallocate(2) that gives back what a part of a file takes: it reads as zeros from then on. */
+export function punchHole(file: number, offset: number, length: number): void {
+  check(libc.fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
+}
+
+/**
+ * setfsuid(2), setfsgid(2): what `work` opens it opens with the rights of this user, whose group has the same number; null: with ours.
+ * They are this thread's alone, so `work` has to be done when it returns.
+ */
+export function asFileUser<T>(uid: number | null, work: () => T): T {
+  if (uid === null) return work();
+  const [ownUid, ownGid] = [process.geteuid?.() ?? 0, process.getegid?.() ?? 0];
+  libc.setfsgid(uid);
+  libc.setfsuid(uid);
+  try {
+    return work();
+  } finally {
+    libc.setfsuid(ownUid);
+    libc.setfsgid(ownGid);
+  }
 }
 
 const RLIMIT_FSIZE = 1;

@@ -24,6 +24,7 @@ import { freezeDisk, thawDisk } from "../guest-link/disk.ts";
 import { freeze, layerOver, layersBelow, linkLayers, linkTo, makeLayer } from "../images/layers.ts";
 import { ownFile } from "../isolation/directories.ts";
 import type { Machine } from "../machine/machine.ts";
+import { MemoryHoles } from "../machine/memory-holes.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
 import { renewVsock } from "./renew-vsock.ts";
@@ -264,10 +265,35 @@ async function saveMemory(parts: GuestParts, machine: Machine): Promise<number> 
   await rm(memory, { force: true });
   await writeFile(memory, "", { mode: 0o600, flag: "wx" });
   await ownFile(memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
+  using holes = holesOf(parts, machine);
   const stoppedAt = performance.now();
-  // What the drive's process knows is saved too.
-  await answering(parts, () => machine.save(memory));
+  try {
+    // What the drive's process knows is saved too.
+    await answering(parts, () => machine.save(memory, () => keepsSize(parts, holes?.note())));
+  } finally {
+    await keepsSize(parts, holes?.restore());
+  }
   return stoppedAt;
+}
+
+/** What saving adds to the host's memory that the guest has is given back by these; null where it cannot be. */
+function holesOf(parts: GuestParts, machine: Machine): MemoryHoles | null {
+  const { host, plan } = parts;
+  try {
+    return new MemoryHoles(machine.process, host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null);
+  } catch (error) {
+    sayLarger(parts, error);
+    return null;
+  }
+}
+
+/** The guest is saved, and goes on, all the same where this fails. */
+async function keepsSize(parts: GuestParts, work: Promise<void> | undefined): Promise<void> {
+  await work?.catch((error: unknown) => sayLarger(parts, error));
+}
+
+function sayLarger({ host, plan: { sandbox_id } }: GuestParts, error: unknown): void {
+  host.log.warn("a guest that is saved has more memory after it", { sandbox_id, error: describeError(error) });
 }
 
 /** Whether the vsock device is saved with the guest: that of the kernel. */

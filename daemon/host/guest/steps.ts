@@ -12,6 +12,7 @@ import { layOverSnapshot } from "../images/layers.ts";
 import { copyOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
+import { writeKernelHead } from "../machine/kernel-head.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, SavedMachine, StartPlan } from "./plan.ts";
@@ -106,6 +107,9 @@ const machine: Step<LaunchParts> = {
     const uuid = crypto.randomUUID();
     const limits = guestLimits(plan);
     parts.limits = limits;
+    const incoming = record.now.mode !== "cold";
+    await rm(paths.kernel_head, { force: true });
+    if (incoming) await writeKernelHead(kernel, paths.kernel_head);
     parts.machine = await startMachine(
       host.programs.qemu,
       {
@@ -113,14 +117,14 @@ const machine: Step<LaunchParts> = {
         uuid,
         hardware: image.hardware,
         vcpu_count: plan.vcpu_count,
-        kernel,
+        kernel: incoming ? paths.kernel_head : kernel,
         initramfs,
         append: image.append,
         disk: parts.disk === undefined ? paths.overlay : join(paths.directory, parts.disk),
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
         user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
         vsock_file: host.transport.device_file,
-        incoming: record.now.mode !== "cold",
+        incoming,
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
       {
@@ -128,6 +132,7 @@ const machine: Step<LaunchParts> = {
         enter: founding(host.confinement, plan.sandbox_id, limits),
       },
     );
+    await rm(paths.kernel_head, { force: true });
   },
   undo: async ({ machine, record }) => {
     const { qemu } = record.now;

@@ -71,6 +71,8 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
       }),
     ),
     ...device("pvpanic-pci", { id: "panic0", bus: "pcie.0", addr: "0x6" }),
+    // Root of the guest has its driver, and says which pages are free: of those QEMU discards what lies in this guest's own memory, where it
+    // reads zeros then, and nothing else. It is never inflated: that would take from a guest what it was promised.
     ...(hardware.returns_memory
       ? device("virtio-balloon-pci", { id: "balloon0", "free-page-reporting": "on", bus: "pcie.0", addr: "0x7" })
       : []),

@@ -52,8 +52,8 @@ export interface Machine {
   typeLine(line: string): void;
   /** Loads a snapshot that `save` made. */
   load(memoryFile: string): Promise<void>;
-  /** Stops the guest and saves memory and device state. Where that fails it stands still and can go on. */
-  save(memoryFile: string): Promise<void>;
+  /** Stops the guest, awaits `whenStill`, and saves memory and device state. Where that fails it stands still and can go on. */
+  save(memoryFile: string, whenStill?: () => Promise<void>): Promise<void>;
   /** A save that a daemon before this one began ends here: what it has written is of no use. Nothing where there is none. */
   cancelSave(): Promise<void>;
   /** The file that is the guest's disk, as QEMU has opened it. */
@@ -231,12 +231,13 @@ class RunningMachine implements Machine {
     await this.#migrationDone(finished, "load");
   }
 
-  async save(memoryFile: string): Promise<void> {
+  async save(memoryFile: string, whenStill?: () => Promise<void>): Promise<void> {
     await this.#setMigration();
     // As fast as the disk is: what is usual between hosts, 128 MiB a second, holds for files too.
     await this.qmp.execute("migrate-set-parameters", { "max-bandwidth": 0 });
     await this.qmp.execute("stop");
     try {
+      await whenStill?.();
       const finished = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
       await this.qmp.execute("migrate", { uri: `file:${memoryFile}` });
       await this.#migrationDone(finished, "save");

@@ -98,3 +98,13 @@ test("virtiofsd and the vsock device take each value as a word of its own", () =
     "sbx_1",
   ]);
 });
+
+test("memory that is freed is given back where the machine was saved with the device for it, and never asked for", () => {
+  const spec = specOf("/plain");
+  const balloons = (returns_memory: boolean) =>
+    qemuArgv("qemu", { ...spec, hardware: { ...spec.hardware, returns_memory } }).filter((word) =>
+      word.includes("balloon"),
+    );
+  expect(balloons(true)).toEqual(["virtio-balloon-pci,id=balloon0,free-page-reporting=on,bus=pcie.0,addr=0x7"]);
+  expect(balloons(false)).toEqual([]);
+});

@@ -1,0 +1,50 @@
+/** The thread that notes and restores the holes of one guest's memory: for memory that lies scattered that takes a while. */
+import { nextData, nextHole, punchHole } from "../files/libc.ts";
+import type { Ordered, Told } from "./memory-holes.ts";
+
+declare const self: Worker;
+
+/** A guest decides how scattered its memory lies: beyond so many holes in a file, what is not there may be there afterwards. */
+const MOST_HOLES = 65_536;
+
+interface Hole {
+  file: number;
+  from: number;
+  to: number;
+}
+
+let noted: Hole[] = [];
+
+self.onmessage = ({ data: order }: MessageEvent<Ordered>) => {
+  postMessage(tried(() => (order.does === "note" ? note(order.files) : restore())));
+};
+
+function note(files: readonly number[]): void {
+  noted = files.flatMap(holesOf);
+}
+
+function restore(): void {
+  for (const { file, from, to } of noted) punchHole(file, from, to - from);
+}
+
+function holesOf(file: number): Hole[] {
+  const holes: Hole[] = [];
+  let end = 0;
+  while (holes.length < MOST_HOLES) {
+    const from = nextHole(file, end);
+    end = nextData(file, from);
+    // At its end a file has a hole without length.
+    if (end === from) break;
+    holes.push({ file, from, to: end });
+  }
+  return holes;
+}
+
+function tried(work: () => void): Told {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}

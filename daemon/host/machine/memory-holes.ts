@@ -1,0 +1,96 @@
+/**
+ * Owns that a guest has no more of the host's memory after it was saved than before. To save it QEMU reads every page, and a page of
+ * memory that processes share is there once it was read: also one that the guest never used, or has given back and reports no more.
+ *
+ *   open ─▶ the guest stops ─▶ note which pages are not there ─▶ QEMU saves ─▶ take these away again ─▶ the guest goes on
+ *
+ * What is not there reads as zeros, and nobody writes while the guest stands still, so what is taken away reads as before.
+ */
+import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { asFileUser } from "../files/libc.ts";
+import type { Identity } from "../isolation/ids.ts";
+import { isAlive, type ProcessRecord } from "../process.ts";
+
+/** The file of a memory-backend-memfd. */
+const MEMORY_FILE = "/memfd:memory-backend-memfd (deleted)";
+
+export type Ordered = { does: "note"; files: readonly number[] } | { does: "restore" };
+
+/** Why it could not; null when it is done. */
+export type Told = string | null;
+
+export class MemoryHoles implements Disposable {
+  readonly #files: readonly number[];
+  /** Its own: a guest whose memory lies scattered keeps no other one waiting. */
+  readonly #thread = new Worker(new URL("./holes-thread.ts", import.meta.url).href);
+  /** Rejects where the thread ends by itself. */
+  readonly #ended = Promise.withResolvers<never>();
+
+  /** Those of a QEMU that runs as `user`; null: as ourselves. Throws when it has ended. */
+  constructor(qemu: ProcessRecord, user: Identity | null) {
+    this.#ended.promise.catch(() => {});
+    this.#thread.unref();
+    this.#thread.onerror = ({ message }) =>
+      this.#ended.reject(new Error(`the thread of memory's holes has ended: ${message}`));
+    try {
+      this.#files = memoryOf(qemu, user);
+    } catch (error) {
+      this.#thread.terminate();
+      throw error;
+    }
+  }
+
+  /** The guest stands still, and does until `restore` has resolved. */
+  note(): Promise<void> {
+    return this.#order({ does: "note", files: this.#files });
+  }
+
+  /** What was not there when it was noted is not there again. */
+  restore(): Promise<void> {
+    return this.#order({ does: "restore" });
+  }
+
+  [Symbol.dispose](): void {
+    this.#thread.terminate();
+    for (const file of this.#files) closeSync(file);
+  }
+
+  async #order(order: Ordered): Promise<void> {
+    const told = Promise.withResolvers<Told>();
+    this.#thread.onmessage = ({ data }: MessageEvent<Told>) => told.resolve(data);
+    this.#thread.postMessage(order);
+    const why = await Promise.race([told.promise, this.#ended.promise]);
+    if (why !== null) throw new Error(why);
+  }
+}
+
+/** Opened with its user's rights: a QEMU that a guest has taken over can show us nothing but what it may open itself. */
+function memoryOf(qemu: ProcessRecord, user: Identity | null): number[] {
+  const files: number[] = [];
+  try {
+    asFileUser(user?.uid ?? null, () => {
+      const directory = `/proc/${qemu.pid}/fd`;
+      for (const path of readdirSync(directory).map((name) => `${directory}/${name}`)) {
+        // Nor can it make us wait for what is none.
+        if (isMemory(path)) files.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
+      }
+    });
+    if (!isAlive(qemu)) throw new Error("its QEMU has ended");
+    if (files.some((file) => !fstatSync(file).isFile())) throw new Error("what its QEMU has as memory is no file");
+    return files;
+  } catch (error) {
+    for (const file of files) closeSync(file);
+    throw error;
+  }
+}
+
+function isMemory(path: string): boolean {
+  try {
+    return readlinkSync(path) === MEMORY_FILE;
+  } catch (error) {
+    // What QEMU opens besides comes and goes.
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}
