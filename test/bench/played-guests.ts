@@ -32,9 +32,12 @@ let sent = 0;
 let begun = 0;
 let perSecond = 0;
 let since = performance.now();
-createInterface({ input: process.stdin }).on("line", (text) => {
+const told = createInterface({ input: process.stdin });
+told.on("line", (text) => {
   [perSecond, since, begun] = [Number(text), performance.now(), 0];
 });
+// The benchmark has ended, however it did.
+told.on("close", () => process.exit());
 setInterval(() => {
   const due = ((performance.now() - since) / 1000) * perSecond;
   for (; begun < due; begun++) {

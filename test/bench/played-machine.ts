@@ -35,6 +35,7 @@ export async function playMachine(paths: SandboxPaths, facts: MachineFacts, line
     vsock: standIn(line, "vhost-device-vsock", "--socket", paths.vsock_device, "--uds-path", paths.vsock),
     drive: { turn: 0, ports: 2, mounted: true },
   };
+  writeFileSync(paths.vmm_log, "");
   writeFileSync(paths.processes, JSON.stringify(record), { mode: 0o600 });
 }
 

@@ -14,7 +14,7 @@ import type { Bench, Report } from "./report.ts";
 import { ScaleGuests } from "./scale-guests.ts";
 import type { SteadyAnswers, SteadyKind, SteadyLoad } from "./steady-load.ts";
 
-const SIZES = [0, 900] as const;
+const SIZES = [0, 10, 100, 300, 900] as const;
 const PER_SECOND = 2000;
 const LOAD_SECONDS = 17;
 /** Whatever follows a start is over by then: notes of adoptions are forgotten, and drives measured. */

@@ -86,6 +86,7 @@ export interface Sandboxes {
   measure: ReturnType<typeof makeMeasure>;
   /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
   figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
+  recordOf: Supervisors["recordOf"];
   /** The rooms that have guests, and what serves the drive to those of each. */
   shares: Pick<Supervisors, "guestRooms" | "sharesOf">;
   /** There is space on the disk: guests that stood still for want of it go on. */
@@ -182,6 +183,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         outcomes: supervisors.outcomes,
       };
     },
+    recordOf: supervisors.recordOf,
     shares: supervisors,
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),

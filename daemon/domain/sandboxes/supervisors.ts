@@ -12,7 +12,7 @@ import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
-import { readRecord } from "../../host/guest/record.ts";
+import { type GuestRecord, readRecord } from "../../host/guest/record.ts";
 import { endLeft, endProcesses, freeRemains } from "../../host/guest/remains.ts";
 import { adoptSnapshot, imageOfDisk, type RestorePlan, restoreGuest } from "../../host/guest/restore.ts";
 import { snapshotSaved } from "../../host/guest/save.ts";
@@ -61,6 +61,8 @@ export interface Supervisors {
   requireUnheld(roomUid: RoomUid): void;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
+  /** What is recorded of its guest; null where there is none. */
+  recordOf(sandboxId: string): GuestRecord | null;
   /** Rooms that have guests. */
   guestRooms(): RoomUid[];
   /** What serves the drive to the guests of a room, as far as it is there. */
@@ -116,6 +118,10 @@ export function makeSupervisors(
     await by(deps.paths.sandbox(sandboxId));
     await confinementOf(deps)?.release(sandboxId);
   };
+
+  /** One that is still to be taken over has its processes all the same. */
+  const recordOf = (sandboxId: string) =>
+    all.get(sandboxId)?.guest?.record() ?? readRecord(deps.paths.sandbox(sandboxId).processes);
 
   const drop = (sandboxId: string) => {
     const supervisor = all.get(sandboxId);
@@ -313,20 +319,18 @@ export function makeSupervisors(
     },
     schedule,
     outcomes,
+    recordOf,
     guestRooms: () => [...ofRooms].filter(([, room]) => [...room].some(hasGuest)).map(([roomUid]) => roomUid),
     sharesOf: (roomUid) =>
-      [...(ofRooms.get(roomUid) ?? [])].filter(hasGuest).flatMap(({ row, guest }) => {
-        // One that is still to be taken over is restrained all the same.
-        const share = guest ? guest.share() : readRecord(deps.paths.sandbox(row.sandbox_id).processes)?.virtiofsd;
-        return share ? [share] : [];
-      }),
+      [...(ofRooms.get(roomUid) ?? [])]
+        .filter(hasGuest)
+        .flatMap(({ row: { sandbox_id } }) => recordOf(sandbox_id)?.virtiofsd ?? []),
     growth: () => ({
       overcommit_percent: deps.memoryOvercommitPercent,
       resident_mib: new Map(
-        [...all.values()].map(({ row, guest }) => {
-          // One that is still to be taken over has its memory all the same.
-          const pid = guest?.machine.process.pid ?? readRecord(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
-          return [row.sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
+        [...all.values()].map(({ row: { sandbox_id }, guest }) => {
+          const pid = guest?.machine.process.pid ?? recordOf(sandbox_id)?.qemu?.pid;
+          return [sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
         }),
       ),
     }),
