@@ -52,7 +52,10 @@ const underWay = new Map<Socket, Call>();
 const free: Socket[] = [];
 const startedAt = performance.now() + 1000;
 
-for (let lane = 0; lane < CONNECTIONS; lane++) {
+for (let lane = 0; lane < CONNECTIONS; lane++) openLane();
+
+/** A connection for one call at a time. One that nobody used for a while the daemon closes: there is another then. */
+function openLane(): void {
   const socket = connect({ host: hostname, port: Number(port) });
   let come = Buffer.alloc(0);
   socket.on("data", (bytes: Buffer) => {
@@ -62,11 +65,24 @@ for (let lane = 0; lane < CONNECTIONS; lane++) {
     if (!length || come.byteLength < head + HEAD_END.length + Number(length[1])) return;
     note(socket, come.subarray(0, SUCCESS.byteLength).equals(SUCCESS));
     come = Buffer.alloc(0);
-    const next = waiting.shift();
-    if (next) ask(socket, next);
-    else free.push(socket);
+    release(socket);
   });
-  socket.on("connect", () => free.push(socket));
+  socket.on("connect", () => release(socket));
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    const at = free.indexOf(socket);
+    if (at >= 0) free.splice(at, 1);
+    const call = underWay.get(socket);
+    underWay.delete(socket);
+    if (call) waiting.unshift(call);
+    openLane();
+  });
+}
+
+function release(socket: Socket): void {
+  const next = waiting.shift();
+  if (next) ask(socket, next);
+  else free.push(socket);
 }
 
 for (let index = 0; index < load.followed; index++) {
