@@ -73,7 +73,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     },
     url: () => reached.url,
   });
-  const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
+  const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares });
   const agents = composeAgents(base, orgs, { sandboxes: () => sandboxes });
   const { sandboxes, pool, processors, egress, terminals, screens, ports, ssh } = composeSandboxes(base, {
     rates,

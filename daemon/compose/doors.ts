@@ -53,8 +53,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    operations,
-    answerer: (allowed) => makeDirect({ operations: allowed, road, host, log }),
+    answer: makeDirect({ operations, road, host, log }),
     planOf: orgs.planOf,
     log,
   });

@@ -3,7 +3,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { makeDrive } from "../domain/drive/index.ts";
 import { DriveLevels } from "../domain/orgs/index.ts";
 import { drivePlace } from "../domain/rooms/index.ts";
-import type { GuestShare } from "../domain/sandboxes/index.ts";
+import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { ProjectQuota } from "../host/files/project-quota.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
@@ -13,8 +13,7 @@ export type Drives = ReturnType<typeof composeDrives>;
 
 /** What is made later. */
 interface Later {
-  /** The guests that have a drive. */
-  shares(): GuestShare[];
+  shares(): Sandboxes["shares"];
 }
 
 export function composeDrives(
@@ -42,7 +41,7 @@ export function composeDrives(
         org_id,
         details: { limit: "drive", ...facts },
       }),
-    sharesOf: (roomUid) => later.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
+    sharesOf: (roomUid) => later.shares().sharesOf(roomUid as RoomUid),
     giveUpSpace,
     onUsed: (roomUid, usedBytes) => levels.note(roomUid as RoomUid, usedBytes),
     log,
@@ -50,10 +49,7 @@ export function composeDrives(
   /** Keeps guests to the quotas, from now on. */
   const watch = () =>
     drive.watch({
-      rooms: () => {
-        const rooms = new Set(later.shares().map((share) => share.room_uid));
-        return [...rooms].map((roomUid) => finder.current(roomUid));
-      },
+      rooms: () => later.shares().guestRooms().map(finder.remembered),
       onChange: ({ room_id, room_uid, org_id }, mode, { used_bytes, entry_count }) => {
         log.warn("drive quota", { room_id, mode, used_bytes, entry_count });
         record({

@@ -62,9 +62,10 @@ export function shutdownFindings(
   { config, paths, database }: Pick<Base, "config" | "paths" | "database">,
   spareBytes: number,
   nameOf: (row: SandboxRow) => string,
+  recordOf?: Sandboxes["recordOf"],
 ): ShutdownFindings | null {
   if (!config["hibernate.on_shutdown"]) return null;
-  const { saved, lost, needs_bytes } = survivalOf(database.queries, paths, spareBytes);
+  const { saved, lost, needs_bytes } = survivalOf(database.queries, paths, spareBytes, recordOf);
   return {
     is_told: hasSystemd(),
     saved: saved.length,
@@ -102,7 +103,7 @@ export function composeService(base: Base, told: Told) {
       quarantined: listQuarantined(database.queries),
       awaited: sandboxes.awaited(),
       // Whoever has a key sees the checks, and agents of other organizations have names that are none of theirs.
-      shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id),
+      shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id, sandboxes.recordOf),
     }),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,

@@ -65,9 +65,9 @@ export type SavedPaths = Pick<SandboxPaths, "directory" | "base" | "memory" | "s
 function savedPaths(directory: string): SavedPaths {
   return {
     directory,
-    base: join(directory, BASE),
-    memory: join(directory, "memory"),
-    saved: join(directory, "saved.json"),
+    base: `${directory}/${BASE}`,
+    memory: `${directory}/memory`,
+    saved: `${directory}/saved.json`,
   };
 }
 
@@ -87,27 +87,29 @@ export type Paths = ReturnType<typeof makePaths>;
 /** Throws when runtime_dir is too long for the sockets in it. */
 export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   const { data_dir: data, runtime_dir: runtime } = dirs;
+  // Asked for again and again: put together of what is a path already, which costs a tenth of joining it.
   const guestPaths = (kept: string, live: string, sandboxId: string): SandboxPaths => {
-    const directory = join(data, kept, sandboxId);
-    const sockets = join(runtime, live, sandboxId);
+    const directory = `${kept}/${sandboxId}`;
+    const sockets = `${live}/${sandboxId}`;
+    const [vm, vsock, fs] = [`${sockets}/vm`, `${sockets}/vsock`, `${sockets}/fs`];
     return {
       ...savedPaths(directory),
       // Of a name that no other has: layers of several may come to lie in one directory.
-      overlay: join(directory, `disk-${sandboxId}.qcow2`),
-      console_log: join(directory, "console"),
+      overlay: `${directory}/disk-${sandboxId}.qcow2`,
+      console_log: `${directory}/console`,
       runtime: sockets,
-      vm_sockets: join(sockets, "vm"),
-      vsock_sockets: join(sockets, "vsock"),
-      fs_sockets: join(sockets, "fs"),
-      qmp: join(sockets, "vm", "qmp.sock"),
-      qmp_spare: join(sockets, "vm", "qmp2.sock"),
-      console: join(sockets, "vm", "console.sock"),
-      vsock_device: join(sockets, "vsock", "device.sock"),
-      vsock: join(sockets, "vsock", "guest.sock"),
-      virtiofs: join(sockets, "fs", "drive.sock"),
-      processes: join(sockets, "processes.json"),
-      kernel_head: join(sockets, "kernel"),
-      vmm_log: join(directory, "vmm.log"),
+      vm_sockets: vm,
+      vsock_sockets: vsock,
+      fs_sockets: fs,
+      qmp: `${vm}/qmp.sock`,
+      qmp_spare: `${vm}/qmp2.sock`,
+      console: `${vm}/console.sock`,
+      vsock_device: `${vsock}/device.sock`,
+      vsock: `${vsock}/guest.sock`,
+      virtiofs: `${fs}/drive.sock`,
+      processes: `${sockets}/processes.json`,
+      kernel_head: `${sockets}/kernel`,
+      vmm_log: `${directory}/vmm.log`,
     };
   };
   const paths = {
@@ -181,13 +183,13 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     hibernate_all: join(runtime, "hibernate-all"),
     probe: join(runtime, "probe.json"),
     verified_templates: join(runtime, "verified-templates.json"),
-    sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),
+    sandbox: (sandboxId: string) => guestPaths(paths.sandboxes, paths.guests, sandboxId),
     /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */
-    trial: (sandboxId: string) => guestPaths("trials", "t", sandboxId),
+    trial: (sandboxId: string) => guestPaths(paths.trials, paths.trial_guests, sandboxId),
     /** A guest that makes a film. */
-    film: (sandboxId: string) => guestPaths("films", "f", sandboxId),
+    film: (sandboxId: string) => guestPaths(paths.films, paths.film_guests, sandboxId),
     /** A guest that is saved with more processors than its template was. */
-    saving: (sandboxId: string) => guestPaths("savings", "s", sandboxId),
+    saving: (sandboxId: string) => guestPaths(paths.savings, paths.saving_guests, sandboxId),
   };
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {

@@ -1,5 +1,5 @@
 /** Owns what is used just now, as the kernel tells it: by a process, by this one, and of the host as a whole. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 
 /** USER_HZ, which is 100 on every Linux that runs KVM. */
@@ -35,11 +35,19 @@ export function availableMemoryMib(): number {
   return match ? Math.floor(Number(match[1]) / 1024) : 0;
 }
 
-/** Memory of the host that a process has now, in MiB; 0 when it has ended. */
+/** As long as what is read at once of a process. */
+const read = Buffer.alloc(256);
+
+/** Memory of the host that a process has now, in MiB; 0 when it has ended. Cheap: it is asked for of all guests one after another. */
 export function residentMemoryMib(pid: number): number {
   try {
-    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-    return match ? Math.floor(Number(match[1]) / 1024) : 0;
+    const file = openSync(`/proc/${pid}/statm`, "r");
+    try {
+      const [, pages] = read.toString("latin1", 0, readSync(file, read)).split(" ");
+      return Math.floor((Number(pages) * PAGE_BYTES) / MIB);
+    } finally {
+      closeSync(file);
+    }
   } catch {
     return 0;
   }

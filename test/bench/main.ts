@@ -20,6 +20,7 @@ import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
 import { benchRequests } from "./requests.ts";
+import { benchScale } from "./scale.ts";
 import { benchSnapshot } from "./snapshot.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
@@ -75,6 +76,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   [
     "requests",
     { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
+  ],
+  [
+    "scale",
+    {
+      about: "what up to 900 idle sandboxes cost the daemon, and its calls beside them, played guests",
+      run: benchScale,
+    },
   ],
   ["traces", { about: "messages and reads with a trace, told to a collector or not, against none", run: benchTraces }],
   [

@@ -18,12 +18,16 @@ export function seeAgent(queries: Queries, row: AgentRow): void {
   queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { last_seen_at } }).run();
 }
 
-export function findAgent(queries: Queries, roomUid: RoomUid, agentId: string): AgentRow | undefined {
-  return queries
+const oneOf = preparedBy((queries) =>
+  queries
     .select()
     .from(agents)
-    .where(and(inRoom(roomUid), eq(agents.agent_id, agentId)))
-    .get();
+    .where(and(eq(agents.room_uid, sql.placeholder("room_uid")), eq(agents.agent_id, sql.placeholder("agent_id"))))
+    .prepare(),
+);
+
+export function findAgent(queries: Queries, roomUid: RoomUid, agentId: string): AgentRow | undefined {
+  return oneOf(queries).get({ room_uid: roomUid, agent_id: agentId });
 }
 
 const ofRoom = preparedBy((queries) =>

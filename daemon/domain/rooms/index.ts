@@ -34,6 +34,7 @@ import {
   orgRooms,
   prepareRoomLookup,
   type RoomPlace,
+  rememberedRoom,
   updateRoom,
 } from "./store.ts";
 import type { RoomRow } from "./table.ts";
@@ -84,12 +85,18 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     if (!row) throw new ServiceError("room_not_found");
     return toTarget(row, paths);
   };
+  /** The same outside of transactions, for who asks for many again and again. */
+  const remembered = (roomUid: RoomUid): RoomTarget => {
+    const row = rememberedRoom(database.queries, roomUid);
+    if (!row) throw new ServiceError("room_not_found");
+    return toTarget(row, paths);
+  };
   const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   /** The names by which guests that were saved in other rooms know this one. */
   const formerNames = (roomUid: RoomUid): readonly string[] => getRoom(database.queries, roomUid)?.former_ids ?? [];
   const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
-  return { lookup, lookupSeen, lookupUid, findRow, find, current, ofOrg, keptOf, formerNames, nameOf };
+  return { lookup, lookupSeen, lookupUid, findRow, find, current, remembered, ofOrg, keptOf, formerNames, nameOf };
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */

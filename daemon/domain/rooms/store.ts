@@ -2,7 +2,7 @@
 import { and, asc, count, eq, gt, gte, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
 
@@ -23,8 +23,21 @@ export function claimRooms(queries: Queries, hostId: string): number {
   return claimed.returning({ room_uid: rooms.room_uid }).all().length;
 }
 
+const byUid = preparedBy((queries) =>
+  queries
+    .select()
+    .from(rooms)
+    .where(eq(rooms.room_uid, sql.placeholder("room_uid")))
+    .prepare(),
+);
+
 export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined {
-  return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
+  return byUid(queries).get({ room_uid: roomUid });
+}
+
+/** The same, outside of transactions. */
+export function rememberedRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined {
+  return known.get(queries, roomUid, () => getRoom(queries, roomUid));
 }
 
 /** An organization's room that is not destroyed, by its uid. */

@@ -32,7 +32,7 @@ import { SnapshotPlaces } from "./snapshots/place.ts";
 import { snapshotBytes } from "./snapshots/store.ts";
 import { makeStandby } from "./standby.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
-import { type GuestShare, makeSupervisors } from "./supervisors.ts";
+import { makeSupervisors, type Supervisors } from "./supervisors.ts";
 import { makeUpdate } from "./update.ts";
 import { Waking } from "./waking.ts";
 
@@ -49,7 +49,6 @@ export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
 export { survivalOf } from "./survival.ts";
 export type { SandboxRow } from "./table.ts";
-export type { GuestShare };
 
 /** On its way to run, or running. */
 const RUNNING: readonly SandboxState[] = ["creating", "starting", "running", "resuming"];
@@ -87,8 +86,9 @@ export interface Sandboxes {
   measure: ReturnType<typeof makeMeasure>;
   /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
   figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
-  /** The guests that have a drive: their rooms, and how to find the process that serves it. */
-  shares(): GuestShare[];
+  recordOf: Supervisors["recordOf"];
+  /** The rooms that have guests, and what serves the drive to those of each. */
+  shares: Pick<Supervisors, "guestRooms" | "sharesOf">;
   /** There is space on the disk: guests that stood still for want of it go on. */
   unstall(): void;
   /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
@@ -183,7 +183,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         outcomes: supervisors.outcomes,
       };
     },
-    shares: () => supervisors.shares(),
+    recordOf: supervisors.recordOf,
+    shares: supervisors,
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),

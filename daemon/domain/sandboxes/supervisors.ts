@@ -12,7 +12,7 @@ import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
-import { readRecord } from "../../host/guest/record.ts";
+import { type GuestRecord, readRecord } from "../../host/guest/record.ts";
 import { endLeft, endProcesses, freeRemains } from "../../host/guest/remains.ts";
 import { adoptSnapshot, imageOfDisk, type RestorePlan, restoreGuest } from "../../host/guest/restore.ts";
 import { snapshotSaved } from "../../host/guest/save.ts";
@@ -39,12 +39,6 @@ type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_li
 
 const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "hibernating", "resuming"];
 
-export interface GuestShare {
-  room_uid: RoomUid;
-  /** Its virtiofsd as recorded; none while it is not there. */
-  process(): ProcessRecord[];
-}
-
 export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
@@ -67,7 +61,12 @@ export interface Supervisors {
   requireUnheld(roomUid: RoomUid): void;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
-  shares(): GuestShare[];
+  /** What is recorded of its guest; null where there is none. */
+  recordOf(sandboxId: string): GuestRecord | null;
+  /** Rooms that have guests. */
+  guestRooms(): RoomUid[];
+  /** What serves the drive to the guests of a room, as far as it is there. */
+  sharesOf(roomUid: RoomUid): ProcessRecord[];
   /** What became of sandboxes since the daemon started. */
   outcomes: Outcomes;
   /** What the guests may still take of the host's memory. */
@@ -85,6 +84,8 @@ export function makeSupervisors(
   places: SnapshotPlaces,
 ): Supervisors {
   const all = new Map<string, Supervisor>();
+  /** The same by room: every second is asked for those of each. */
+  const ofRooms = new Map<RoomUid, Set<Supervisor>>();
   const outcomes = new Outcomes();
   const adoptions = new Adoptions(deps, deps.crashed);
   const gate = new Gate(deps.limits.concurrent_creates);
@@ -118,7 +119,14 @@ export function makeSupervisors(
     await confinementOf(deps)?.release(sandboxId);
   };
 
+  /** One that is still to be taken over has its processes all the same. */
+  const recordOf = (sandboxId: string) =>
+    all.get(sandboxId)?.guest?.record() ?? readRecord(deps.paths.sandbox(sandboxId).processes);
+
   const drop = (sandboxId: string) => {
+    const supervisor = all.get(sandboxId);
+    if (supervisor) ofRooms.get(supervisor.row.room_uid)?.delete(supervisor);
+    if (supervisor && ofRooms.get(supervisor.row.room_uid)?.size === 0) ofRooms.delete(supervisor.row.room_uid);
     all.delete(sandboxId);
     deps.egress.drop(sandboxId);
     expiries.set(sandboxId, null);
@@ -281,6 +289,7 @@ export function makeSupervisors(
         onGone: (gone) => drop(gone.sandbox_id),
       });
       all.set(row.sandbox_id, supervisor);
+      ofRooms.set(row.room_uid, (ofRooms.get(row.room_uid) ?? new Set()).add(supervisor));
       if (row.state === "running") ends.watch(row.sandbox_id);
       schedule(row);
       return supervisor;
@@ -310,23 +319,18 @@ export function makeSupervisors(
     },
     schedule,
     outcomes,
-    shares: () =>
-      [...all.values()]
-        .filter(({ row }) => HAVE_GUESTS.includes(row.state))
-        .map(({ row }) => ({
-          room_uid: row.room_uid,
-          process: () => {
-            const recorded = readRecord(deps.paths.sandbox(row.sandbox_id).processes);
-            return recorded?.virtiofsd ? [recorded.virtiofsd] : [];
-          },
-        })),
+    recordOf,
+    guestRooms: () => [...ofRooms].filter(([, room]) => [...room].some(hasGuest)).map(([roomUid]) => roomUid),
+    sharesOf: (roomUid) =>
+      [...(ofRooms.get(roomUid) ?? [])]
+        .filter(hasGuest)
+        .flatMap(({ row: { sandbox_id } }) => recordOf(sandbox_id)?.virtiofsd ?? []),
     growth: () => ({
       overcommit_percent: deps.memoryOvercommitPercent,
       resident_mib: new Map(
-        [...all.values()].map(({ row, guest }) => {
-          // One that is still to be taken over has its memory all the same.
-          const pid = guest?.machine.process.pid ?? readRecord(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
-          return [row.sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
+        [...all.values()].map(({ row: { sandbox_id }, guest }) => {
+          const pid = guest?.machine.process.pid ?? recordOf(sandbox_id)?.qemu?.pid;
+          return [sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
         }),
       ),
     }),
@@ -353,6 +357,8 @@ export function makeSupervisors(
     },
   };
 }
+
+const hasGuest = ({ row }: Supervisor) => HAVE_GUESTS.includes(row.state);
 
 /** What becomes of what the guest asks: of its room where it is attached to it, else of the network. */
 function requestsOf(

@@ -5,7 +5,7 @@
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { Queries } from "../../db/client.ts";
-import { readRecord } from "../../host/guest/record.ts";
+import { type GuestRecord, readRecord } from "../../host/guest/record.ts";
 import { savedBytes, whyUnsavable } from "../../host/guest/savable.ts";
 import { LEFT_REASON } from "./health.ts";
 import { undestroyed } from "./store.ts";
@@ -35,17 +35,21 @@ export interface Survival {
   needs_bytes: number;
 }
 
-/** `spaceBytes` is what may be added to the disk. */
-export function survivalOf(queries: Queries, paths: Pick<Paths, "sandbox">, spaceBytes: number): Survival {
+/** `spaceBytes` is what may be added to the disk; `recordOf` is for who has the records at hand. */
+export function survivalOf(
+  queries: Queries,
+  paths: Pick<Paths, "sandbox">,
+  spaceBytes: number,
+  recordOf = (sandboxId: string) => readRecord(paths.sandbox(sandboxId).processes),
+): Survival {
   const rows = undestroyed(queries).filter(({ state }) => TO_SAVE.includes(state));
   return share(
-    rows.map((row) => candidateOf(row, paths)),
+    rows.map((row) => candidateOf(row, recordOf(row.sandbox_id))),
     spaceBytes,
   );
 }
 
-function candidateOf(row: SandboxRow, paths: Pick<Paths, "sandbox">): Candidate {
-  const recorded = readRecord(paths.sandbox(row.sandbox_id).processes);
+function candidateOf(row: SandboxRow, recorded: GuestRecord | null): Candidate {
   // Of one that is on its way up not all is there that will be.
   if (!recorded?.qemu || ON_THE_WAY_UP.includes(row.state)) {
     return { row, needs_bytes: savedBytes({ qemu: null }, row.memory_mib), unsavable: null };

@@ -25,13 +25,15 @@ export interface GuestSandbox {
   created_by_id: string;
 }
 
-/** Answers a request of a known caller, over these operations. Never rejects. */
-export type AnswerRequest = (request: Request, known: { source: "vsock"; recognise(): Caller }) => Promise<Response>;
+/** Answers a request of a known caller, for whom an operation is what `within` makes of it. Never rejects. */
+export type AnswerRequest = (
+  request: Request,
+  known: { source: "vsock"; recognise(): Caller; within(bound: Bound): Bound },
+) => Promise<Response>;
 
 export interface GuestDoorDeps {
-  operations: readonly Bound[];
-  /** Makes what answers requests for these operations. */
-  answerer(operations: readonly Bound[]): AnswerRequest;
+  /** The same for all guests: what finds operations by their paths is large. */
+  answer: AnswerRequest;
   planOf(orgId: OrgId): string;
   /** The names of rooms that a room was made of: its guests may call it so. */
   formerNames(roomUid: RoomUid): readonly string[];
@@ -61,14 +63,17 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
       agent_id: sandbox.agent_id,
       expires_at: null,
     };
-    const answer = deps.answerer(deps.operations.map((bound) => allowedIn(sandbox, bound)));
-    const recognise = () => caller;
+    const known = {
+      source: "vsock",
+      recognise: () => caller,
+      within: (bound: Bound) => allowedIn(sandbox, bound),
+    } as const;
     let underWay = 0;
     return (stream, request) => {
       if (underWay >= MOST_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
       underWay++;
       const called = asOwn(request, sandbox.room_id, () => deps.formerNames(sandbox.room_uid));
-      serve(stream, called, (made) => answer(made, { source: "vsock", recognise }))
+      serve(stream, called, (made) => deps.answer(made, known))
         .catch((error: unknown) => {
           deps.log.debug("guest request", { sandbox_id: sandbox.sandbox_id, error: describeError(error) });
           stream.fail(StreamErrorCode.invalid_request, "the request cannot be carried");

@@ -19,6 +19,8 @@ import { type HttpDeps, requestIdOf } from "./server.ts";
 export interface KnownCaller {
   source: Source;
   recognise(): Caller;
+  /** What an operation is for this caller. */
+  within(bound: Bound): Bound;
 }
 
 /** Never rejects. */
@@ -45,7 +47,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web">): Direc
     return null;
   };
 
-  return async (request, { source, recognise }) => {
+  return async (request, { source, recognise, within }) => {
     const request_id = requestIdOf(request);
     const url = new URL(request.url);
     const found = find(request.method === "HEAD" ? "GET" : request.method, url.pathname);
@@ -78,7 +80,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web">): Direc
       },
       signal: request.signal,
     };
-    const reply = await deps.road.run(found.bound, onRoad);
+    const reply = await deps.road.run(within(found.bound), onRoad);
     return toResponse(reply, request_id, deps.host, headers.get("accept"));
   };
 }

@@ -18,7 +18,7 @@ import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
-import { type LaunchMode, newRecord, RecordFile } from "./record.ts";
+import { type GuestRecord, type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
 import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, snapshotGuest } from "./save.ts";
 import { Shortener } from "./shorten.ts";
@@ -49,6 +49,8 @@ export interface Guest {
   ending(): ReturnType<Machine["ending"]> | "out_of_memory";
   /** What is amiss with it, until that is put right. */
   health: Published<Health>;
+  /** What is recorded of it just now: whoever wants that of many need not read their files. */
+  record(): GuestRecord;
   /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
   /** Lets the guest's processors stop, or go on, or finds out that they have: QEMU asks the drive's process then, held or not. */
@@ -232,6 +234,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     exited: machine.process.exited,
     ending: () => machine.ending() ?? (host.confinement.ranOutOfMemory(plan.sandbox_id) ? "out_of_memory" : null),
     health: keeper.health,
+    record: () => record.now,
     ensureVsock: (signal) => keeper.ensureVsock(signal),
     changeRun: (change) => {
       const { share } = parts;

@@ -1,0 +1,169 @@
+/**
+ * Owns the agent of a guest that is played: it speaks the real protocol over the socket of the guest's vsock port, and dials again
+ * when the daemon has gone. `true` has ended at once, whatever else it is told to run, too; what is followed is output without an end.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { FrameType } from "../../shared/agent-protocol/frame.ts";
+import { Link, type Stream } from "../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  type ExecFollowing,
+  type ExecReport,
+  type ExecState,
+  GENERATION,
+  type Hello,
+  HOST_PORT,
+  type Ready,
+  type RoomCallRequest,
+  StreamErrorCode,
+} from "../../shared/agent-protocol/messages.ts";
+import { pieceHeader } from "../../shared/agent-protocol/pieces.ts";
+
+/** As long as a refused agent waits at most. */
+const DIAL_AGAIN_MS = 200;
+const MOST_HOST_STREAMS = 256;
+/** Of an output that is followed: a line of a build, so to speak. */
+const PIECE_BYTES = 1024;
+const PIECES_EVERY_MS = 100;
+
+export class PlayedAgent {
+  readonly #path: string;
+  readonly #guestCid: number;
+  readonly #nonce: string;
+  #link: Link | null = null;
+  #executions = 0;
+
+  constructor(path: string, { guest_cid, nonce }: { guest_cid: number; nonce: string }) {
+    this.#path = `${path}_${HOST_PORT}`;
+    this.#guestCid = guest_cid;
+    this.#nonce = nonce;
+  }
+
+  /** Never returns. */
+  async keepLinked(): Promise<never> {
+    for (;;) {
+      await this.#serve().catch(() => {});
+      this.#link = null;
+      await sleep(DIAL_AGAIN_MS);
+    }
+  }
+
+  /** Says something in its room, as a program in the guest does; whether that was taken. */
+  async send(roomId: string, agentId: string): Promise<boolean> {
+    if (!this.#link) return false;
+    const body = Buffer.from(JSON.stringify({ source: agentId, topic: "none", payload: { n: 1 } }));
+    const call: RoomCallRequest = {
+      method: "room_call",
+      http_method: "POST",
+      path: `/v1/rooms/${roomId}/messages`,
+      headers: { "content-type": "application/json", "content-length": String(body.byteLength) },
+    };
+    const stream = this.#link.open(call);
+    const told = Promise.withResolvers<number>();
+    stream.hear((event) => told.resolve(Object(event).status));
+    stream.finished.catch(() => told.resolve(0));
+    await stream.write(Channel.stdin, body);
+    stream.endChannel(Channel.stdin);
+    for await (const _ of stream.read(Channel.stdout));
+    return (await told.promise) === 202 || (await told.promise) === 201;
+  }
+
+  /** One connection, until it ends. */
+  async #serve(): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    const unsent: Uint8Array[] = [];
+    let drained: PromiseWithResolvers<void> | null = null;
+    const socket = await Bun.connect({
+      unix: this.#path,
+      socket: {
+        data: (_, bytes) => link.receive(bytes),
+        drain: () => flush(),
+        close: () => link.close("the socket was closed"),
+        error: () => link.close("the socket has failed"),
+      },
+    });
+    const flush = () => {
+      for (let head = unsent[0]; head; head = unsent[0]) {
+        const written = Math.max(0, socket.write(head));
+        if (written < head.byteLength) {
+          unsent[0] = head.subarray(written);
+          return;
+        }
+        unsent.shift();
+      }
+      drained?.resolve();
+      drained = null;
+    };
+    const link: Link = new Link({
+      side: "guest",
+      transport: {
+        write: (bytes) => {
+          unsent.push(bytes);
+          if (!drained) flush();
+          if (unsent.length === 0) return undefined;
+          drained ??= Promise.withResolvers<void>();
+          return drained.promise;
+        },
+        close: () => socket.end(),
+      },
+      maxPeerStreams: MOST_HOST_STREAMS,
+      onOpen: (stream, request) => this.#answer(stream, request as { method: string; exec_id: string }),
+      onHandshake: (type) => {
+        if (type !== FrameType.welcome) return;
+        link.sendJson(FrameType.ready, 0, { ok: true, nonce: this.#nonce, stages_ms: {} } satisfies Ready);
+        this.#link = link;
+      },
+      onClosed: () => ended.resolve(),
+    });
+    const hello: Hello = {
+      ...{ generation: GENERATION, version: "0", nonce: "", guest_cid: this.#guestCid, set_up: true, restores: true },
+      challenge: randomBytes(32).toString("hex"),
+    };
+    link.sendJson(FrameType.hello, 0, hello);
+    await ended.promise;
+  }
+
+  #answer(stream: Stream, { method, exec_id }: { method: string; exec_id: string }): void {
+    switch (method) {
+      case "clock":
+        stream.finish({ clock_ns: String(BigInt(Date.now()) * 1_000_000n) });
+        break;
+      case "exec_list":
+        stream.finish({ executions: [] });
+        break;
+      case "exec_ended":
+        // Nothing ends that nobody waits for.
+        break;
+      case "exec_start":
+        stream.finish({ execution: this.#stateOf(exec_id, "exited"), existing: false } satisfies ExecReport);
+        break;
+      case "exec_follow":
+        void this.#flow(stream, exec_id);
+        break;
+      default:
+        stream.fail(StreamErrorCode.unknown_method, `${method} is not played`);
+    }
+  }
+
+  /** Writes output at a steady pace until nobody follows it. */
+  async #flow(stream: Stream, exec_id: string): Promise<void> {
+    const execution = this.#stateOf(exec_id, "running");
+    stream.say({ type: "following", execution } satisfies ExecFollowing);
+    for (let seq = 1; !stream.ended; seq++) {
+      const piece = Buffer.concat([pieceHeader(Channel.stdout, seq, PIECE_BYTES), Buffer.alloc(PIECE_BYTES, "x")]);
+      await stream.write(Channel.output, piece);
+      await sleep(PIECES_EVERY_MS);
+    }
+  }
+
+  #stateOf(exec_id: string, state: ExecState["state"]): ExecState {
+    const now = Date.now();
+    return {
+      ...{ exec_id, number: ++this.#executions, state, argv: ["true"], cwd: "/root", user: "root", pid: 2 },
+      ...{ timeout_ms: 60_000, exit_code: state === "exited" ? 0 : null, signal: null, timed_out: false },
+      ...{ stdout_bytes: 0, stderr_bytes: 0, oldest_seq: 1, last_seq: 0, stdin_bytes: 0, stdin_open: false },
+      ...{ started_at_ms: now, finished_at_ms: state === "exited" ? now : null, tag: "", note: "" },
+    };
+  }
+}

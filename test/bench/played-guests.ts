@@ -1,0 +1,56 @@
+/**
+ * Owns many guests that are played by one process, as QEMU and the agent of each would have it be seen by a daemon. Argument: a file
+ * with PlayedGuests. It says "asking" once all are there. A number on its standard input is how many messages a second they send to
+ * their rooms from then on, one guest after another. When it ends, so do the processes that stand for theirs.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { openSync, readFileSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { makePaths } from "../../daemon/core/paths.ts";
+import { PlayedAgent } from "./played-agent.ts";
+import { playMachine } from "./played-machine.ts";
+import type { PlayedGuests } from "./scale-guests.ts";
+
+const TICK_MS = 10;
+
+const { data_dir, runtime_dir, line, guests } = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as PlayedGuests;
+const paths = makePaths({ data_dir, runtime_dir });
+// Whoever has it for writing keeps it open: a pipe by name has to have one before it is opened for reading.
+openSync(line, "r+");
+const reading = openSync(line, "r");
+const agents: PlayedAgent[] = [];
+for (const { sandbox_id, guest_cid } of guests) {
+  const own = paths.sandbox(sandbox_id);
+  const [nonce, secret] = [randomBytes(32).toString("hex"), randomBytes(32).toString("hex")];
+  await playMachine(own, { sandbox_id, guest_cid, uuid: randomUUID(), nonce, secret }, reading);
+  const agent = new PlayedAgent(own.vsock, { guest_cid, nonce });
+  agents.push(agent);
+  void agent.keepLinked();
+}
+
+let sent = 0;
+let begun = 0;
+let perSecond = 0;
+let since = performance.now();
+const told = createInterface({ input: process.stdin });
+told.on("line", (text) => {
+  [perSecond, since, begun] = [Number(text), performance.now(), 0];
+});
+// The benchmark has ended, however it did.
+told.on("close", () => process.exit());
+setInterval(() => {
+  const due = ((performance.now() - since) / 1000) * perSecond;
+  for (; begun < due; begun++) {
+    const index = begun % agents.length;
+    const { room_id = "", agent_id = "" } = guests[index] ?? {};
+    void agents[index]?.send(room_id, agent_id).then((taken) => {
+      if (taken) sent++;
+    });
+  }
+}, TICK_MS);
+process.on("SIGTERM", () => {
+  // At once: the process ends before a pipe is written to.
+  writeSync(1, `${sent}\n`);
+  process.exit(0);
+});
+console.log("asking");

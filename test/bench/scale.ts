@@ -1,0 +1,130 @@
+/**
+ * Owns the benchmark of one daemon with up to 900 sandboxes. Their guests are played (played-guests.ts), the daemon is the real one:
+ * links, handshakes, executions, metering, metrics and audit are all its own. Of each size: what the daemon needs while they are
+ * idle, how its callers fare at 2,000 calls a second, and how long a daemon that was killed needs until its successor has them all.
+ * Guests and callers take the same cores as the daemon, so that what is told of calls is more than a daemon on a host of its own shows.
+ */
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { useOfProcess } from "../../daemon/host/use.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import type { Bench, Report } from "./report.ts";
+import { ScaleGuests } from "./scale-guests.ts";
+import type { SteadyAnswers, SteadyKind, SteadyLoad } from "./steady-load.ts";
+
+const SIZES = [0, 10, 100, 300, 900] as const;
+const PER_SECOND = 2000;
+const LOAD_SECONDS = 17;
+/** Whatever follows a start is over by then: notes of adoptions are forgotten, and drives measured. */
+const SETTLE_MS = 15_000;
+/** What comes once a minute comes once in it. */
+const IDLE_MS = 60_000;
+const MIB = 1024 ** 2;
+/** One guest in so many sends a message a second to its room, and one in so many writes output that is followed. */
+const BUSY_SHARE = 10;
+const LIMIT_MS = 50;
+
+interface Counts {
+  cpu_seconds: number;
+  commits: number;
+  records: number;
+}
+
+/** `count` is the most guests. */
+export async function benchScale({ report, count = 900, start }: Bench): Promise<void> {
+  const daemon = await start({
+    guests: false,
+    env: {
+      ROOMD_ACCELERATION: "tcg",
+      ROOMD_VSOCK_TRANSPORT: "vhost-user",
+      ROOMD_POOL_SIZE: "0",
+      // Every call is recorded by itself, which is the most that there can be.
+      ROOMD_AUDIT_RECORDS_PER_DAY: "100000000",
+    },
+  });
+  await daemon.room("scale-0");
+  await using guests = new ScaleGuests(daemon);
+  for (const size of SIZES.filter((each) => each <= count)) {
+    if (size > 0) await guests.become(size);
+    await measureIdle(report, daemon, size);
+    await measureLoad(report, daemon, guests, size);
+    if (size === 0) continue;
+    const { readyMs, adoptedMs } = await guests.restart();
+    report.add(`ready_after_kill_${size}`, "ms", [readyMs]);
+    report.add(`all_adopted_${size}`, "ms", [adoptedMs]);
+  }
+}
+
+async function measureIdle(report: Report, daemon: TestDaemon, size: number): Promise<void> {
+  await sleep(SETTLE_MS);
+  const before = await countsOf(daemon);
+  await sleep(IDLE_MS);
+  const after = await countsOf(daemon);
+  const perSecond = (kind: keyof Counts) => [((after[kind] - before[kind]) / IDLE_MS) * 1000];
+  report.add(`idle_cpu_${size}`, "%", [(perSecond("cpu_seconds")[0] ?? 0) * 100]);
+  report.add(`idle_commits_${size}`, "1/s", perSecond("commits"));
+  report.add(`idle_records_${size}`, "1/s", perSecond("records"));
+  report.add(`resident_${size}`, "MiB", [useOfProcess(daemon.pid).resident_bytes / MIB]);
+  report.add(`descriptors_${size}`, "1", [readdirSync(`/proc/${daemon.pid}/fd`).length]);
+  report.add(`threads_${size}`, "1", [readdirSync(`/proc/${daemon.pid}/task`).length]);
+}
+
+async function measureLoad(report: Report, daemon: TestDaemon, guests: ScaleGuests, size: number): Promise<void> {
+  const busy = Math.floor(size / BUSY_SHARE);
+  guests.chat(busy);
+  const before = await countsOf(daemon);
+  const startedAt = performance.now();
+  const { ms, refused, followed_bytes } = await loaded(daemon, size, busy);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const after = await countsOf(daemon);
+  guests.chat(0);
+  if (refused > 0) throw new Error(`${refused} calls were refused`);
+  for (const kind of ["get", "message", "exec"] satisfies SteadyKind[]) {
+    if (ms[kind].length === 0 || (kind === "exec" && size === 0)) continue;
+    const yardstick = `load_${kind}_${kind === "exec" ? SIZES[1] : SIZES[0]}`;
+    const name = `load_${kind}_${size}`;
+    report.add(name, "ms", ms[kind], name === yardstick ? undefined : yardstick, { of: "p99", most: LIMIT_MS });
+  }
+  report.add(`load_cpu_${size}`, "%", [((after.cpu_seconds - before.cpu_seconds) / seconds) * 100]);
+  report.add(`load_commits_${size}`, "1/s", [(after.commits - before.commits) / seconds]);
+  report.add(`load_records_${size}`, "1/s", [(after.records - before.records) / seconds]);
+  if (busy > 0) report.add(`load_followed_${size}`, "MB/s", [followed_bytes / 1e6 / seconds]);
+}
+
+/** In a process of its own. */
+async function loaded(daemon: TestDaemon, size: number, followed: number): Promise<SteadyAnswers> {
+  const load: SteadyLoad = {
+    ...{ url: daemon.url, key: daemon.apiKey, per_second: PER_SECOND, seconds: LOAD_SECONDS },
+    ...{ guests: size, followed },
+  };
+  const argv = [join(import.meta.dirname, "steady-load.ts"), JSON.stringify(load)];
+  const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  for await (const text of child.stdout.setEncoding("utf8")) said += text;
+  return JSON.parse(said) as SteadyAnswers;
+}
+
+async function countsOf(daemon: TestDaemon): Promise<Counts> {
+  const text = await (await fetch(`${daemon.url}/metrics`)).text();
+  const figure = (name: string) => {
+    const value = new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1];
+    if (value === undefined) throw new Error(`/metrics says nothing of ${name}`);
+    return Number(value);
+  };
+  return {
+    cpu_seconds: processorSeconds(daemon.pid),
+    commits: figure("roomd_database_commits_total"),
+    records: figure("roomd_audit_records_total"),
+  };
+}
+
+/** Finer than clock ticks: nanoseconds that its threads ran, of each /proc/<pid>/task/<tid>/schedstat. */
+function processorSeconds(pid: number): number {
+  const task = `/proc/${pid}/task`;
+  return readdirSync(task).reduce((sum, tid) => {
+    const [ran = "0"] = readFileSync(join(task, tid, "schedstat"), "utf8").split(" ");
+    return sum + Number(ran) / 1e9;
+  }, 0);
+}
