@@ -3,7 +3,8 @@
  *
  * Numbers are Linux' on x86-64. A call that fails throws SystemError with the errno, unless it says otherwise.
  */
-import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
+import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
+import { constants } from "node:os";
 
 const { i32, u64, pointer, cstring } = FFIType;
 
@@ -32,6 +33,16 @@ const { symbols: libc } = dlopen("libc.so.6", {
   clock_settime: { args: [i32, pointer], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
   waitid: { args: [i32, i32, pointer, i32], returns: i32 },
+  sched_setscheduler: { args: [i32, i32, pointer], returns: i32 },
+  posix_spawn: { args: [pointer, pointer, pointer, pointer, pointer, pointer], returns: i32 },
+  posix_spawnattr_init: { args: [pointer], returns: i32 },
+  posix_spawnattr_setflags: { args: [pointer, i32], returns: i32 },
+  posix_spawnattr_setsigdefault: { args: [pointer, pointer], returns: i32 },
+  posix_spawn_file_actions_init: { args: [pointer], returns: i32 },
+  posix_spawn_file_actions_adddup2: { args: [pointer, i32, i32], returns: i32 },
+  posix_spawn_file_actions_addchdir_np: { args: [pointer, pointer], returns: i32 },
+  posix_spawn_file_actions_addclosefrom_np: { args: [pointer, i32], returns: i32 },
+  posix_spawn_file_actions_destroy: { args: [pointer], returns: i32 },
   syncfs: { args: [i32], returns: i32 },
   madvise: { args: [u64, u64, i32], returns: i32 },
   reboot: { args: [i32], returns: i32 },
@@ -377,21 +388,131 @@ export function setOpenFileLimit(soft: number, hard: number): void {
 
 // ---- children ----
 
+/** Whether processes that this thread begins have the usual priority, where its own is higher. Nobody comes before this thread by that. */
+export function resetPriorityOfChildren(is: boolean): void {
+  const SCHED_OTHER = 0;
+  const SCHED_RESET_ON_FORK = 0x40000000;
+  libc.sched_setscheduler(0, is ? SCHED_OTHER | SCHED_RESET_ON_FORK : SCHED_OTHER, new Int32Array(1));
+}
+
+/** A process to be begun, leader of a session of its own, with the usual signals and these descriptors alone. */
+export interface Spawned {
+  /** As it is: it is looked for nowhere. */
+  path: string;
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  stdio: readonly [number, number, number];
+  /** The directory of the control group that it begins in; null for that of the caller. */
+  cgroup: number | null;
+}
+
+const SPAWN_SETSIGDEF = 0x04;
+const SPAWN_SETSIGMASK = 0x08;
+const SPAWN_SETSID = 0x80;
+const SPAWN_SETCGROUP = 0x100;
+/** Both with room to spare: glibc has 336 and 80 bytes. */
+const SPAWN_ATTRIBUTE_BYTES = 512;
+const SPAWN_ACTIONS_BYTES = 128;
+const SIGNAL_SET_BYTES = 128;
+
+/** Of glibc 2.39, with which the agent lies in its guests; parts of it are tried with elder ones. */
+const setSpawnCgroup = (() => {
+  try {
+    const { symbols } = dlopen("libc.so.6", { posix_spawnattr_setcgroup_np: { args: [pointer, i32], returns: i32 } });
+    return symbols.posix_spawnattr_setcgroup_np;
+  } catch {
+    return null;
+  }
+})();
+
+const spawnAttributes = (() => {
+  const attributes = Buffer.alloc(SPAWN_ATTRIBUTE_BYTES);
+  libc.posix_spawnattr_init(attributes);
+  libc.posix_spawnattr_setsigdefault(attributes, Buffer.alloc(SIGNAL_SET_BYTES, 0xff));
+  return attributes;
+})();
+
+/**
+ * Begins it and returns its pid, which is the caller's to wait for. It is in its group from its first instruction on, and nothing of this
+ * process is copied for it. Throws SystemError, also where the program could not be run.
+ */
+export function spawn({ path, argv, env, cwd, stdio, cgroup }: Spawned): number {
+  if (cgroup !== null && !setSpawnCgroup) throw new SystemError("posix_spawnattr_setcgroup_np", constants.errno.ENOSYS);
+  if (cgroup !== null) setSpawnCgroup?.(spawnAttributes, cgroup);
+  const flags = SPAWN_SETSIGDEF | SPAWN_SETSIGMASK | SPAWN_SETSID | (cgroup === null ? 0 : SPAWN_SETCGROUP);
+  libc.posix_spawnattr_setflags(spawnAttributes, flags);
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const texts = addressesOf([...argv, null, ...variables, null]);
+  const variablesAt = texts.subarray((argv.length + 1) * WORDS_PER_ADDRESS);
+  const actions = Buffer.alloc(SPAWN_ACTIONS_BYTES);
+  libc.posix_spawn_file_actions_init(actions);
+  try {
+    for (let as = 0; as < stdio.length; as++) libc.posix_spawn_file_actions_adddup2(actions, stdio[as] ?? -1, as);
+    libc.posix_spawn_file_actions_addclosefrom_np(actions, stdio.length);
+    libc.posix_spawn_file_actions_addchdir_np(actions, text(cwd));
+    const pid = new Int32Array(1);
+    const errno = libc.posix_spawn(pid, text(path), actions, spawnAttributes, texts, variablesAt);
+    if (errno !== 0) throw new SystemError(`spawn ${path}`, errno);
+    return pid[0] ?? 0;
+  } finally {
+    libc.posix_spawn_file_actions_destroy(actions);
+  }
+}
+
+const WORDS_PER_ADDRESS = 2;
+const USUAL_TEXT_BYTES = 16 * 1024;
+const usualTexts = Buffer.allocUnsafeSlow(USUAL_TEXT_BYTES);
+/** Where texts lie whose addresses a call is given: nothing else says that they are still needed. */
+let textsInUse = usualTexts;
+
+/** Addresses of C strings, and zeros for null. They hold until the next call. */
+function addressesOf(values: readonly (string | null)[]): Uint32Array {
+  let most = 0;
+  // A character takes three bytes at most, a pair of them four.
+  for (const value of values) most += value === null ? 0 : value.length * 3 + 1;
+  textsInUse = most <= USUAL_TEXT_BYTES ? usualTexts : Buffer.allocUnsafeSlow(most);
+  const begin = ptr(textsInUse);
+  const addresses = new Uint32Array(values.length * WORDS_PER_ADDRESS);
+  let at = 0;
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index];
+    if (typeof value !== "string") continue;
+    if (value.includes("\0")) throw new Error("a text with a NUL in it");
+    addresses[index * WORDS_PER_ADDRESS] = begin + at;
+    addresses[index * WORDS_PER_ADDRESS + 1] = (begin + at) / 2 ** 32;
+    at += textsInUse.write(value, at);
+    textsInUse[at++] = 0;
+  }
+  return addresses;
+}
+
 const P_ALL = 0;
 const P_PID = 1;
 const WNOHANG = 1;
 const WEXITED = 4;
 const WNOWAIT = 0x01000000;
 const SIGINFO_BYTES = 128;
+const SIGINFO_CODE = 8 / 4;
 const SIGINFO_PID = 16 / 4;
+const SIGINFO_STATUS = 24 / 4;
+const CLD_EXITED = 1;
 
-/** The pid of a child that has ended and was not waited for yet, left as it is; null when there is none. */
-export function peekZombie(): number | null {
+/** A child that has ended: with its exit code, or by a signal of this number. */
+export interface Zombie {
+  pid: number;
+  exit_code: number | null;
+  signal: number | null;
+}
+
+/** A child that has ended and was not waited for yet, left as it is; null when there is none. */
+export function peekZombie(): Zombie | null {
   return wait(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT);
 }
 
-export function reapZombie(pid: number): void {
-  wait(P_PID, pid, WEXITED | WNOHANG);
+/** The same, of one child or of any, and waits for it. */
+export function reapZombie(pid?: number): Zombie | null {
+  return pid === undefined ? wait(P_ALL, 0, WEXITED | WNOHANG) : wait(P_PID, pid, WEXITED | WNOHANG);
 }
 
 /** Whether any process but the kernel's own is left: all of them descend from process 1. */
@@ -400,9 +521,14 @@ export function hasChildren(): boolean {
 }
 
 /** Without children waitid fails, which here is the same as no zombie. */
-function wait(kind: number, pid: number, options: number): number | null {
+function wait(kind: number, pid: number, options: number): Zombie | null {
   const info = new Int32Array(SIGINFO_BYTES / 4);
-  return libc.waitid(kind, pid, info, options) === 0 ? info[SIGINFO_PID] || null : null;
+  if (libc.waitid(kind, pid, info, options) !== 0) return null;
+  const { [SIGINFO_PID]: ended, [SIGINFO_CODE]: code, [SIGINFO_STATUS]: status = 0 } = info;
+  if (!ended) return null;
+  return code === CLD_EXITED
+    ? { pid: ended, exit_code: status, signal: null }
+    : { pid: ended, exit_code: null, signal: status };
 }
 
 // ---- memory ----

@@ -5,6 +5,7 @@
  *   dials ── as others (the device's own work must not come after it) ──▶ welcomed ── first ──▶ dials
  */
 import { setPriority } from "node:os";
+import { resetPriorityOfChildren } from "./libc.ts";
 
 const FIRST = -10;
 const AS_OTHERS = 0;
@@ -22,13 +23,13 @@ export function comeFirst(is: boolean): void {
   }
 }
 
-/** Begins a process that comes as any other. */
+/** Begins a process that comes as any other. To come last ourselves meanwhile would let others go before it. */
 export function asOthers<T>(spawn: () => T): T {
   if (!isFirst) return spawn();
-  comeFirst(false);
+  resetPriorityOfChildren(true);
   try {
     return spawn();
   } finally {
-    comeFirst(true);
+    resetPriorityOfChildren(false);
   }
 }

@@ -1,13 +1,14 @@
 /**
- * Owns the ends of processes that nobody else waits for: orphans, whose parent process 1 becomes.
+ * Owns the ends of processes that nobody else waits for: commands, which are told of theirs, and orphans, whose parent process 1 becomes.
  *
  * Bun waits for what it spawned by pid, so those must be left to it. The kernel shows one zombie at a time: when that is
- * one of ours, the sweep stops and goes on once Bun has taken it.
+ * one of Bun's, the sweep stops and goes on once Bun has taken it.
  */
 import * as libc from "./libc.ts";
 
 export class Reaper {
-  readonly #ours = new Set<number>();
+  readonly #buns = new Set<number>();
+  readonly #adopted = new Map<number, (ended: libc.Zombie) => void>();
 
   /** Sweeps whenever a child ends. */
   start(): void {
@@ -16,17 +17,30 @@ export class Reaper {
 
   /** Leaves a child to Bun. To be called in the same turn as its spawn. */
   spare(child: { pid: number; exited: Promise<unknown> }): void {
-    this.#ours.add(child.pid);
+    this.#buns.add(child.pid);
     const forget = () => {
-      this.#ours.delete(child.pid);
+      this.#buns.delete(child.pid);
       this.#sweep();
     };
     child.exited.then(forget, forget);
   }
 
+  /** Resolves with how a child ends that we have begun ourselves. To be called in the same turn as its spawn. */
+  adopt(pid: number): Promise<libc.Zombie> {
+    return new Promise((resolve) => this.#adopted.set(pid, resolve));
+  }
+
   #sweep(): void {
-    for (let pid = libc.peekZombie(); pid !== null && !this.#ours.has(pid); pid = libc.peekZombie()) {
-      libc.reapZombie(pid);
+    for (let ended = this.#next(); ended !== null; ended = this.#next()) {
+      this.#adopted.get(ended.pid)?.(ended);
+      this.#adopted.delete(ended.pid);
     }
+  }
+
+  #next(): libc.Zombie | null {
+    if (this.#buns.size === 0) return libc.reapZombie();
+    const ended = libc.peekZombie();
+    if (ended === null || this.#buns.has(ended.pid)) return null;
+    return libc.reapZombie(ended.pid);
   }
 }

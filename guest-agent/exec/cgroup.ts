@@ -2,7 +2,7 @@
  * Owns the control group of one execution: all that it ever began is in it, also what has left its session and its parent.
  * Without cgroups there is none, and the process group has to do.
  */
-import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, rmdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -42,15 +42,21 @@ function home(): number {
   return homeProcs;
 }
 
+/** What a group says of itself is shorter. */
+const said = Buffer.alloc(256);
+
 export class Cgroup {
   readonly #directory: string;
-  readonly #procs: number;
+  /** Both stay open: a group is used again and again. */
+  readonly #place: number;
+  readonly #events: number;
   /** Counts the executions that have had it. */
   turn = 0;
 
   private constructor(directory: string) {
     this.#directory = directory;
-    this.#procs = openSync(join(directory, "cgroup.procs"), "w");
+    this.#place = openSync(directory, "r");
+    this.#events = openSync(join(directory, "cgroup.events"), "r");
   }
 
   /** One with nothing in it; null where there are no cgroups. */
@@ -67,14 +73,19 @@ export class Cgroup {
     }
   }
 
+  /** Its directory, for who begins a process in it by one call. */
+  get place(): number {
+    return this.#place;
+  }
+
   /**
-   * Begins a process in it. This one is in it meanwhile: a process that is put there once it runs may have begun others before, which
-   * would be nobody's.
+   * Begins a process of Bun's in it. This one is in it meanwhile: a process that is put there once it runs may have begun others before,
+   * which would be nobody's.
    */
   begin<T>(spawn: () => T): T {
     const back = home();
     try {
-      writeSync(this.#procs, SELF);
+      writeFileSync(join(this.#directory, "cgroup.procs"), SELF);
     } catch {
       // Root may have removed it: then the process group has to do.
     }
@@ -144,7 +155,7 @@ export class Cgroup {
 
   /** Throws where there is no such group any more. */
   #says(event: string): boolean {
-    return readFileSync(join(this.#directory, "cgroup.events"), "utf8").includes(event);
+    return said.toString("latin1", 0, readSync(this.#events, said, 0, said.byteLength, 0)).includes(event);
   }
 
   /** Gives it back, soon or once what is left in it has ended: who waits for the command's end comes first. */
@@ -173,7 +184,7 @@ export class Cgroup {
 
   /** One in which a command has made others stays. */
   #remove(): void {
-    closeSync(this.#procs);
+    for (const fd of [this.#place, this.#events]) closeSync(fd);
     try {
       rmdirSync(this.#directory);
     } catch {

@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 100;
 export class Deadline {
   readonly #group: Group;
   #timer: Timer;
-  readonly #lost = Promise.withResolvers<void>();
+  readonly #lost = Promise.withResolvers<null>();
   #over: PromiseWithResolvers<void> | null = null;
   #passed = false;
   #commandEnded = false;
@@ -34,7 +34,7 @@ export class Deadline {
   }
 
   /** Resolves when the command could not be ended. */
-  get lost(): Promise<void> {
+  get lost(): Promise<null> {
     return this.#lost.promise;
   }
 
@@ -69,7 +69,7 @@ export class Deadline {
   #finish(): void {
     clearTimeout(this.#timer);
     this.#group.release();
-    this.#lost.resolve();
+    this.#lost.resolve(null);
     this.#over?.resolve();
     this.#over = null;
   }

@@ -9,6 +9,7 @@
 import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
 import { IMAGE } from "../image-defaults.ts";
+import type { Zombie } from "../libc.ts";
 import type { Reaper } from "../reap.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { Deadline } from "./deadline.ts";
@@ -23,7 +24,7 @@ import { canLook, isDirectory, usualPlace } from "./start-place.ts";
 import { userFor } from "./user.ts";
 
 export interface ExecDeps {
-  reaper: Reaper;
+  reaper: Pick<Reaper, "adopt">;
   drive: Drive;
   /** The sandbox's own environment. */
   env(): Record<string, string>;
@@ -169,18 +170,23 @@ export class Execution {
       cgroup?.release();
       return { ended: this.#refuse(request.argv, command) };
     }
-    const { child } = command;
-    deps.reaper.spare(child);
-    this.#state.pid = child.pid;
+    const { pid } = command;
+    const exited = deps.reaper.adopt(pid);
+    this.#state.pid = pid;
     this.input = new Input(command.stdin);
-    this.#group = new Group(child.pid, cgroup);
+    this.#group = new Group(pid, cgroup);
     this.#deadline = new Deadline(this.#group, request.timeout_ms);
     // Within an object: a promise that is returned is waited for.
-    return { ended: this.#follow(command, this.#deadline, isBrief) };
+    return { ended: this.#follow(command, exited, this.#deadline, isBrief) };
   }
 
   /** From the spawn until everything that the command wrote is kept. */
-  async #follow({ child, stdout, stderr }: Command, deadline: Deadline, isBrief: boolean): Promise<void> {
+  async #follow(
+    { stdout, stderr }: Command,
+    exited: Promise<Zombie>,
+    deadline: Deadline,
+    isBrief: boolean,
+  ): Promise<void> {
     const outputs = [
       new Output(stdout, (bytes) => this.#take(Channel.stdout, bytes)),
       new Output(stderr, (bytes) => this.#take(Channel.stderr, bytes)),
@@ -191,7 +197,8 @@ export class Execution {
     };
     const look = setTimeout(follow, LASTS_AFTER_MS);
     if (!isBrief) follow();
-    await Promise.race([child.exited, deadline.lost]);
+    // Null of one that could not be ended.
+    const ended = await Promise.race([exited, deadline.lost]);
     clearTimeout(look);
     this.#state.finished_at_ms = Date.now();
     deadline.commandEnded();
@@ -200,8 +207,8 @@ export class Execution {
     const timed_out = deadline.passed;
     this.#exit({
       timed_out,
-      exit_code: timed_out || child.signalCode !== null ? null : child.exitCode,
-      signal: timed_out ? null : signalName(child.signalCode),
+      exit_code: timed_out ? null : (ended?.exit_code ?? null),
+      signal: timed_out ? null : signalName(ended?.signal ?? null),
     });
   }
 

@@ -79,9 +79,16 @@ export function signalOf(event: unknown): NodeJS.Signals | null {
   return type === "signal" && isSignal(signal) ? signal : null;
 }
 
-/** Bun has no names for the real-time ones. */
+/** By number, the first name where there are two. */
+const NAMES = new Map(
+  Object.entries(constants.signals)
+    .reverse()
+    .map(([name, number]) => [number, name]),
+);
+
+/** Bun tells names, the kernel numbers; those for real time have none. */
 export function signalName(signal: NodeJS.Signals | number | null): string | null {
-  return typeof signal === "number" ? `SIG${signal}` : signal;
+  return typeof signal === "number" ? (NAMES.get(signal) ?? `SIG${signal}`) : signal;
 }
 
 export function isSignal(name: unknown): name is NodeJS.Signals {

@@ -1,6 +1,8 @@
 /** Finds a command's program, by the rules and with the exit codes of a shell. */
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { getSystemErrorName } from "node:util";
+import { SystemError } from "../libc.ts";
 
 export type Program = { path: string } | Refusal;
 
@@ -26,10 +28,14 @@ export function findProgram(name: string, cwd: string, searchPath: string): Prog
 
 /** What a failed spawn means, when the search saw no reason for it. */
 export function refusalOf(error: unknown): Refusal {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = error instanceof SystemError ? getSystemErrorName(-error.errno) : codeOf(error);
   return code === "ENOENT"
     ? { exitCode: 127, reason: "not found" }
     : { exitCode: 126, reason: SPAWN_REASONS[code] ?? `cannot execute: ${code || error}` };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 const IS_A_DIRECTORY = "Is a directory";

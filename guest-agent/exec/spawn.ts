@@ -1,4 +1,10 @@
-/** Owns the start of a command: its program, its pipes, its session of its own. */
+/**
+ * Owns the start of a command: its program, its pipes, its session of its own.
+ *
+ * By one call of libc's, which is there in a third less time than Bun's own, and puts the command into its group besides.
+ */
+import { openSync } from "node:fs";
+import { constants } from "node:os";
 import * as libc from "../libc.ts";
 import { asOthers } from "../precedence.ts";
 import type { Cgroup } from "./cgroup.ts";
@@ -8,6 +14,12 @@ import { commandAs, isOurself, type User } from "./user.ts";
 
 /** Four times the usual: a command and its reader wake each other less often. */
 const OUTPUT_PIPE_BYTES = 1024 * 1024;
+
+/** How the kernel says that a process cannot begin in a group. */
+const { ENODEV, EBUSY, EOPNOTSUPP, ENOSYS } = constants.errno;
+const NO_GROUP: ReadonlySet<number> = new Set([ENODEV, EBUSY, EOPNOTSUPP, ENOSYS]);
+
+let empty: number | null = null;
 
 export interface CommandLine {
   argv: string[];
@@ -22,7 +34,8 @@ export interface CommandLine {
 
 /** A running command and our ends of its pipes, which the caller has to close. */
 export interface Command {
-  child: Bun.Subprocess;
+  /** The caller's to wait for. */
+  pid: number;
   stdin: number | null;
   stdout: number;
   stderr: number;
@@ -32,29 +45,40 @@ export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Com
   const [name = ""] = argv;
   const program = findProgram(name, cwd, env.PATH ?? DEFAULT_PATH);
   if ("reason" in program) return program;
-  // Else Bun would search once more; one with a slash is told its own name by the kernel, as it was given.
-  const isFound = isOurself(user) && !name.includes("/");
-  // Real pipes, not Bun's own: those are sockets, on which a command cannot open /dev/stdout.
+  const words = commandAs(user, argv);
+  // One with a slash is told its own name by the kernel, as it was given.
+  const path = isOurself(user) && !name.includes("/") ? program.path : (words[0] ?? "");
+  // Real pipes, not sockets, on which a command cannot open /dev/stdout.
   const input = stdin ? libc.pipe() : null;
   const output = libc.pipe(OUTPUT_PIPE_BYTES);
   const errors = libc.pipe();
   try {
-    const begin = () =>
-      Bun.spawn(isFound ? [program.path, ...argv.slice(1)] : commandAs(user, argv), {
-        ...(isFound && { argv0: name }),
-        cwd,
-        env,
-        detached: true,
-        stdio: [input?.read ?? "ignore", output.write, errors.write],
-      });
-    const child = asOthers(() => (cgroup ? cgroup.begin(begin) : begin()));
-    return { child, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
+    const stdio = [input?.read ?? nothing(), output.write, errors.write] as const;
+    const pid = asOthers(() => beginIn(cgroup, { path, argv: words, cwd, env, stdio }));
+    return { pid, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
   } catch (error) {
     closeAll(input?.write, output.read, errors.read);
     return refusalOf(error);
   } finally {
     closeAll(input?.read, output.write, errors.write);
   }
+}
+
+function beginIn(cgroup: Cgroup | null, command: Omit<libc.Spawned, "cgroup">): number {
+  if (cgroup === null) return libc.spawn({ ...command, cgroup: null });
+  try {
+    return libc.spawn({ ...command, cgroup: cgroup.place });
+  } catch (error) {
+    // Root may have removed the group, or made of it what takes no processes: then the process group has to do.
+    if (!(error instanceof libc.SystemError && NO_GROUP.has(error.errno))) throw error;
+    return libc.spawn({ ...command, cgroup: null });
+  }
+}
+
+/** What a command reads that has no standard input. */
+function nothing(): number {
+  empty ??= openSync("/dev/null", "r");
+  return empty;
 }
 
 function closeAll(...fds: (number | undefined)[]): void {

@@ -11,7 +11,6 @@ import type { Execution } from "../../../../guest-agent/exec/execution.ts";
 import { Executions } from "../../../../guest-agent/exec/executions.ts";
 import { Journal } from "../../../../guest-agent/exec/journal.ts";
 import { executionMethods } from "../../../../guest-agent/exec/methods.ts";
-import type { Reaper } from "../../../../guest-agent/reap.ts";
 import {
   KEPT_DISK_BYTES,
   KEPT_EXECUTION_BYTES,
@@ -20,6 +19,7 @@ import {
 } from "../../../../shared/agent-protocol/kept.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
 import { PlayedAgent } from "../../domain/executions/agent-fixture.ts";
+import { adopting } from "../reaper-fixture.ts";
 
 let directory: string;
 let executions: Executions;
@@ -31,7 +31,7 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "roomd-executions-"));
   files = 0;
   executions = new Executions({
-    reaper: { spare: () => {} } as unknown as Reaper,
+    reaper: adopting,
     drive: { holds: () => false } as unknown as Drive,
     env: () => ({}),
     takeCgroup: () => null,
