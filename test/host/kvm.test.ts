@@ -359,6 +359,14 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
         await until("it runs", async () => isUp(`v${vcpus}`), COLD_MS);
         expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
       }
+      // Meanwhile the template is saved with two, from which the next one starts.
+      const saved =
+        'journalctl -u roomd -o cat | grep "template saved with more processors" | grep -q \'"vcpu_count":2\'';
+      await until("it is saved", async () => (await host.run(saved)).status === 0, COLD_MS);
+      await roomd("sandbox create demo again --vcpus 2 --memory 512");
+      await until("it runs", async () => isUp("again"), COLD_MS);
+      expect(await sh("again", "nproc")).toBe("2");
+      expect(await roomd("sandbox get demo again --json")).toMatch(/"start_mode": ?"snapshot"/);
     } catch (error) {
       console.log(await storyOf(host));
       throw error;

@@ -195,7 +195,9 @@ export function makeSupervisors(
     if (!template) throw new Error(`template ${row.template_id} is gone`);
     const { image, refused } = await deps.templates.usable(template, row.vcpu_count);
     if (refused !== null) {
-      deps.log.warn("snapshot refused, booting cold", { template_id: row.template_id, reason: refused });
+      const about = { template_id: row.template_id, vcpu_count: row.vcpu_count, reason: refused };
+      // With more processors than one that is so until the template is saved with as many.
+      deps.log[row.vcpu_count === 1 ? "warn" : "info"]("snapshot refused, booting cold", about);
     }
     return image;
   };
