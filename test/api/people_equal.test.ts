@@ -28,7 +28,7 @@ type Times = Map<string, number>;
 const shapeOf = (statement: string): string =>
   statement
     .replace(/^\d+ × /, "")
-    .replace(/^insert into "(\w+)".*$/s, "insert $1")
+    .replace(/^insert into "?(\w+)"?.*$/is, "insert $1")
     .replace(/^(?:select|delete).* from "(\w+)".*$/s, (all, table: string) => `${all.split(" ")[0]} ${table}`);
 
 class Place {
