@@ -6,6 +6,7 @@
  */
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 
 const PLACE = "/run/roomd-zeros";
 /** What this and others need meanwhile, at least; else four times what the kernel keeps free, which drops what was touched to have it. */
@@ -17,16 +18,28 @@ const ZEROS = new Uint8Array(1024 * 1024);
 export async function makeMemorySmall(touch: () => Promise<void>): Promise<void> {
   libc.syncRoot();
   const code = ownCode();
-  for (const { from, to } of code) {
-    libc.adviseMemory(from, to, "pageout");
-    // What lies beside a page that is touched is not brought along.
-    libc.adviseMemory(from, to, "random");
+  advise(code, "pageout");
+  // What lies beside a page that is touched is not brought along.
+  advise(code, "random");
+  try {
+    writeFileSync("/proc/sys/vm/drop_caches", "3\n");
+    await touch();
+  } finally {
+    advise(code, "normal");
+    Bun.gc(true);
+    zeroFreeMemory();
   }
-  writeFileSync("/proc/sys/vm/drop_caches", "3\n");
-  await touch();
-  for (const { from, to } of code) libc.adviseMemory(from, to, "normal");
-  Bun.gc(true);
-  zeroFreeMemory();
+}
+
+/** Where a mapping takes no advice it stays as it is. */
+function advise(code: readonly Mapping[], advice: Parameters<typeof libc.adviseMemory>[2]): void {
+  for (const { from, to } of code) {
+    try {
+      libc.adviseMemory(from, to, advice);
+    } catch (error) {
+      log(`advice ${advice}`, error);
+    }
+  }
 }
 
 interface Mapping {

@@ -181,6 +181,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ready,
     stop: async ({ hibernate } = { hibernate: false }) => {
       sandboxes.endReturn();
+      const unsaved = processors.stop();
       loop.stop();
       upkeep.stop();
       stopEnding();
@@ -204,7 +205,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       rooms.stop();
       orgs.credits.stop();
       await drives.levels.settle();
-      await processors.stop();
+      await unsaved;
       await pool.close();
       inspected.close();
       await audit.stop();

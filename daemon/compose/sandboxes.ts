@@ -10,7 +10,7 @@ import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/ind
 import { makeScreens } from "../domain/screen/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
-import { Processors } from "../domain/templates/processors.ts";
+import { isEverSaved, Processors } from "../domain/templates/processors.ts";
 import { RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
@@ -52,6 +52,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     host: () => inspected.guestHost(),
     wanted: () => worthLaunching(base, used, processors),
+    giveWay: () => processors.giveWay(),
     hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
   });
   const processors = new Processors({
@@ -61,7 +62,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     qemu_img: inspected.programs.qemu_img,
     qemuVersion: inspected.findings.qemu_version,
     host: () => inspected.guestHost(),
-    hasSpace: () => disk.hasSpace,
+    spareBytes: () => disk.spare_bytes,
     hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
     saved: () => pool.refill(),
   });
@@ -76,7 +77,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     traces: base.tracing.traces,
     paths,
     templates,
-    templateUsed: (use) => used.note(use),
+    templateUsed: (use) => isEverSaved(use.vcpu_count) && used.note(use),
     host: () => inspected.guestHost(),
     findRoom: finder.find,
     currentRoom: finder.current,
@@ -85,6 +86,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     driveUsed: parts.driveUsed,
     limits: inspected.limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
+    otherMemoryMib: () => processors.memoryMib,
     startLimitMs: config["limits.sandbox_start"] * 1000,
     egressDefault: config["egress.default"],
     egress,

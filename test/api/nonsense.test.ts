@@ -12,7 +12,12 @@ test.each([
   ["when its guest goes on", { after: "cont", text: "y".repeat(65_536), times: 1024 }, "resume_failed"],
 ])("%s: its sandbox fails alone", async (_when, says, reason) => {
   await using daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_VSOCK_TRANSPORT: "vhost-user" },
+    env: {
+      ROOMD_ACCELERATION: "tcg",
+      ROOMD_POOL_SIZE: "0",
+      ROOMD_VSOCK_TRANSPORT: "vhost-user",
+      ROOMD_LIMITS_VCPUS: "3",
+    },
     prepare: (made) => {
       const program = join(made.home, "qemu");
       copyFileSync(resolve("test/fixtures/moody-qemu"), program);
@@ -23,7 +28,7 @@ test.each([
   describeTemplate(daemon, "default", { files: true });
   const { pid } = daemon;
   await daemon.room("r");
-  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 2 };
+  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 3 };
   await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox);
   const failed = await untilState(daemon, "r", "a", "failed");
   expect(failed.status).toMatchObject({ reason, message: expect.stringMatching(/nonsense/) });

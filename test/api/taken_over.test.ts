@@ -15,7 +15,12 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 test("it goes on with the record: a vsock device that is replaced is in it, and the rest stays as it was", async () => {
   await using daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_VSOCK_TRANSPORT: "vhost-user" },
+    env: {
+      ROOMD_ACCELERATION: "tcg",
+      ROOMD_POOL_SIZE: "0",
+      ROOMD_VSOCK_TRANSPORT: "vhost-user",
+      ROOMD_LIMITS_VCPUS: "3",
+    },
     prepare: (made) => {
       const program = join(made.home, "qemu");
       copyFileSync(resolve("test/fixtures/moody-qemu"), program);
@@ -25,7 +30,7 @@ test("it goes on with the record: a vsock device that is replaced is in it, and 
   });
   describeTemplate(daemon, "default", { files: true });
   await daemon.room("r");
-  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 2 };
+  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 3 };
   void daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox).catch(() => null);
   const { sandbox_id } = await untilState(daemon, "r", "a", "starting");
   const paths = makePaths({ data_dir: daemon.dataDir, runtime_dir: daemon.runtimeDir }).sandbox(sandbox_id);

@@ -14,6 +14,7 @@ test("a log that grows by megabytes a second is emptied again and again", async 
       ROOMD_ACCELERATION: "tcg",
       ROOMD_POOL_SIZE: "0",
       ROOMD_VSOCK_TRANSPORT: "vhost-user",
+      ROOMD_LIMITS_VCPUS: "3",
       ROOMD_RECONCILE_INTERVAL: "3600s",
     },
     prepare: (made) => {
@@ -25,7 +26,7 @@ test("a log that grows by megabytes a second is emptied again and again", async 
   });
   describeTemplate(daemon, "default", { files: true });
   await daemon.room("r");
-  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 2 };
+  const sandbox = { agent_id: "a", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB, vcpu_count: 3 };
   // Its guest never comes up: it is on its way for as long as this takes.
   const creating = daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox).catch(() => null);
   const { sandbox_id } = await untilState(daemon, "r", "a", "starting");

@@ -115,7 +115,7 @@ export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
 }
 
-/** Where every chain heads, by its key. */
+/** Where every chain ends, by its key. */
 export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   const rows = queries.select().from(auditHeads).all();
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));

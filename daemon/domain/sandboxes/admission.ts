@@ -15,6 +15,8 @@ const RESERVE_MIB = 512;
 export interface Growth {
   /** The percentage of it that is promised again (limits.memory_overcommit). */
   overcommit_percent: number;
+  /** What machines take that are no sandbox's, and no machine of the pool, in MiB. */
+  others_mib: number;
   /** What each running guest's QEMU has of the host's memory now, in MiB, by sandbox_id. */
   resident_mib: ReadonlyMap<string, number>;
 }
@@ -71,12 +73,12 @@ function lackOf(error: unknown, memoryMib: number): number | null {
 }
 
 /** Memory for new guests: what the host has, less what those that are there were promised and do not use yet. */
-export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_mib }: Growth): number {
+export function freeMemoryMib(queries: Queries, { overcommit_percent, others_mib, resident_mib }: Growth): number {
   const untouched = memoryPromised(queries)
     .map((guest) => guest.memory_mib + OVERHEAD_MIB - (resident_mib.get(guest.sandbox_id) ?? 0))
     .reduce((sum, mib) => sum + Math.max(0, mib), 0);
   const kept = untouched * (1 - Math.min(100, overcommit_percent) / 100);
-  return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
+  return Math.max(0, Math.floor(availableMemoryMib() - kept - others_mib - RESERVE_MIB));
 }
 
 /** Lets a few through at a time: organizations that wait take turns. */

@@ -43,6 +43,8 @@ export interface SandboxDeps {
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
+  /** What machines take that the service has for itself. */
+  otherMemoryMib(): number;
   /** A sandbox that is not ready by then has failed. */
   startLimitMs: number;
   egressDefault: "public" | "none";

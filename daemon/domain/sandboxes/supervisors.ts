@@ -193,11 +193,10 @@ export function makeSupervisors(
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
     const template = deps.templates.get(row.template_id, row.org_id);
     if (!template) throw new Error(`template ${row.template_id} is gone`);
-    const { image, refused } = await deps.templates.usable(template, row.vcpu_count);
+    const { image, refused, isUnsaved } = await deps.templates.usable(template, row.vcpu_count);
     if (refused !== null) {
       const about = { template_id: row.template_id, vcpu_count: row.vcpu_count, reason: refused };
-      // With more processors than one that is so until the template is saved with as many.
-      deps.log[row.vcpu_count === 1 ? "warn" : "info"]("snapshot refused, booting cold", about);
+      deps.log[isUnsaved ? "info" : "warn"]("snapshot refused, booting cold", about);
     }
     return image;
   };
@@ -329,6 +328,7 @@ export function makeSupervisors(
         .flatMap(({ row: { sandbox_id } }) => recordOf(sandbox_id)?.virtiofsd ?? []),
     growth: () => ({
       overcommit_percent: deps.memoryOvercommitPercent,
+      others_mib: deps.otherMemoryMib(),
       resident_mib: new Map(
         [...all.values()].map(({ row: { sandbox_id }, guest }) => {
           const pid = guest?.machine.process.pid ?? recordOf(sandbox_id)?.qemu?.pid;

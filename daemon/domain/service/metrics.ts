@@ -108,7 +108,12 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
       "Sandboxes that were resumed, by a call of that name or by what has woken them.",
       each("reason", Object.entries(outcomes.resumes)),
     ),
-    family("roomd_pool_size", "gauge", "Warm machines that are to be kept ready.", alone(pool.size)),
+    family(
+      "roomd_pool_size",
+      "gauge",
+      "Warm machines that are to be kept ready; those that wait only while memory is left, where they are there.",
+      alone(pool.size),
+    ),
     family("roomd_pool_machines", "gauge", "Warm machines that are ready.", alone(pool.ready)),
   ];
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { fields } from "../../../shared/api/contract.ts";
 import { template } from "../../../shared/api/templates.ts";
+import { newId } from "../../../shared/ids.ts";
 import type { GuestImage } from "../../host/guest/plan.ts";
 import { digestFile } from "../../host/images/digest.ts";
 
@@ -81,8 +82,14 @@ export function savedWith(directory: string, vcpus: number): string {
   return vcpus === 1 ? directory : join(directory, `processors-${vcpus}`);
 }
 
-/** How the directory is named that is about to become one of `savedWith`. */
-export const SAVED_DRAFT = /^\.processors-/;
+/** A directory that is about to become that, of a name that no other has. */
+export function draftOf(directory: string, vcpus: number): string {
+  return join(directory, `${DRAFT}${vcpus}-${newId("evt")}`);
+}
+
+const DRAFT = ".processors-";
+/** Whether a directory of this name is one. */
+export const isDraft = (name: string): boolean => name.startsWith(DRAFT);
 
 /** Name of the file of SavedFacts. */
 export const SAVED_FILE = "saved.json";

@@ -1,26 +1,34 @@
 /**
  * Owns saving the host's templates with more processors than one, each once somebody has wanted it: from then on sandboxes with so many
- * start as fast as those with one. One at a time, beside sandboxes, of which it takes nothing.
+ * start as fast as those with one. One at a time; sandboxes come first, for which it gives its memory back and is done again later.
  *
  *   wanted ──▶ boot ──▶ save ──▶ test ──▶ renamed to where it is found
  */
+import { statSync } from "node:fs";
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { newId } from "../../../shared/ids.ts";
+import { join } from "node:path";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
 import { processorOf } from "../../host/processor.ts";
-import { FILE_NAMES, factsOf, imageOf, SAVED_FILE, type SavedFacts, savedIn, savedWith } from "./manifest.ts";
+import { draftOf, FILE_NAMES, factsOf, imageOf, SAVED_FILE, type SavedFacts, savedIn, savedWith } from "./manifest.ts";
 import type { Template, Templates } from "./registry.ts";
 import { makeEmpty, saveMachine } from "./save.ts";
 import { selfTest } from "./self-test.ts";
 
 /** Each takes as much disk as the template's own memory; sandboxes with other numbers boot. */
 const SAVED_COUNTS: readonly number[] = [2, 4, 8];
+/** One that failed is tried again after so long, and one that gave way. */
+const AGAIN_MS = { failed: 3_600_000, gaveWay: 60_000 } as const;
+/** What it takes on disk, over what the template's own files take. */
+const SPACE_SHARE = 2;
+const BLOCK_BYTES = 512;
 const MIB = 1024 ** 2;
+
+/** Whether machines with so many processors can be had ahead. */
+export const isEverSaved = (vcpus: number): boolean => vcpus === 1 || SAVED_COUNTS.includes(vcpus);
 
 export interface ProcessorsDeps {
   paths: Paths;
@@ -29,63 +37,87 @@ export interface ProcessorsDeps {
   qemu_img: string;
   qemuVersion: string | null;
   host(): GuestHost;
-  hasSpace(): boolean;
+  /** What may be added to the disk, in bytes. */
+  spareBytes(): number;
   hasMemoryFor(memoryMib: readonly number[]): boolean;
   /** One more is there. */
   saved(): void;
 }
 
+/** One that is being saved. */
+interface Saving {
+  memory_mib: number;
+  over: AbortController;
+  done: Promise<void>;
+}
+
 export class Processors {
   readonly #deps: ProcessorsDeps;
-  readonly #over = new AbortController();
-  /** By where they are to lie; those that failed are not tried again by this daemon. */
-  readonly #tried = new Set<string>();
-  #work: Promise<void> | null = null;
+  /** When each may be tried again, by where it is to lie. */
+  readonly #notBefore = new Map<string, number>();
+  #saving: Saving | null = null;
+  #isStopped = false;
 
   constructor(deps: ProcessorsDeps) {
     this.#deps = deps;
   }
 
-  /** Sandboxes of the host's template have so many processors: it is saved with them, unless that is under way for another or cannot be just now. */
+  /** What the one under way takes of the host's memory. */
+  get memoryMib(): number {
+    return this.#saving?.memory_mib ?? 0;
+  }
+
+  /** Sandboxes of the host's template have so many processors: it is saved with them, unless another is just now or there is no room for it. */
   want(templateId: string, vcpus: number): void {
     const template = this.#deps.templates.get(templateId, null);
-    if (!template || !SAVED_COUNTS.includes(vcpus) || this.#work || this.#over.signal.aborted) return;
-    const into = savedWith(template.directory, vcpus);
-    const { hasMemoryFor, hasSpace } = this.#deps;
-    if (this.#tried.has(into) || !hasSpace() || !hasMemoryFor([template.manifest.hardware.base_memory_mib])) return;
-    this.#tried.add(into);
-    this.#work = this.#save(template, vcpus).finally(() => {
-      this.#work = null;
+    if (!template || vcpus === 1 || !isEverSaved(vcpus) || this.#saving || this.#isStopped) return;
+    const { hasMemoryFor, spareBytes } = this.#deps;
+    const memory_mib = template.manifest.hardware.base_memory_mib;
+    const isEarly = performance.now() < (this.#notBefore.get(savedWith(template.directory, vcpus)) ?? 0);
+    if (isEarly || !hasMemoryFor([memory_mib]) || spareBytes() < SPACE_SHARE * bytesSaved(template)) return;
+    const over = new AbortController();
+    const done = this.#save(template, vcpus, over.signal).finally(() => {
+      this.#saving = null;
     });
+    this.#saving = { memory_mib, over, done };
+  }
+
+  /** Gives up the one under way, for who needs its memory. Resolves once that is free, with whether there was one. */
+  async giveWay(): Promise<boolean> {
+    const saving = this.#saving;
+    saving?.over.abort();
+    await saving?.done;
+    return saving !== null;
   }
 
   /** Resolves once nothing of it is left. */
   async stop(): Promise<void> {
-    this.#over.abort();
-    await this.#work;
+    this.#isStopped = true;
+    await this.giveWay();
   }
 
-  async #save(template: Template, vcpus: number): Promise<void> {
-    const { log, saved } = this.#deps;
+  async #save(template: Template, vcpus: number, signal: AbortSignal): Promise<void> {
+    const { log, saved, templates } = this.#deps;
     const about = { template_id: template.record.template_id, vcpu_count: vcpus };
+    const draft = draftOf(template.directory, vcpus);
     const begun = performance.now();
-    const draft = join(template.directory, `.${basename(savedWith(template.directory, vcpus))}-${newId("evt")}`);
     try {
-      if ((await this.#deps.templates.usable(template)).refused !== null) return;
-      await this.#make(template, vcpus, draft);
+      if ((await templates.usable(template)).refused !== null) return;
+      await this.#make(template, vcpus, draft, signal);
       log.info("template saved with more processors", { ...about, took_ms: Math.round(performance.now() - begun) });
       saved();
     } catch (error) {
       await rm(draft, { recursive: true, force: true }).catch(() => {});
-      if (!this.#over.signal.aborted) {
+      const again = performance.now() + (signal.aborted ? AGAIN_MS.gaveWay : AGAIN_MS.failed);
+      this.#notBefore.set(savedWith(template.directory, vcpus), again);
+      if (!signal.aborted)
         log.warn("template not saved with more processors", { ...about, error: describeError(error) });
-      }
     }
   }
 
-  async #make({ directory, manifest, disk_mib }: Template, vcpus: number, draft: string): Promise<void> {
+  async #make(template: Template, vcpus: number, draft: string, signal: AbortSignal): Promise<void> {
+    const { directory, manifest, disk_mib } = template;
     const { paths, qemu_img, qemuVersion } = this.#deps;
-    const { signal } = this.#over;
     const host = this.#deps.host();
     const { hardware, append, start_seconds = 0 } = manifest;
     const virtualSize = disk_mib * MIB;
@@ -109,9 +141,18 @@ export class Processors {
       },
     };
     await writeFile(join(draft, SAVED_FILE), JSON.stringify(facts));
+    signal.throwIfAborted();
     const into = savedWith(directory, vcpus);
     // Of what could not be used any more.
     await rm(into, { recursive: true, force: true });
     await rename(draft, into);
   }
+}
+
+/** What was saved of a template takes on disk; its files have holes. */
+function bytesSaved({ directory }: Template): number {
+  const taken = (["disk", "memory"] as const).map(
+    (role) => statSync(join(directory, FILE_NAMES[role]), { throwIfNoEntry: false })?.blocks ?? 0,
+  );
+  return taken.reduce((sum, blocks) => sum + blocks * BLOCK_BYTES, 0);
 }

@@ -2,8 +2,8 @@
 const RECENT_MS = 3_600_000;
 /** What comes within this time comes together. */
 const TOGETHER_MS = 60_000;
-/** Each has a machine that waits, with all the memory that its template was saved with. */
-const MOST = 4;
+/** Each has machines that wait, with all the memory that it was saved with. */
+const MOST_TEMPLATES = 4;
 /** Of the moments of one, the latest are remembered. */
 const MOST_MOMENTS = 256;
 
@@ -38,9 +38,10 @@ export class RecentUse {
   list(): Used[] {
     const since = this.#clock() - RECENT_MS;
     for (const [key, { moments }] of this.#used) if ((moments.at(-1) ?? 0) < since) this.#used.delete(key);
-    return [...this.#used.values()]
-      .reverse()
-      .slice(0, MOST)
+    const latest = [...this.#used.values()].reverse();
+    const templates = [...new Set(latest.map(({ template_id }) => template_id))].slice(0, MOST_TEMPLATES);
+    return latest
+      .filter(({ template_id }) => templates.includes(template_id))
       .map(({ moments, ...use }) => ({ ...use, together: mostTogether(moments.filter((moment) => moment >= since)) }));
   }
 }

@@ -69,6 +69,8 @@ export interface UsableImage {
   image: GuestImage;
   /** One sentence, or null when the snapshot may be used. */
   refused: string | null;
+  /** Nothing was saved with as many processors, which is no fault. */
+  isUnsaved: boolean;
 }
 
 /** What an organization sees are its own, and of the host those that it has none of by that name; null sees the host's alone. */
@@ -164,10 +166,11 @@ export function makeTemplates(deps: {
         : `it was not saved with ${vcpus} processors so far`;
       const image = imageOf(directory, manifest, refused === null, vcpus);
       const acceleration = deps.acceleration();
-      if (image.hardware.acceleration === acceleration) return { refused, image };
+      const isUnsaved = saved === null;
+      if (image.hardware.acceleration === acceleration) return { refused, isUnsaved, image };
       // It boots, and on the processor that there is.
       const hardware = { ...image.hardware, acceleration, cpu_model: cpuModelFor(acceleration) };
-      return { refused, image: { ...image, hardware } };
+      return { refused, isUnsaved, image: { ...image, hardware } };
     },
   };
 }

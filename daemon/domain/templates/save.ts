@@ -73,7 +73,7 @@ export async function makeEmpty(
   [empty, below]: readonly [empty: FileRole, below: FileRole],
   virtualSize: number,
 ): Promise<void> {
-  // Relative to where a sandbox's copy lies, so that the data directory may be moved as a whole.
+  // Relative to where a sandbox's copy lies; each copy is told of its own (host/images/base.ts).
   const backing = relative(paths.sandbox("any").directory, join(directory, FILE_NAMES[below]));
   await makeOverlay(qemu_img, join(directory, FILE_NAMES[empty]), backing, virtualSize);
 }

@@ -74,7 +74,10 @@ export async function withTrialGuest<T>(
     signal,
   );
   const stopBounding = boundWhile(own.vmm_log);
+  const giveUp = () => void guest.end().catch(() => {});
+  signal.addEventListener("abort", giveUp, { once: true });
   try {
+    signal.throwIfAborted();
     const { connection, exited } = guest;
     const whileStopped: TrialGuest["whileStopped"] = async (work) => {
       await pauseGuest(guest);
@@ -86,6 +89,7 @@ export async function withTrialGuest<T>(
     };
     return await work({ connection, exited, whileStopped, paths: own, hostname });
   } finally {
+    signal.removeEventListener("abort", giveUp);
     stopBounding();
     await guest.end();
     await rm(own.directory, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** Owns a machine that a build boots for itself: it has its disks, a console, and nothing else. Nothing of it is left afterwards. */
+/** Owns a machine that a build, or the service, boots for itself: it has its disks, a console, and nothing else. Nothing of it is left afterwards. */
 import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
@@ -56,9 +56,10 @@ export async function withTrialMachine<T>(
   } finally {
     stopBounding();
     await machine?.end();
-    for (const file of files) await ownFile(file, 0);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });
+    // They may be gone, with what they are of.
+    for (const file of files.filter((path) => existsSync(path))) await ownFile(file, 0);
   }
 }
 

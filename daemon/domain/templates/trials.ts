@@ -1,6 +1,7 @@
 /**
  * Owns what template builds leave when they are killed: the guests that they boot to make and to try a template lie apart
- * from sandboxes, and one build at a time holds the lock, so whatever is there when it is taken belongs to nobody.
+ * from sandboxes, and one build at a time holds the lock, so whatever is there when it is taken belongs to nobody. And what the service
+ * leaves of machines of its own.
  */
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -9,7 +10,7 @@ import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
-import { SAVED_DRAFT } from "./manifest.ts";
+import { isDraft } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /** Does something while no other build runs on these directories. Throws already_exists when one does. */
@@ -51,11 +52,13 @@ function lock(paths: Paths): () => void {
 
 /** Frees what the service before this one left of machines of its own, that made films or were being saved; before there are any of this one. */
 export async function sweepOwnMachines(paths: Paths): Promise<void> {
+  // Found at once: this one may begin others soon.
+  const drafts = homesIn(paths.templates)
+    .flatMap(homesIn)
+    .flatMap(homesIn)
+    .filter((path) => isDraft(basename(path)));
+  for (const draft of drafts) await rm(draft, { recursive: true, force: true });
   for (const placeOf of [paths.film, paths.saving]) await sweepGuests(placeOf);
-  for (const home of homesIn(paths.templates)) {
-    const drafts = homesIn(join(home, publishedVersion(home) ?? "")).filter((path) => SAVED_DRAFT.test(basename(path)));
-    for (const draft of drafts) await rm(draft, { recursive: true, force: true });
-  }
 }
 
 /** Frees every guest there is of a kind, whoever has it. */

@@ -34,6 +34,8 @@ export interface PoolDeps {
   host(): GuestHost;
   /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
   wanted(): Promise<Wanted[]>;
+  /** Ends what the service does with memory besides, which comes after sandboxes; resolves with whether there was anything. */
+  giveWay(): Promise<boolean>;
   /** Whether the host has memory for guests of these sizes, besides those that are there. */
   hasMemoryFor(memoryMib: readonly number[]): boolean;
 }
@@ -52,13 +54,12 @@ export class WarmPool {
   #members: WarmMachine[] = [];
   /** Those that wait already. */
   readonly #ready = new WeakSet<WarmMachine>();
-  readonly #extra = new WeakSet<WarmMachine>();
   /** Those that end to make room. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
   #closed = false;
-  /** How many there should be, as it was last asked. */
-  #size = 0;
+  /** How many of each are to wait whatever memory is left, as it was last asked. */
+  #always: ReadonlyMap<string | null, number> = new Map();
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
@@ -74,9 +75,11 @@ export class WarmPool {
     return taken ?? null;
   }
 
-  /** How many machines there should be, and how many wait. */
+  /** How many machines there should be, those that wait only while memory is left where they are there, and how many wait. */
   figures(): { size: number; ready: number } {
-    return { size: this.#size, ready: this.#members.filter((member) => this.#ready.has(member)).length };
+    const always = [...this.#always.values()].reduce((sum, size) => sum + size, 0);
+    const extra = beyond(this.#members, this.#always).length;
+    return { size: always + extra, ready: this.#members.filter((member) => this.#ready.has(member)).length };
   }
 
   /** Whether a machine of the pool has this sandbox_id. */
@@ -92,7 +95,8 @@ export class WarmPool {
 
   /** Ends extra machines until so much memory is free, where together they have it. Resolves once they have, with whether any did. */
   async makeRoom(memoryMib: number): Promise<boolean> {
-    const extras = this.#members.filter((member) => this.#extra.has(member)).reverse();
+    if (await this.#deps.giveWay()) return true;
+    const extras = beyond(this.#members, this.#always).reverse();
     if (memoryOf(extras) >= memoryMib) {
       for (let freed = 0; freed < memoryMib; ) {
         const member = extras.shift();
@@ -129,9 +133,8 @@ export class WarmPool {
   async #fill(): Promise<void> {
     while (true) {
       const wanted = await this.#deps.wanted();
-      const sizes = sizesOf(wanted);
-      this.#size = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-      const stale = [...Map.groupBy(this.#members, nameOf)].flatMap(([name, same]) => same.slice(sizes.get(name) ?? 0));
+      this.#always = sizesOf(wanted.filter(({ isExtra }) => !isExtra));
+      const stale = beyond(this.#members, sizesOf(wanted));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
       const isMissing = ({ image, size }: Wanted) => this.#members.filter((each) => isOf(each, image)).length < size;
@@ -147,11 +150,10 @@ export class WarmPool {
     return this.#deps.hasMemoryFor([...coming, { image }].map((each) => each.image.hardware.base_memory_mib));
   }
 
-  async #add({ image, isExtra }: Wanted): Promise<void> {
+  async #add({ image }: Wanted): Promise<void> {
     const sandbox_id = newId("sbx");
     const member: WarmMachine = { sandbox_id, image, launched: this.#launch(sandbox_id, image) };
     this.#members.push(member);
-    if (isExtra) this.#extra.add(member);
     try {
       const { parts } = await member.launched;
       this.#ready.add(member);
@@ -216,6 +218,16 @@ const nameOf = ({ image }: Pick<WarmMachine, "image">) => image.snapshot_memory;
 
 function isOf(member: WarmMachine, image: Pick<GuestImage, "snapshot_memory">): boolean {
   return nameOf(member) === image.snapshot_memory;
+}
+
+/** Those that are more than there are to be of their snapshot, the latest of each. */
+function beyond(members: readonly WarmMachine[], sizes: ReadonlyMap<string | null, number>): WarmMachine[] {
+  const seen = new Map<string | null, number>();
+  return members.filter((member) => {
+    const count = (seen.get(nameOf(member)) ?? 0) + 1;
+    seen.set(nameOf(member), count);
+    return count > (sizes.get(nameOf(member)) ?? 0);
+  });
 }
 
 /** How many there are to be of each snapshot. */

@@ -87,7 +87,7 @@ export async function saveGuest(parts: GuestParts, signal: AbortSignal): Promise
   const disk = basename(await machine.disk());
   await letGo(parts, signal);
   try {
-    await saveMemory(parts, machine);
+    await saveMemory(parts, machine, "ends");
     await synced(paths.memory);
     await keepSaved(paths, await factsOf(parts, machine, facts, { disk, memory: basename(paths.memory) }));
   } catch (error) {
@@ -199,7 +199,7 @@ async function cutWithMemory(
   await letGo(parts, signal);
   let stoppedAt: number;
   try {
-    stoppedAt = await saveMemory(parts, machine);
+    stoppedAt = await saveMemory(parts, machine, "goes on");
     await rename(paths.memory, into.memory);
     await machine.layDisk(join(directory, next));
     await faultPoint("snapshot.cut");
@@ -258,14 +258,14 @@ async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
 }
 
 /** Returns when the guest was stopped. */
-async function saveMemory(parts: GuestParts, machine: Machine): Promise<number> {
+async function saveMemory(parts: GuestParts, machine: Machine, then: "goes on" | "ends"): Promise<number> {
   const { host, plan } = parts;
   const { memory } = plan.paths;
   // What may be there is another's, by a link. QEMU may write into files that it finds, and make none.
   await rm(memory, { force: true });
   await writeFile(memory, "", { mode: 0o600, flag: "wx" });
   await ownFile(memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
-  using holes = holesOf(parts, machine);
+  using holes = then === "ends" ? null : holesOf(parts, machine);
   const stoppedAt = performance.now();
   try {
     // What the drive's process knows is saved too.

@@ -15,8 +15,12 @@ export function auditDatabase(): Connection {
 }
 
 /** The nth record of a chain, a second after the one before. */
-export function append({ queries }: Connection, n: number, entry: Partial<AuditEntry> = {}): void {
-  appendAudit(queries, {
+export function append({ queries }: Connection, n: number, more: Partial<AuditEntry> = {}): void {
+  appendAudit(queries, { ...entry(n), ...more });
+}
+
+export function entry(n: number): AuditEntry {
+  return {
     event: n % 3 ? "room.read" : "drive.written",
     outcome: n % 7 ? "success" : "error",
     at: new Date(AUDIT_BEGAN_MS + n * 1000).toISOString(),
@@ -30,6 +34,5 @@ export function append({ queries }: Connection, n: number, entry: Partial<AuditE
     status: 200,
     duration_ms: n / 100,
     details: { n, text: "ü \u0000 \u2028" },
-    ...entry,
-  });
+  };
 }

@@ -75,7 +75,7 @@ async function create(input: object = {}) {
     add: (row: SandboxRow) => ({ row, published: new Published({ ...row, state: "running" }), start: async () => {} }),
     get: () => undefined,
     drop: () => {},
-    growth: () => ({ overcommit_percent: 0, resident_mib: new Map() }),
+    growth: () => ({ overcommit_percent: 0, others_mib: 0, resident_mib: new Map() }),
   } as unknown as Supervisors;
   const asked = { room_id: "r", agent_id: "a", guest_cid: 9100, memory_mib: 128, template_id: "docker", ...input };
   const call = trialCall(CALLER as unknown as Caller);

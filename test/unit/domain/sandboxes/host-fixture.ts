@@ -94,7 +94,7 @@ export async function makeHost(wanted: readonly Made[]) {
     supervisors: {
       get: (sandboxId: string) => all.get(sandboxId),
       use: async <T>(_id: string, work: () => Promise<T>) => await work(),
-      growth: () => ({ overcommit_percent: 100, resident_mib: new Map<string, number>() }),
+      growth: () => ({ overcommit_percent: 100, others_mib: 0, resident_mib: new Map<string, number>() }),
     },
     rows,
     /** What is committed of each, as `agent state reason`. */

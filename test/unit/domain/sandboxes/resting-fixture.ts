@@ -48,7 +48,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
   const supervisors = {
     get: () => supervisor,
     use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),
-    growth: () => ({ overcommit_percent: 0, resident_mib: new Map() }),
+    growth: () => ({ overcommit_percent: 0, others_mib: 0, resident_mib: new Map() }),
     outcomes: new Outcomes(),
   } as unknown as Supervisors;
   const deps = {

@@ -74,6 +74,7 @@ beforeEach(() => {
       { image: IMAGES.browser, size: 1, isExtra: true },
       { image: IMAGES.default, size: burst, isExtra: true },
     ],
+    giveWay: async () => false,
     hasMemoryFor: (memoryMib: readonly number[]) => memoryMib.reduce((sum, mib) => sum + mib, 0) <= freeMib,
   };
   pool = new WarmPool(deps as unknown as PoolDeps);

@@ -1,0 +1,63 @@
+/** Where chains end, written once a commit: whatever of the commit is not kept, the chain is whole. */
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Connection } from "../../../../daemon/db/client.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { chainHead, gatherHeads } from "../../../../daemon/domain/audit/chain-head.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
+import { appendAudit } from "../../../../daemon/domain/audit/index.ts";
+import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
+import { watchStatements } from "../../../harness/watched-statements.ts";
+import { auditDatabase, entry, ORG } from "./audit-fixture.ts";
+
+let connection: Connection;
+let database: Database;
+/** How often the disk is full at the end of a commit that is tried. */
+let full: number;
+
+beforeEach(() => {
+  connection = auditDatabase();
+  database = makeDatabase(connection, () => full-- > 0);
+  full = 0;
+  gatherHeads(database);
+});
+afterEach(() => database.close());
+
+const add = (n: number) => database.commit((queries) => appendAudit(queries, entry(n)));
+/** Rows that were written so far. */
+const changes = () => connection.queries.all<{ rows: number }>(sql`SELECT total_changes() AS rows`)[0]?.rows ?? 0;
+const verdict = () => verifyAudit(connection.queries, chainKey(ORG));
+
+test("is read and written once for all records of a commit", async () => {
+  using reads = watchStatements(/from audit_heads/i);
+  const before = changes();
+  await Promise.all([1, 2, 3, 4].map(add));
+  expect([reads.runs.length, changes() - before]).toEqual([1, 4 + 1]);
+  expect(chainHead(connection.queries, chainKey(ORG))?.seq).toBe(4);
+  expect(await verdict()).toMatchObject({ ok: true, to_seq: 4 });
+});
+
+test("a write that fails between others leaves no trace", async () => {
+  const failing = database.commit((queries) => {
+    appendAudit(queries, entry(2));
+    throw new Error("refused");
+  });
+  const [first, second, third] = await Promise.allSettled([add(1), failing, add(3)]);
+  expect([first.status, second.status, third.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await verdict()).toMatchObject({ ok: true, to_seq: 2 });
+});
+
+test("what is tried again on a full disk, and what is recorded last of all, has its place", async () => {
+  let tries = 0;
+  database.beforeCommit((queries) => {
+    appendAudit(queries, entry(9));
+    if (tries++ > 0) return;
+    full = 1;
+    throw Object.assign(new Error("full"), { code: "SQLITE_FULL" });
+  });
+  await Promise.all([add(1), add(2)]);
+  expect(tries).toBe(2);
+  expect(await verdict()).toMatchObject({ ok: true, to_seq: 3 });
+  await add(3);
+  expect(await verdict()).toMatchObject({ ok: true, to_seq: 5 });
+});
