@@ -228,6 +228,8 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
       }
       expect(clients.map(({ frame }) => [frame.width, frame.height])).toEqual(clients.map(() => [width, height]));
     };
+    // Xvnc ends who has not said yet that it can follow.
+    await Promise.all(clients.map((client) => client.current()));
     await watcher.wire.write(sizeWish(700, 500));
     await driver.wire.write(sizeWish(100, 100));
     await driver.wire.write(sizeWish(800, 600));
