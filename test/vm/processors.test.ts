@@ -48,7 +48,13 @@ describe.skipIf(!LONG)("where there is time", () => {
       const [machine = ""] = savings(daemon);
       await daemon.restart("SIGKILL");
       await until("what was left of that is gone", () => !existsSync(join(daemon.dataDir, "savings", machine)));
+      // Ended meanwhile: nothing of it is left at once.
       await create("again", 9101);
+      await until("it is being saved again", () => savings(daemon).length > 0, DEADLINE_MS);
+      expect(await daemon.end("SIGTERM")).toBe(0);
+      expect([savings(daemon), drafts(daemon)]).toEqual([[], []]);
+      await daemon.serve();
+      await create("once-more", 9102);
       await until("it was saved", () => daemon.log.includes("template saved with more processors"), DEADLINE_MS);
       expect(savings(daemon)).toEqual([]);
       await until("one waits", () => daemon.log.includes("warm machine ready"), DEADLINE_MS);
@@ -75,4 +81,9 @@ describe.skipIf(!LONG)("where there is time", () => {
 function savings({ dataDir }: TestDaemon): string[] {
   const directory = join(dataDir, "savings");
   return existsSync(directory) ? readdirSync(directory) : [];
+}
+
+function drafts({ dataDir }: TestDaemon): string[] {
+  const files = readdirSync(join(dataDir, "templates", "default"), { recursive: true, encoding: "utf8" });
+  return files.filter((path) => path.includes(".processors-"));
 }

@@ -74,7 +74,11 @@ export async function withTrialGuest<T>(
     signal,
   );
   const stopBounding = boundWhile(own.vmm_log);
-  const giveUp = () => void guest.end().catch(() => {});
+  // One after the other: two ends at once would undo the same steps.
+  let ending: Promise<void> | null = null;
+  const giveUp = () => {
+    ending = guest.end().catch(() => {});
+  };
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     signal.throwIfAborted();
@@ -91,6 +95,7 @@ export async function withTrialGuest<T>(
   } finally {
     signal.removeEventListener("abort", giveUp);
     stopBounding();
+    await ending;
     await guest.end();
     await rm(own.directory, { recursive: true, force: true });
   }
