@@ -30,6 +30,8 @@ export interface PoolDeps {
   host(): GuestHost;
   /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
   wanted(): Promise<Wanted[]>;
+  /** Resolves when no sandbox is being started, or after a while: whoever waits for one comes first. */
+  whenNobodyStarts(): Promise<void>;
   /** Ends what the service does with memory besides, which comes after sandboxes; resolves with whether there was anything. */
   giveWay(): Promise<boolean>;
   /** Whether the host has memory for guests of these sizes, besides those that are there. */
@@ -53,6 +55,7 @@ export class WarmPool {
   /** Those that end to make room. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
+  readonly #closing = Promise.withResolvers<void>();
   #closed = false;
   /** How many of each are to wait whatever memory is left, as it was last asked. */
   #always: ReadonlyMap<string | null, number> = new Map();
@@ -122,12 +125,14 @@ export class WarmPool {
   /** Ends all members. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#closing.resolve();
     await Promise.all(this.#lanes);
     await Promise.all([...this.#members.splice(0).map((member) => this.#discard(member)), ...this.#leaving]);
   }
 
   async #fill(): Promise<void> {
     while (true) {
+      await Promise.race([this.#deps.whenNobodyStarts(), this.#closing.promise]);
       const wanted = await this.#deps.wanted();
       this.#always = sizesOf(wanted.filter(({ isExtra }) => !isExtra));
       const stale = beyond(this.#members, sizesOf(wanted));
