@@ -137,6 +137,8 @@ async function dial(
       return await connect(ports.port, patienceMs);
     } catch (error) {
       if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
+        // The device of a rehearsal was no host's.
+        if (!isSetUp()) ports.first();
         await devices.next(DIAL_UNPLUGGED_MS);
         await rehearsal.over;
         continue;

@@ -35,7 +35,7 @@ import { Setup } from "./setup.ts";
 import { makeMemorySmall } from "./small-memory.ts";
 import { NOTHING_TO_START, Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
-import { touchUp, warmUp } from "./warm-up.ts";
+import { touchDrive, touchUp, warmUp } from "./warm-up.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
 const WARM_UP_ROUNDS = { template: 50, again: 2, alone: 1 } as const;
@@ -85,7 +85,8 @@ const warm = async (rounds: number, network: boolean) => {
 };
 if (isTemplate) await warm(WARM_UP_ROUNDS.template, await made);
 else await warm(WARM_UP_ROUNDS.alone, false);
-const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
+const useDrive = () => touchDrive().catch((error) => log("rehearsal", error));
+const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll), useDrive);
 if (isTemplate) {
   const atRest = start.bringUp().then(() => start.rest());
   await atRest.then(

@@ -52,6 +52,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     host: () => inspected.guestHost(),
     wanted: () => worthLaunching(base, used, processors),
+    whenNobodyStarts: () => sandboxes.whenNobodyStarts(),
     giveWay: () => processors.giveWay(),
     hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
   });

@@ -49,6 +49,7 @@ const PLACES = [
   "restore.turned", // … the drive is the other, the database has what it has come to have since
   "restore.given", // … it has what it had, none of the sandboxes runs
   "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
+  "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced

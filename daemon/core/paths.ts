@@ -53,6 +53,8 @@ export interface SandboxPaths {
   /** Where the host meets the guest; `_<port>` is added for the ports that the host listens on. */
   vsock: string;
   virtiofs: string;
+  /** What is there while a machine rehearses that is nobody's yet. */
+  rehearsal: string;
   processes: string;
   /** What of its kernel a machine is given that loads a snapshot, until it is there. */
   kernel_head: string;
@@ -107,6 +109,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       vsock_device: `${vsock}/device.sock`,
       vsock: `${vsock}/guest.sock`,
       virtiofs: `${fs}/drive.sock`,
+      rehearsal: `${sockets}/rehearsal`,
       processes: `${sockets}/processes.json`,
       kernel_head: `${sockets}/kernel`,
       vmm_log: `${directory}/vmm.log`,

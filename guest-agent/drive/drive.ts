@@ -111,14 +111,14 @@ export class Drive {
 /** Waits for the virtiofs device: to try the mount itself would make the kernel print a line for each try. */
 async function plugged(tag: string): Promise<void> {
   const giveUpAt = performance.now() + PLUG_DEADLINE_MS;
-  while (!virtiofsTags().includes(tag)) {
+  while (!drivesThere().includes(tag)) {
     if (performance.now() > giveUpAt) throw new Error(`no virtiofs device ${tag} after ${PLUG_DEADLINE_MS} ms`);
     await sleep(PLUG_RETRY_MS);
   }
 }
 
-/** Linux 6.9 and later list their devices there. */
-function virtiofsTags(): string[] {
+/** The tags of what is plugged. Linux 6.9 and later list their devices there. */
+export function drivesThere(): string[] {
   const folder = "/sys/fs/virtiofs";
   try {
     return readdirSync(folder).map((device) => readFileSync(`${folder}/${device}/tag`, "utf8").trim());

@@ -33,8 +33,14 @@ export const TEMPLATE_FAILED_LINE = "roomd-agent: template failed: ";
 /** Typed on the serial console of a clone that has no sandbox yet: it is to rehearse being set up. */
 export const REHEARSE_LINE = "rehearse";
 
+/** Printed by a clone that would rehearse with a vsock device and a drive as well, which it waits for a moment. */
+export const DEVICES_WANTED_LINE = "roomd-agent: would rehearse with devices";
+
 /** Printed by a clone once it has rehearsed. */
 export const REHEARSED_LINE = "roomd-agent: rehearsed";
+
+/** The drive that is there for a rehearsal. */
+export const REHEARSAL_TAG = "rehearsal";
 
 /** Kernel command line flag: the guest boots to be made a template. */
 export const TEMPLATE_FLAG = "roomd.template=1";

@@ -1,5 +1,8 @@
 /** Machines that wait warm: a sandbox that takes one is like any other, and none is left when the daemon goes. */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { processesOf, until, withGuests } from "../harness/guests.ts";
 
 withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
@@ -35,6 +38,52 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
       90_000,
     );
     await daemon.ok("DELETE", "/v1/rooms/warm?drive=delete");
+  });
+
+  test("rehearses with devices that are nobody's: a drive in which its root makes nothing, and both are gone when it waits", async () => {
+    const { daemon } = guests;
+    await daemon.end("SIGTERM");
+    const said = daemon.log.length;
+    daemon.env[FAULT_VARIABLE] = "pool.rehearsing=stall";
+    await daemon.serve();
+    delete daemon.env[FAULT_VARIABLE];
+    await until("a machine rehearses", () => daemon.log.slice(said).includes("pool.rehearsing"));
+    const [id = ""] = readdirSync(join(daemon.runtimeDir, "g"));
+    const drive = join(daemon.runtimeDir, "g", id, "rehearsal", "drive");
+    expect(statSync(drive)).toMatchObject({ uid: 0, mode: 0o40555 });
+    const shares = processesOf(daemon, "virtiofsd");
+    expect(shares.length).toBeGreaterThan(0);
+    // Whose root is not the host's may not write into what that owns, whatever it may do elsewhere.
+    for (const pid of shares) expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
+    process.kill(daemon.pid, "SIGUSR2");
+    await until("it waits", () => daemon.log.slice(said).includes("warm machine ready"));
+    for (const left of ["rehearsal", "fs"]) expect(existsSync(join(daemon.runtimeDir, "g", id, left))).toBe(false);
+    expect([processesOf(daemon, "virtiofsd"), processesOf(daemon, "vsock")]).toEqual([[], []]);
+    await daemon.room("rehearsed");
+    const cid = guests.cid();
+    const record = await daemon.sandbox("rehearsed", "worker", cid);
+    expect(record.start_mode).toBe("pool");
+    expect(await daemon.sh("rehearsed", "worker", "echo kept >/mnt/drive/note; cat /mnt/drive/note; ls /mnt")).toBe(
+      "kept\ndrive",
+    );
+    await daemon.ok("DELETE", "/v1/rooms/rehearsed?drive=delete");
+  });
+
+  test("leaves nothing of a rehearsal during which the daemon is killed", async () => {
+    const { daemon } = guests;
+    await daemon.end("SIGTERM");
+    daemon.env[FAULT_VARIABLE] = "pool.rehearsing=kill";
+    await daemon.serve();
+    delete daemon.env[FAULT_VARIABLE];
+    await until("it was killed", () => !daemon.runs);
+    const left = ["qemu", "virtiofsd", "vsock"].flatMap((part) => processesOf(daemon, part as "qemu"));
+    expect(left.length).toBeGreaterThanOrEqual(3);
+    await daemon.serve();
+    await until("what it left has ended", () =>
+      ["qemu", "virtiofsd", "vsock"]
+        .flatMap((part) => processesOf(daemon, part as "qemu"))
+        .every((pid) => !left.includes(pid)),
+    );
   });
 
   test("ends its machines with the daemon, also with one that was killed", async () => {

@@ -1,5 +1,6 @@
 /** Admission: whether the host has memory for one more guest, and how many may start at once. */
 import { FairQueue } from "../../core/fair-queue.ts";
+import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { WarmPool } from "../../host/guest/pool.ts";
@@ -84,10 +85,18 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, others_mib
 /** Lets a few through at a time: organizations that wait take turns. */
 export class Gate {
   readonly #waiting = new FairQueue<() => void>();
+  readonly #places: number;
   #free: number;
+  #emptied = Promise.withResolvers<void>();
 
   constructor(places: number) {
+    this.#places = places;
     this.#free = places;
+  }
+
+  /** Resolves when nobody is on the way through, or after so long. */
+  async empty(mostMs: number): Promise<void> {
+    if (this.#free < this.#places) await within(this.#emptied.promise, mostMs, "nobody's turn").catch(() => {});
   }
 
   /** Rejects with the signal's reason when it is given up before its turn. */
@@ -120,7 +129,10 @@ export class Gate {
 
   #handOn(): void {
     const enter = this.#waiting.take();
-    if (enter) enter();
-    else this.#free++;
+    if (enter) return enter();
+    this.#free++;
+    if (this.#free < this.#places) return;
+    this.#emptied.resolve();
+    this.#emptied = Promise.withResolvers<void>();
   }
 }

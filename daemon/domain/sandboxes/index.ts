@@ -82,6 +82,7 @@ export interface Sandboxes {
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
   /** Whether further guests of these sizes find memory. */
   hasMemoryFor(memoryMib: readonly number[]): boolean;
+  whenNobodyStarts: Supervisors["whenNobodyStarts"];
   /** What sandboxes use just now. */
   measure: ReturnType<typeof makeMeasure>;
   /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
@@ -168,6 +169,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       };
     },
     hasMemoryFor: (memoryMib) => needOf(memoryMib) <= freeMemoryMib(queries, supervisors.growth()),
+    whenNobodyStarts: () => supervisors.whenNobodyStarts(),
     measure: makeMeasure(deps, supervisors),
     figures: () => {
       const states = SANDBOX_STATES.filter((state) => state !== "destroyed");

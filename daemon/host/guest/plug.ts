@@ -1,4 +1,5 @@
 /** Owns plugging a guest's devices, each of which is in its record before: after a crash nobody would know what is plugged where. */
+import { REHEARSAL_TAG } from "../../../shared/agent-protocol/messages.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import type { Machine } from "../machine/machine.ts";
@@ -11,6 +12,17 @@ export function plugVsock(
   _recorded: Recorded<"served"> | Recorded<"vsock_replaced">,
 ): Promise<void> {
   return machine.plugVsock(endpoint.device);
+}
+
+/** Those with which a machine rehearses that is nobody's yet. */
+export async function plugStandIns(
+  machine: Machine,
+  paths: Pick<SandboxPaths, "virtiofs">,
+  endpoint: VsockEndpoint,
+  _recorded: Recorded<"rehearsing">,
+): Promise<void> {
+  await machine.plugVsock(endpoint.device);
+  await machine.plugDrive(paths.virtiofs, REHEARSAL_TAG, 0);
 }
 
 /** Into the port that the record says. */

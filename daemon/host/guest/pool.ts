@@ -3,20 +3,16 @@
  * takes one. A member carries the sandbox_id that its sandbox will have, so that taking one renames nothing.
  */
 import { rm } from "node:fs/promises";
-import { REHEARSE_LINE, REHEARSED_LINE } from "../../../shared/agent-protocol/messages.ts";
 import { newId, type SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
-import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
+import { rehearse } from "./rehearse.ts";
 import { endProcesses } from "./remains.ts";
 import { type Launched, launchGuest } from "./start.ts";
 
-/** A guest that has not rehearsed by then is paused as it is. */
-const REHEARSAL_DEADLINE_MS = 10_000;
 /** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
 const FILL_AT_ONCE = 2;
 
@@ -34,6 +30,8 @@ export interface PoolDeps {
   host(): GuestHost;
   /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
   wanted(): Promise<Wanted[]>;
+  /** Resolves when no sandbox is being started, or after a while: whoever waits for one comes first. */
+  whenNobodyStarts(): Promise<void>;
   /** Ends what the service does with memory besides, which comes after sandboxes; resolves with whether there was anything. */
   giveWay(): Promise<boolean>;
   /** Whether the host has memory for guests of these sizes, besides those that are there. */
@@ -57,6 +55,7 @@ export class WarmPool {
   /** Those that end to make room. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
+  readonly #closing = Promise.withResolvers<void>();
   #closed = false;
   /** How many of each are to wait whatever memory is left, as it was last asked. */
   #always: ReadonlyMap<string | null, number> = new Map();
@@ -126,12 +125,14 @@ export class WarmPool {
   /** Ends all members. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#closing.resolve();
     await Promise.all(this.#lanes);
     await Promise.all([...this.#members.splice(0).map((member) => this.#discard(member)), ...this.#leaving]);
   }
 
   async #fill(): Promise<void> {
     while (true) {
+      await Promise.race([this.#deps.whenNobodyStarts(), this.#closing.promise]);
       const wanted = await this.#deps.wanted();
       this.#always = sizesOf(wanted.filter(({ isExtra }) => !isExtra));
       const stale = beyond(this.#members, sizesOf(wanted));
@@ -175,7 +176,7 @@ export class WarmPool {
       const begun = performance.now();
       launched = await launchGuest(this.#deps.host(), plan, "snapshot");
       const launch_ms = Math.round(performance.now() - begun);
-      await rehearse(launched.parts.machine);
+      await rehearse(launched.parts, () => !this.holds(sandbox_id));
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
         launch_ms,
@@ -235,22 +236,4 @@ function sizesOf(wanted: readonly Wanted[]): Map<string | null, number> {
   const sizes = new Map<string | null, number>();
   for (const each of wanted) sizes.set(nameOf(each), Math.max(sizes.get(nameOf(each)) ?? 0, each.size));
   return sizes;
-}
-
-/** Lets the guest go through being set up once, and pauses it: what that runs is then translated. */
-async function rehearse(machine: Machine): Promise<void> {
-  const done = Promise.withResolvers<void>();
-  let printed = "";
-  const unlisten = machine.onConsole((bytes) => {
-    printed = (printed + new TextDecoder().decode(bytes)).slice(-1024);
-    if (printed.includes(REHEARSED_LINE)) done.resolve();
-  });
-  try {
-    await machine.resume();
-    machine.typeLine(REHEARSE_LINE);
-    await within(done.promise, REHEARSAL_DEADLINE_MS, "the rehearsal").catch(() => {});
-    await machine.pause();
-  } finally {
-    unlisten();
-  }
 }

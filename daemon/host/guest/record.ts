@@ -5,6 +5,8 @@
  *
  *   change           what is there already                        what must wait for it to be written
  *   launched         QEMU, which nobody has met                   meeting it
+ *   rehearsing       stand-ins of virtiofsd and vsock, unplugged  plugging both
+ *   rehearsed        neither of them any more                     (nothing)
  *   served           virtiofsd and the vsock device, unplugged    plugging both
  *   linked           the agent has said who it is                 whoever uses the guest
  *   drive_replaced   another virtiofsd, unplugged                 plugging it: a port that may be used up is not tried again
@@ -43,6 +45,8 @@ export interface GuestRecord extends Acquaintance {
 
 export interface Changes {
   launched: { uuid: string; qemu: ProcessRecord; machine: SavedMachine };
+  rehearsing: { virtiofsd: ProcessRecord | null; vsock: ProcessRecord | null };
+  rehearsed: Record<never, never>;
   served: {
     guest_cid: number;
     virtiofsd: ProcessRecord | null;
@@ -80,6 +84,8 @@ export function newRecord(sandbox_id: string, mode: LaunchMode): GuestRecord {
 
 const ADVANCE: { [Kind in ChangeKind]: (record: GuestRecord, change: Changes[Kind]) => Partial<GuestRecord> } = {
   launched: (_record, { uuid, qemu, machine }) => ({ uuid, qemu: only(qemu), machine }),
+  rehearsing: (_record, { virtiofsd, vsock }) => ({ virtiofsd: only(virtiofsd), vsock: only(vsock) }),
+  rehearsed: () => ({ virtiofsd: null, vsock: null }),
   served: ({ mode }, { guest_cid, virtiofsd, vsock, ports, known }) => ({
     ...known,
     guest_cid,

@@ -17,7 +17,11 @@ export interface DrivePlace {
 
 /** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. `restores`: what it knew is loaded into it. */
 export async function serveDrive(
-  parts: { plan: GuestPlan; host: GuestHost; share?: KnownProcess },
+  parts: {
+    plan: Pick<GuestPlan, "sandbox_id" | "paths" | "drive_directory" | "drive_limit_bytes">;
+    host: GuestHost;
+    share?: KnownProcess;
+  },
   restores = false,
 ): Promise<void> {
   const { plan, host } = parts;

@@ -296,7 +296,10 @@ export function stepsBesideDisk(mode: LaunchMode): Step<StartParts>[] {
   return allSteps(mode).filter((step) => step !== disk);
 }
 
-export function vsockAddress({ isolation, confinement }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {
+export function vsockAddress(
+  { isolation, confinement }: GuestHost,
+  { sandbox_id, guest_cid, paths }: Pick<GuestPlan, "sandbox_id" | "guest_cid" | "paths">,
+) {
   return {
     sandbox_id,
     guest_cid,

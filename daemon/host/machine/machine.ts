@@ -69,6 +69,8 @@ export interface Machine {
   unplugVsock(): Promise<void>;
   /** `turn` says how many devices of the drive were plugged before. */
   plugDrive(socket: string, tag: string, turn: number): Promise<void>;
+  /** Takes a drive away from a guest that runs and has not mounted it; its process must be there still. Again is nothing. */
+  unplugDrive(turn: number): Promise<void>;
   /** Resolves once the guest runs, which is at once unless it stands still. Rejects when QEMU has ended, or is given up. */
   running(signal: AbortSignal): Promise<void>;
   /** Gives the guest memory beyond its base, rounded up to whole blocks. */
@@ -294,49 +296,38 @@ class RunningMachine implements Machine {
   }
 
   async plugVsock(device: VsockDevice): Promise<void> {
-    const common = { id: "vsock0", bus: VSOCK_PORT, addr: "0x0" };
+    const common = { id: VSOCK, bus: VSOCK_PORT, addr: "0x0" };
     if (device.kind === "kernel") {
       const vhostfd = String(DEVICE_DESCRIPTOR);
       const kernel = { driver: "vhost-vsock-pci", "guest-cid": device.guest_cid, vhostfd };
       await this.qmp.execute("device_add", { ...kernel, ...common });
       return;
     }
-    await this.#addChardev("vsock0-socket", device.socket);
-    await this.qmp.execute("device_add", { driver: "vhost-user-vsock-pci", chardev: "vsock0-socket", ...common });
+    const chardev = socketOf(VSOCK);
+    await this.#addChardev(chardev, device.socket);
+    await this.qmp.execute("device_add", { driver: "vhost-user-vsock-pci", chardev, ...common });
   }
 
   async unplugVsock(): Promise<void> {
-    // Not there when a try before this one did half of it.
-    const devices = (await this.qmp.execute("qom-list", { path: "/machine/peripheral" })) as { name: string }[];
-    if (devices.some(({ name }) => name === "vsock0")) {
-      const gone = this.qmp.nextEvent(
-        ({ event, data }) => event === "DEVICE_DELETED" && data.device === "vsock0",
-        UNPLUG_DEADLINE_MS,
-      );
-      gone.catch(() => {});
-      await this.qmp.execute("device_del", { id: "vsock0" }).catch((error: unknown) => {
-        // A daemon before this one may have begun it.
-        if (!String(error).includes("process of unplug")) throw error;
-      });
-      await gone;
-    }
-    const chardevs = (await this.qmp.execute("query-chardev")) as { label: string }[];
-    if (chardevs.some(({ label }) => label === "vsock0-socket")) {
-      await this.qmp.execute("chardev-remove", { id: "vsock0-socket" });
-    }
+    await this.#unplug(VSOCK);
   }
 
   async plugDrive(socket: string, tag: string, turn: number): Promise<void> {
-    const chardev = `drive${turn}-socket`;
+    const id = driveOf(turn);
+    const chardev = socketOf(id);
     await this.#addChardev(chardev, socket);
     await this.qmp.execute("device_add", {
       driver: "vhost-user-fs-pci",
-      id: `drive${turn}`,
+      id,
       chardev,
       tag,
       bus: drivePort(turn),
       addr: "0x0",
     });
+  }
+
+  async unplugDrive(turn: number): Promise<void> {
+    await this.#unplug(driveOf(turn));
   }
 
   async running(signal: AbortSignal): Promise<void> {
@@ -406,6 +397,28 @@ class RunningMachine implements Machine {
     this.qmp.close();
   }
 
+  /** Waits for the guest to let go of it. */
+  async #unplug(id: string): Promise<void> {
+    // Not there when a try before this one did half of it.
+    const devices = (await this.qmp.execute("qom-list", { path: "/machine/peripheral" })) as { name: string }[];
+    if (devices.some(({ name }) => name === id)) {
+      const gone = this.qmp.nextEvent(
+        ({ event, data }) => event === "DEVICE_DELETED" && data.device === id,
+        UNPLUG_DEADLINE_MS,
+      );
+      gone.catch(() => {});
+      await this.qmp.execute("device_del", { id }).catch((error: unknown) => {
+        // A daemon before this one may have begun it.
+        if (!String(error).includes("process of unplug")) throw error;
+      });
+      await gone;
+    }
+    const chardevs = (await this.qmp.execute("query-chardev")) as { label: string }[];
+    if (chardevs.some(({ label }) => label === socketOf(id))) {
+      await this.qmp.execute("chardev-remove", { id: socketOf(id) });
+    }
+  }
+
   async #addChardev(id: string, path: string): Promise<void> {
     const backend = { type: "socket", data: { addr: { type: "unix", data: { path } }, server: false } };
     const deadline = performance.now() + LISTEN_DEADLINE_MS;
@@ -438,6 +451,11 @@ class RunningMachine implements Machine {
     throw new Error(`QEMU could not ${what} the snapshot: ${info["error-desc"] ?? String(event.data.status)}`);
   }
 }
+
+const VSOCK = "vsock0";
+const driveOf = (turn: number) => `drive${turn}`;
+/** The socket by which QEMU reaches the process of a device. */
+const socketOf = (device: string) => `${device}-socket`;
 
 /** The node of a disk's file, as argv.ts names it too. */
 const fileOf = (node: string) => `${node}-file`;

@@ -53,6 +53,8 @@ let home: string;
 let pool: WarmPool;
 /** Memory that guests could have. */
 let freeMib: number;
+/** Resolved while nobody starts a sandbox. */
+let starts: PromiseWithResolvers<void>;
 /** So many of the first template, where there is memory. */
 let burst: number;
 
@@ -64,6 +66,8 @@ beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "roomd-pool-"));
   [launched.length, ended.length, slow, freeMib, burst] = [0, 0, [], 10_000, 0];
   killed.clear();
+  starts = Promise.withResolvers<void>();
+  starts.resolve();
   const deps = {
     paths: makePaths({ data_dir: home, runtime_dir: home }),
     log: makeLog("error", () => {}),
@@ -74,6 +78,7 @@ beforeEach(() => {
       { image: IMAGES.browser, size: 1, isExtra: true },
       { image: IMAGES.default, size: burst, isExtra: true },
     ],
+    whenNobodyStarts: () => starts.promise,
     giveWay: async () => false,
     hasMemoryFor: (memoryMib: readonly number[]) => memoryMib.reduce((sum, mib) => sum + mib, 0) <= freeMib,
   };
@@ -91,6 +96,15 @@ async function filled(count: number): Promise<void> {
   await Bun.sleep(20);
   expect(pool.figures().ready).toBe(count);
 }
+
+test("none is launched while somebody waits for a sandbox", async () => {
+  starts = Promise.withResolvers<void>();
+  pool.refill();
+  await Bun.sleep(20);
+  expect(launched).toEqual([]);
+  starts.resolve();
+  await filled(3);
+});
 
 test("those of other templates are launched only where there is memory, one's own always", async () => {
   freeMib = 0;
@@ -131,6 +145,7 @@ test("one on its way is not waited for, and two who need memory wait for the sam
     pool.refill();
     return launched.includes("browser");
   });
+  freeMib = 0;
   const [first, second] = [pool.makeRoom(1000), pool.makeRoom(1000)];
   expect(await Promise.all([first, second])).toEqual([true, true]);
   expect(ended).toContain("browser");

@@ -23,9 +23,25 @@ import { commandLineOf, until } from "../../../harness/guests.ts";
 const MACHINE = {} as SavedMachine;
 const CID = 9100;
 const KNOWN = { secret: "c2VjcmV0", nonce: "abc" };
-const KINDS = ["launched", "served", "linked", "drive_replaced", "drive_mounted", "vsock_replaced"] as const;
+const KINDS = [
+  "launched",
+  "rehearsing",
+  "rehearsed",
+  "served",
+  "linked",
+  "drive_replaced",
+  "drive_mounted",
+  "vsock_replaced",
+] as const;
 
-type Part = "qemu" | "virtiofsd" | "vsock" | "next virtiofsd" | "next vsock";
+type Part =
+  | "qemu"
+  | "rehearsal virtiofsd"
+  | "rehearsal vsock"
+  | "virtiofsd"
+  | "vsock"
+  | "next virtiofsd"
+  | "next vsock";
 
 /** How a guest comes to each of its changes: what was started just before, what it took the place of, and what is known after. */
 const LIFE: Record<ChangeKind, { started: Part[]; ended: Part[]; facts: object; adopted: string | RegExp }> = {
@@ -33,6 +49,18 @@ const LIFE: Record<ChangeKind, { started: Part[]; ended: Part[]; facts: object; 
     started: ["qemu"],
     ended: [],
     facts: { uuid: "u", guest_cid: null, nonce: null },
+    adopted: /another CID/,
+  },
+  rehearsing: {
+    started: ["rehearsal virtiofsd", "rehearsal vsock"],
+    ended: [],
+    facts: { uuid: "u", guest_cid: null, drive: { turn: 0, ports: 0, mounted: false } },
+    adopted: /another CID/,
+  },
+  rehearsed: {
+    started: [],
+    ended: ["rehearsal virtiofsd", "rehearsal vsock"],
+    facts: { uuid: "u", guest_cid: null, virtiofsd: null, vsock: null },
     adopted: /another CID/,
   },
   served: {
@@ -86,7 +114,7 @@ async function start(part: Part): Promise<ProcessRecord> {
     qemu: ["-chardev", `socket,id=qmp,path=${paths.qmp},server=on`],
     virtiofsd: ["--socket-path", paths.virtiofs],
     vsock: ["--socket", paths.vsock_device],
-  }[part.replace("next ", "") as "qemu" | "virtiofsd" | "vsock"];
+  }[part.replace(/^(next|rehearsal) /, "") as "qemu" | "virtiofsd" | "vsock"];
   const child = spawn("sh", ["-c", "while :; do read -r line; done", ...argv], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
@@ -110,6 +138,9 @@ async function live(to: ChangeKind, written: boolean) {
     const of = (part: Part) => running.get(part) as ProcessRecord;
     if (kind === to && !written) break;
     if (kind === "launched") await record.advance(kind, { uuid: "u", qemu: of("qemu"), machine: MACHINE });
+    else if (kind === "rehearsing") {
+      await record.advance(kind, { virtiofsd: of("rehearsal virtiofsd"), vsock: of("rehearsal vsock") });
+    } else if (kind === "rehearsed") await record.advance(kind, {});
     else if (kind === "served") {
       const processes = { virtiofsd: of("virtiofsd"), vsock: of("vsock") };
       await record.advance(kind, { ...processes, guest_cid: CID, ports: 3, known: { ...KNOWN, nonce: null } });
