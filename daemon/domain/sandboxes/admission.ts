@@ -1,4 +1,6 @@
 /** Admission: whether the host has memory for one more guest, and how many may start at once. */
+
+import { totalmem } from "node:os";
 import { FairQueue } from "../../core/fair-queue.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -9,8 +11,8 @@ import { memoryPromised } from "./store.ts";
 
 /** What QEMU and virtiofsd need beside the guest's own memory. */
 const OVERHEAD_MIB = 96;
-/** Left for the host itself. */
-const RESERVE_MIB = 512;
+/** Left for the host itself, and what it keeps for its files: so much, or a share of a large host's memory. */
+const RESERVE = { mib: 512, share: 1 / 50 } as const;
 
 /** Memory that guests may still take of what they were promised. */
 export interface Growth {
@@ -79,7 +81,12 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, others_mib
     .map((guest) => guest.memory_mib + OVERHEAD_MIB - (resident_mib.get(guest.sandbox_id) ?? 0))
     .reduce((sum, mib) => sum + Math.max(0, mib), 0);
   const kept = untouched * (1 - Math.min(100, overcommit_percent) / 100);
-  return Math.max(0, Math.floor(availableMemoryMib() - kept - others_mib - RESERVE_MIB));
+  return Math.max(0, Math.floor(availableMemoryMib() - kept - others_mib - reserveMib(totalmem() / 1024 ** 2)));
+}
+
+/** What of a host's memory is never promised, in MiB. */
+export function reserveMib(totalMib: number): number {
+  return Math.max(RESERVE.mib, Math.ceil(totalMib * RESERVE.share));
 }
 
 /** Lets a few through at a time: organizations that wait take turns. */

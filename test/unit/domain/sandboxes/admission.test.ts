@@ -1,6 +1,6 @@
 /** The gate before starts: few at a time, organizations in turns, and whoever gives up leaves it. */
 import { expect, test } from "vitest";
-import { Gate } from "../../../../daemon/domain/sandboxes/admission.ts";
+import { Gate, reserveMib } from "../../../../daemon/domain/sandboxes/admission.ts";
 
 const patient = new AbortController().signal;
 
@@ -100,4 +100,12 @@ test("it is empty when the last has gone through, or after a while", async () =>
   await through[1];
   await empty;
   await gate.empty(60_000);
+});
+
+test.each([
+  [8 * 1024, 512],
+  [24 * 1024, 512],
+  [512 * 1024, 10_486],
+])("of %i MiB that a host has %i are never promised", (total, reserve) => {
+  expect(reserveMib(total)).toBe(reserve);
 });
