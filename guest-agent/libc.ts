@@ -291,7 +291,10 @@ export function deviceEventSocket(): number {
   return fd;
 }
 
-/** The CID of this guest's vsock device. */
+/** VMADDR_CID_ANY: what the kernel says where there is no device. */
+export const NO_CID = 0xffffffff;
+
+/** The CID of this guest's vsock device, or NO_CID. */
 export function localCid(): number {
   const IOCTL_VM_SOCKETS_GET_LOCAL_CID = 0x7b9;
   const cid = new Uint32Array(1);

@@ -68,7 +68,8 @@ export async function keepLinked(
       welcomed: false,
     }));
     log(`link closed: ${reason}`);
-    if (!welcomed) ports.next();
+    // Where the device has gone with it, as after a rehearsal, nobody refused us.
+    if (!welcomed && localCid() !== libc.NO_CID) ports.next();
     await sleep(DIAL_REFUSED_MS.first);
   }
 }
@@ -137,8 +138,6 @@ async function dial(
       return await connect(ports.port, patienceMs);
     } catch (error) {
       if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
-        // The device of a rehearsal was no host's.
-        if (!isSetUp()) ports.first();
         await devices.next(DIAL_UNPLUGGED_MS);
         await rehearsal.over;
         continue;

@@ -9,7 +9,7 @@ import { announce } from "./log.ts";
 export class Rehearsal {
   readonly #warm: () => Promise<void>;
   readonly #useDrive: () => Promise<void>;
-  /** Resolves when nothing is rehearsed that a host would have to wait for. */
+  /** Resolves when the agent may dial: the drive may still be tried. */
   over: Promise<void> = Promise.resolve();
 
   constructor(warm: () => Promise<void>, useDrive: () => Promise<void>) {

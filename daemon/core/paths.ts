@@ -53,7 +53,7 @@ export interface SandboxPaths {
   /** Where the host meets the guest; `_<port>` is added for the ports that the host listens on. */
   vsock: string;
   virtiofs: string;
-  /** What is there while a machine rehearses that is nobody's yet. */
+  /** The stand-in drive of a machine of the pool, while it rehearses. */
   rehearsal: string;
   processes: string;
   /** What of its kernel a machine is given that loads a snapshot, until it is there. */

@@ -53,8 +53,11 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     expect(statSync(drive)).toMatchObject({ uid: 0, mode: 0o40555 });
     const shares = processesOf(daemon, "virtiofsd");
     expect(shares.length).toBeGreaterThan(0);
-    // Whose root is not the host's may not write into what that owns, whatever it may do elsewhere.
-    for (const pid of shares) expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
+    // Whose root is not the host's may not write into what that owns, and QEMU's user may not write where the socket is.
+    const qemus = processesOf(daemon, "qemu").map((pid) => statSync(`/proc/${pid}`).uid);
+    expect(qemus).not.toContain(statSync(join(daemon.runtimeDir, "g", id, "fs")).uid);
+    for (const pid of shares)
+      expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
     process.kill(daemon.pid, "SIGUSR2");
     await until("it waits", () => daemon.log.slice(said).includes("warm machine ready"));
     for (const left of ["rehearsal", "fs"]) expect(existsSync(join(daemon.runtimeDir, "g", id, left))).toBe(false);

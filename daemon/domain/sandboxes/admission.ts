@@ -102,7 +102,7 @@ export class Gate {
   }
 
   /** Resolves when nobody is on the way through, or after so long. */
-  async empty(mostMs: number): Promise<void> {
+  async whenEmpty(mostMs: number): Promise<void> {
     if (this.#free < this.#places) await within(this.#emptied.promise, mostMs, "nobody's turn").catch(() => {});
   }
 

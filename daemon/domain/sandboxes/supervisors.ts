@@ -35,7 +35,7 @@ import type { SandboxRow } from "./table.ts";
 
 const MAX_HOSTNAME_CHARACTERS = 63;
 /** Where somebody always starts one, machines are launched ahead all the same. */
-const MOST_STARTS_MS = 10_000;
+const LONGEST_WAIT_MS = 10_000;
 
 type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_limit_bytes">;
 
@@ -73,7 +73,7 @@ export interface Supervisors {
   outcomes: Outcomes;
   /** What the guests may still take of the host's memory. */
   growth(): Growth;
-  /** Resolves when no sandbox is being started or restored, or after a while. */
+  /** Resolves when no sandbox is being started, or after a while. */
   whenNobodyStarts(): Promise<void>;
   /** Resumes guests that were paused because the disk was full. */
   unstall(): void;
@@ -340,7 +340,7 @@ export function makeSupervisors(
         }),
       ),
     }),
-    whenNobodyStarts: () => gate.empty(MOST_STARTS_MS),
+    whenNobodyStarts: () => gate.whenEmpty(LONGEST_WAIT_MS),
     unstall: () => {
       for (const { guest, row } of all.values()) {
         if (!guest?.machine.stalled.value) continue;

@@ -211,7 +211,7 @@ export class GuestConnection {
       this.#becomeNewest(link);
     });
     timer.mark("setup");
-    // Received and answered: only now is the way proven in both directions.
+    // Its answer also proves the way in both directions.
     await correctClock(link);
     timer.mark("clock_set");
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };

@@ -4,7 +4,7 @@ import type { SandboxPaths } from "../../core/paths.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Recorded } from "./record.ts";
-import { driveTag } from "./serve-drive.ts";
+import { driveTag, type Served } from "./serve-drive.ts";
 
 export function plugVsock(
   machine: Machine,
@@ -14,15 +14,15 @@ export function plugVsock(
   return machine.plugVsock(endpoint.device);
 }
 
-/** Those with which a machine rehearses that is nobody's yet. */
+/** Those with which a machine rehearses that is nobody's yet: a drive only where one is served. */
 export async function plugStandIns(
   machine: Machine,
-  paths: Pick<SandboxPaths, "virtiofs">,
+  { plan: { paths }, share }: Served,
   endpoint: VsockEndpoint,
   _recorded: Recorded<"rehearsing">,
 ): Promise<void> {
   await machine.plugVsock(endpoint.device);
-  await machine.plugDrive(paths.virtiofs, REHEARSAL_TAG, 0);
+  if (share) await machine.plugDrive(paths.virtiofs, REHEARSAL_TAG, 0);
 }
 
 /** Into the port that the record says. */

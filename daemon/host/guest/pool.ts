@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
+import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { isAlive } from "../process.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
@@ -30,7 +31,7 @@ export interface PoolDeps {
   host(): GuestHost;
   /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
   wanted(): Promise<Wanted[]>;
-  /** Resolves when no sandbox is being started, or after a while: whoever waits for one comes first. */
+  /** Resolves when no sandbox is being started, or after a while: who waits for one comes first. */
   whenNobodyStarts(): Promise<void>;
   /** Ends what the service does with memory besides, which comes after sandboxes; resolves with whether there was anything. */
   giveWay(): Promise<boolean>;
@@ -52,10 +53,12 @@ export class WarmPool {
   #members: WarmMachine[] = [];
   /** Those that wait already. */
   readonly #ready = new WeakSet<WarmMachine>();
+  /** What ends the rehearsals that are under way, by sandbox_id: who takes or ends a machine does not wait for it. */
+  readonly #rehearsals = new Map<string, AbortController>();
   /** Those that end to make room. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
-  readonly #closing = Promise.withResolvers<void>();
+  readonly #closing = new AbortController();
   #closed = false;
   /** How many of each are to wait whatever memory is left, as it was last asked. */
   #always: ReadonlyMap<string | null, number> = new Map();
@@ -125,14 +128,15 @@ export class WarmPool {
   /** Ends all members. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#closing.resolve();
+    this.#closing.abort();
+    for (const rehearsal of this.#rehearsals.values()) rehearsal.abort();
     await Promise.all(this.#lanes);
     await Promise.all([...this.#members.splice(0).map((member) => this.#discard(member)), ...this.#leaving]);
   }
 
   async #fill(): Promise<void> {
     while (true) {
-      await Promise.race([this.#deps.whenNobodyStarts(), this.#closing.promise]);
+      await unlessGivenUp(this.#closing.signal, this.#deps.whenNobodyStarts()).catch(() => {});
       const wanted = await this.#deps.wanted();
       this.#always = sizesOf(wanted.filter(({ isExtra }) => !isExtra));
       const stale = beyond(this.#members, sizesOf(wanted));
@@ -170,13 +174,15 @@ export class WarmPool {
   async #launch(sandbox_id: SandboxId, image: GuestImage): Promise<Launched> {
     const paths = this.#deps.paths.sandbox(sandbox_id);
     const { snapshot_vcpus: vcpu_count, hardware } = image;
+    const rehearsal = new AbortController();
+    this.#rehearsals.set(sandbox_id, rehearsal);
     const plan = { sandbox_id, image, paths, vcpu_count, memory_mib: hardware.base_memory_mib };
     let launched: Launched | undefined;
     try {
       const begun = performance.now();
       launched = await launchGuest(this.#deps.host(), plan, "snapshot");
       const launch_ms = Math.round(performance.now() - begun);
-      await rehearse(launched.parts, () => !this.holds(sandbox_id));
+      await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
         launch_ms,
@@ -185,9 +191,13 @@ export class WarmPool {
       if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest rehearsed");
       return launched;
     } catch (error) {
+      // What has joined for the rehearsal ends too.
+      if (launched) await endProcesses(paths);
       await launched?.end();
       await rm(plan.paths.directory, { recursive: true, force: true });
       throw error;
+    } finally {
+      this.#rehearsals.delete(sandbox_id);
     }
   }
 
@@ -195,6 +205,7 @@ export class WarmPool {
   #remove(member: WarmMachine): boolean {
     const before = this.#members.length;
     this.#members = this.#members.filter((other) => other !== member);
+    this.#rehearsals.get(member.sandbox_id)?.abort();
     return this.#members.length < before;
   }
 

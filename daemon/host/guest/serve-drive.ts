@@ -15,15 +15,15 @@ export interface DrivePlace {
   mounted: boolean;
 }
 
+/** Whose drive is served: a guest's, or what stands in for one. */
+export interface Served {
+  plan: Pick<GuestPlan, "sandbox_id" | "paths" | "drive_directory" | "drive_limit_bytes">;
+  host: GuestHost;
+  share?: KnownProcess;
+}
+
 /** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. `restores`: what it knew is loaded into it. */
-export async function serveDrive(
-  parts: {
-    plan: Pick<GuestPlan, "sandbox_id" | "paths" | "drive_directory" | "drive_limit_bytes">;
-    host: GuestHost;
-    share?: KnownProcess;
-  },
-  restores = false,
-): Promise<void> {
+export async function serveDrive(parts: Served, restores = false): Promise<void> {
   const { plan, host } = parts;
   const { paths, drive_directory, drive_limit_bytes } = plan;
   if (drive_directory === null) return;

@@ -1,6 +1,6 @@
 /** Owns the virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
 import { readFileSync } from "node:fs";
-import { chown, rm } from "node:fs/promises";
+import { lchown, rm } from "node:fs/promises";
 import { asBoundRoot } from "../isolation/argv.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { type Enter, endProcess, type HostProcess, startEntering, startInNamespace } from "../process.ts";
@@ -40,7 +40,7 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
       : await startInNamespace("virtiofsd", argv, logFile, root, enter);
   try {
     await socketThere(options.socket, START_DEADLINE_MS, share.exited);
-    if (options.client !== null) await chown(options.socket, options.client, options.client);
+    if (options.client !== null) await lchown(options.socket, options.client, options.client);
   } catch (error) {
     await endProcess(share);
     throw error;

@@ -1,5 +1,5 @@
 /** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
-import { chownSync, rmSync } from "node:fs";
+import { lchownSync, rmSync } from "node:fs";
 import { DEVICE_BUFFER_BYTES, type HasQuirk, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { asUser } from "../../isolation/argv.ts";
 import type { Identity } from "../../isolation/ids.ts";
@@ -72,7 +72,7 @@ export function deviceArgv(program: string, address: Omit<GuestAddress, "enter">
 }
 
 function giveTo(socket: string, { uid }: Identity): void {
-  chownSync(socket, uid, uid);
+  lchownSync(socket, uid, uid);
 }
 
 function endpointOf(

@@ -84,22 +84,22 @@ test("an organization of which all have given up has no turn", async () => {
 test("it is empty when the last has gone through, or after a while", async () => {
   const gate = new Gate(2);
   const { signal } = new AbortController();
-  await gate.empty(60_000);
+  await gate.whenEmpty(60_000);
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
   const through = [first, second].map(({ promise }) => gate.through("a", () => promise, signal));
   let isEmpty = false;
-  const empty = gate.empty(60_000).then(() => {
+  const empty = gate.whenEmpty(60_000).then(() => {
     isEmpty = true;
   });
   first.resolve();
   await through[0];
-  await gate.empty(1);
+  await gate.whenEmpty(1);
   expect(isEmpty).toBe(false);
   second.resolve();
   await through[1];
   await empty;
-  await gate.empty(60_000);
+  await gate.whenEmpty(60_000);
 });
 
 test.each([
