@@ -6,7 +6,7 @@
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
 
-const { i32, u64, pointer, cstring } = FFIType;
+const { i32, u64, i64_fast, pointer, cstring } = FFIType;
 
 const { symbols: libc } = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: pointer },
@@ -16,6 +16,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   posix_openpt: { args: [i32], returns: i32 },
   grantpt: { args: [i32], returns: i32 },
   unlockpt: { args: [i32], returns: i32 },
+  read: { args: [i32, pointer, u64], returns: i64_fast },
   pipe2: { args: [pointer, i32], returns: i32 },
   fcntl: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
@@ -24,6 +25,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   bind: { args: [i32, pointer, i32], returns: i32 },
   connect: { args: [i32, pointer, i32], returns: i32 },
   getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+  sendmmsg: { args: [i32, pointer, i32, i32], returns: i32 },
   setsockopt: { args: [i32, i32, i32, pointer, i32], returns: i32 },
   poll: { args: [pointer, u64, i32], returns: i32 },
   mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
@@ -48,7 +50,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   reboot: { args: [i32], returns: i32 },
 });
 
-export const Errno = { ENODEV: 19, EINPROGRESS: 115 } as const;
+export const Errno = { EINTR: 4, EAGAIN: 11, ENODEV: 19, EINPROGRESS: 115 } as const;
 
 export class SystemError extends Error {
   override name = "SystemError";
@@ -81,6 +83,9 @@ function text(value: string): Buffer {
 const O_RDONLY = 0;
 const O_RDWR = 2;
 const O_NONBLOCK = 0o4000;
+const O_ASYNC = 0o20000;
+const F_SETFL = 4;
+const F_SETOWN = 8;
 const O_CLOEXEC = 0o2000000;
 const FIONREAD = 0x541b;
 
@@ -106,16 +111,32 @@ export function close(fd: number): void {
 /** Only this end of a pipe: the other has its own flags. */
 export function setNonBlocking(fd: number): void {
   const F_GETFL = 3;
-  const F_SETFL = 4;
   check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
+}
+
+/** By which this process hears of pipes; one that nobody hears is ignored. */
+export const READABLE_SIGNAL = "SIGURG";
+
+/** Whether this process gets READABLE_SIGNAL whenever something is written to a pipe, or nobody is left who could. It does not block then or afterwards. */
+export function signalWhenReadable(fd: number, is: boolean): void {
+  const F_SETSIG = 10;
+  if (is) {
+    check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
+    check("fcntl F_SETSIG", libc.fcntl(fd, F_SETSIG, constants.signals[READABLE_SIGNAL]));
+  }
+  check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, is ? O_NONBLOCK | O_ASYNC : O_NONBLOCK));
+}
+
+/** Reads what there is of a pipe that does not block, as far as it fits; 0 when there is nothing, now or for good. */
+export function readNow(fd: number, room: Uint8Array): number {
+  const count = Number(libc.read(fd, room, room.byteLength));
+  if (count < 0 && lastErrno() === Errno.EAGAIN) return 0;
+  return check("read", count);
 }
 
 /** Opens a terminal so that this process gets SIGIO when something is typed. */
 export function openForSignal(path: string): number {
-  const F_SETFL = 4;
-  const F_SETOWN = 8;
   const O_NOCTTY = 0o400;
-  const O_ASYNC = 0o20000;
   const fd = check(`open ${path}`, libc.open(text(path), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0));
   check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
   check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
@@ -135,7 +156,8 @@ const POLLHUP = 16;
 function polled(fd: number, events: number): number {
   // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
   const entry = new Int32Array([fd, events]);
-  check("poll", libc.poll(entry, 1, 0));
+  // A signal that comes just then ends the call, though it would not wait.
+  while (libc.poll(entry, 1, 0) < 0) if (lastErrno() !== Errno.EINTR) check("poll", -1);
   return (entry[1] ?? 0) >> 16;
 }
 
@@ -216,6 +238,56 @@ export function socketPair(): [number, number] {
   check("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM_FLAGS, 0, ends));
   const [one = -1, other = -1] = ends;
   return [one, other];
+}
+
+const MOST_PACKETS = 4;
+const WORDS_PER_ADDRESS = 2;
+/** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
+const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
+/** struct iovec: address and length, eight bytes each. */
+const PART = { words: 4, bytes: 2 } as const;
+
+/** Packets, and where their bytes lie: the first is a header with bytes behind it, the others are bytes alone. */
+const packets = (() => {
+  const parts = new Uint32Array((MOST_PACKETS + 1) * PART.words);
+  const headers = new Uint32Array(MOST_PACKETS * PACKET.words);
+  for (let index = 0; index < MOST_PACKETS; index++) {
+    const first = index === 0 ? 0 : index + 1;
+    setAddress(headers, index * PACKET.words + PACKET.parts, ptr(parts) + first * PART.words * 4);
+    headers[index * PACKET.words + PACKET.count] = index === 0 ? 2 : 1;
+  }
+  return { headers, parts };
+})();
+
+function setAddress(words: Uint32Array, at: number, address: number): void {
+  words[at] = address;
+  words[at + 1] = address / 2 ** 32;
+}
+
+/**
+ * Sends a header and bytes behind it from where they lie, in packets of at most so many bytes, and no more of them than a call takes.
+ * Returns how much there was room for; 0 also where it fails, which the socket's owner hears of.
+ */
+export function sendPackets(fd: number, header: Uint8Array, bytes: Uint8Array, most: number): number {
+  const MSG_DONTWAIT_NOSIGNAL = 0x4040;
+  const { headers, parts } = packets;
+  setAddress(parts, 0, ptr(header));
+  parts[PART.bytes] = header.byteLength;
+  let address: number = ptr(bytes);
+  let left = bytes.byteLength;
+  let count = 0;
+  for (let room = most - header.byteLength; left > 0 && count < MOST_PACKETS; room = most) {
+    const at = ++count * PART.words;
+    const length = Math.min(left, room);
+    setAddress(parts, at, address);
+    parts[at + PART.bytes] = length;
+    address += length;
+    left -= length;
+  }
+  const sent = libc.sendmmsg(fd, headers, count, MSG_DONTWAIT_NOSIGNAL);
+  let total = 0;
+  for (let index = 0; index < sent; index++) total += headers[index * PACKET.words + PACKET.sent] ?? 0;
+  return total;
 }
 
 /** Begins to connect and never waits: `connecting` says when it is done. Throws at once while there is no device. */
@@ -460,7 +532,6 @@ export function spawn({ path, argv, env, cwd, stdio, cgroup }: Spawned): number 
   }
 }
 
-const WORDS_PER_ADDRESS = 2;
 const USUAL_TEXT_BYTES = 16 * 1024;
 const usualTexts = Buffer.allocUnsafeSlow(USUAL_TEXT_BYTES);
 /** Where texts lie whose addresses a call is given: nothing else says that they are still needed. */
@@ -479,8 +550,7 @@ function addressesOf(values: readonly (string | null)[]): Uint32Array {
     const value = values[index];
     if (typeof value !== "string") continue;
     if (value.includes("\0")) throw new Error("a text with a NUL in it");
-    addresses[index * WORDS_PER_ADDRESS] = begin + at;
-    addresses[index * WORDS_PER_ADDRESS + 1] = (begin + at) / 2 ** 32;
+    setAddress(addresses, index * WORDS_PER_ADDRESS, begin + at);
     at += textsInUse.write(value, at);
     textsInUse[at++] = 0;
   }

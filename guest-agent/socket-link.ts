@@ -2,10 +2,11 @@
 import type { Socket, SocketHandler } from "bun";
 import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
+import { sendPackets } from "./libc.ts";
 
 /** Takes over a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
-  const transport = new SocketTransport();
+  const transport = new SocketTransport(fd);
   const link = new Link({ ...options, transport });
   await adopt(fd, {
     open: (socket) => transport.open(socket),
@@ -28,6 +29,12 @@ export class SocketTransport implements Transport {
   #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
+  /** The socket's own descriptor, for what is sent past it; null where it is not known, and once it may be another's. */
+  #fd: number | null;
+
+  constructor(fd: number | null = null) {
+    this.#fd = fd;
+  }
 
   open(socket: Pick<Socket<undefined>, "write" | "end">): void {
     this.#socket = socket;
@@ -40,6 +47,11 @@ export class SocketTransport implements Transport {
     if (this.#queue.length === 0) return undefined;
     this.#drained ??= Promise.withResolvers<void>();
     return this.#drained.promise;
+  }
+
+  sendNow(header: Uint8Array, bytes: Uint8Array): number {
+    if (this.#fd === null || !this.#socket || this.#queue.length > 0) return 0;
+    return sendPackets(this.#fd, header, bytes, MAX_WRITE_BYTES);
   }
 
   /** Writes what waits; to be called when the socket takes more. */
@@ -57,6 +69,7 @@ export class SocketTransport implements Transport {
 
   /** What waits is dropped, and who waits to write goes on. */
   close(): void {
+    this.#fd = null;
     this.#queue = [];
     this.#settle();
     this.#socket?.end();

@@ -101,15 +101,29 @@ export class Journal {
     };
   }
 
-  /** Adds what was read from a pipe. Resolves when more may follow: that is what holds a command. */
+  /** Adds bytes. Resolves when more may follow. */
   async append(channel: number, bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.byteLength; at += MAX_PIECE_BYTES) {
-      while (this.#mustHold()) await this.#read.promise;
-      if (this.#unwritten) await this.#unwritten;
-      this.#dropOldest();
-      this.#put(channel, bytes.subarray(at, at + MAX_PIECE_BYTES));
-      while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
+    for (let at = 0; at < bytes.byteLength; ) {
+      await this.take(channel, bytes.byteLength - at, (room) => {
+        const part = bytes.subarray(at, at + room.byteLength);
+        room.set(part);
+        at += part.byteLength;
+        return part.byteLength;
+      });
     }
+  }
+
+  /**
+   * Adds a piece of at most so many bytes: what `read` puts into the room that it is given, as much as it has. Resolves to how many it
+   * was, when more may follow: that is what holds a command.
+   */
+  async take(channel: number, most: number, read: (room: Uint8Array) => number): Promise<number> {
+    while (this.#mustHold()) await this.#read.promise;
+    if (this.#unwritten) await this.#unwritten;
+    this.#dropOldest();
+    const taken = this.#put(channel, Math.min(most, MAX_PIECE_BYTES), read);
+    while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
+    return taken;
   }
 
   /** The command has ended: what is left in its pipes is not held back any more. */
@@ -151,19 +165,16 @@ export class Journal {
     }
   }
 
-  /** For readers: bytes from `offset` on, at most so many, in what `room` gives; none when there are none yet. */
-  async bytesAt(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
+  /** For readers: bytes from `offset` on that are in memory, where they stay until more comes; none when there are none yet, null when they are in the file. */
+  inMemory(offset: number): Buffer | null {
     this.#requireKept(offset);
     if (offset === this.#end) return NOTHING;
-    const inMemory = this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
-    if (this.#memory && offset >= inMemory) {
-      const bytes = this.#memory.at(offset, Math.min(most, this.#end - offset));
-      const copy = room(bytes.byteLength);
-      copy.set(bytes);
-      return copy;
-    }
-    const bytes = room(Math.min(most, inMemory - offset));
-    if (bytes.byteLength === 0) return bytes;
+    return this.#memory && offset >= this.#memoryBegin ? this.#memory.at(offset, this.#end - offset) : null;
+  }
+
+  /** For readers: bytes from `offset` on that are in the file, at most so many, in what `room` gives. */
+  async inFile(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
+    const bytes = room(Math.min(most, this.#memoryBegin - offset));
     if (!this.#file) throw new HistoryGone("that output is not kept any more");
     await this.#file.read(offset, bytes);
     // What was overwritten meanwhile is not what was asked for.
@@ -186,6 +197,10 @@ export class Journal {
     this.#moved();
     this.#wake();
     if (this.#closed && this.#readers.size === 0) void this.#emptyMemory();
+  }
+
+  get #memoryBegin(): number {
+    return this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
   }
 
   #requireKept(offset: number): void {
@@ -227,13 +242,16 @@ export class Journal {
     }
   }
 
-  #put(channel: number, bytes: Uint8Array): void {
-    if (!this.#memory) return;
-    const header = pieceHeader(channel, ++this.#lastSeq, bytes.byteLength);
-    this.#memory.write(header, this.#end);
-    this.#memory.write(bytes, this.#end + header.byteLength);
-    this.#end += header.byteLength + bytes.byteLength;
+  #put(channel: number, most: number, read: (room: Uint8Array) => number): number {
+    // Of what is forgotten nothing is kept; whoever writes it goes on.
+    if (!this.#memory) return read(Buffer.allocUnsafe(most));
+    this.#memory.makeRoom(this.#end, PIECE_HEADER_BYTES + most);
+    const taken = this.#memory.fill(this.#end + PIECE_HEADER_BYTES, most, read);
+    if (taken === 0) return 0;
+    this.#memory.write(pieceHeader(channel, ++this.#lastSeq, taken), this.#end);
+    this.#end += PIECE_HEADER_BYTES + taken;
     this.#wake();
+    return taken;
   }
 
   async #emptyMemory(): Promise<void> {
@@ -286,7 +304,12 @@ export class Reader {
   readonly aside: boolean;
   readonly #journal: Journal;
   #offset: number;
-  #buffer = Buffer.alloc(0);
+  /** What `next` has given last. */
+  #own: Buffer = NOTHING;
+  /** Where bytes of the file are read to. */
+  #fromFile: Buffer = NOTHING;
+  /** Of these, what was not taken yet. */
+  #left: Buffer = NOTHING;
   #follows = false;
   #closed = false;
 
@@ -310,24 +333,43 @@ export class Reader {
    * told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
    */
   async next(most: number, wait: boolean): Promise<Buffer | null> {
+    let own: Buffer | null = null;
+    const isMore = await this.pass(wait, (bytes) => {
+      const count = Math.min(most, bytes.byteLength);
+      if (this.#own.byteLength < count) this.#own = Buffer.allocUnsafeSlow(count);
+      own = this.#own.subarray(0, count);
+      return bytes.copy(own);
+    });
+    return isMore ? own : null;
+  }
+
+  /**
+   * Gives `take` the next bytes, which are there only while it runs; it returns how many it took. Resolves to false at the end of all
+   * output, or, unless told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
+   */
+  async pass(wait: boolean, take: (bytes: Buffer) => number): Promise<boolean> {
     while (!this.#closed) {
       const { grown, closed } = this.#journal;
-      const bytes = await this.#read(most);
+      const inMemory = this.#left.byteLength > 0 ? null : this.#journal.inMemory(this.#offset);
+      if (inMemory === null && this.#left.byteLength === 0) this.#left = await this.#read();
+      const bytes = inMemory ?? this.#left;
       if (bytes.byteLength > 0) {
-        this.#move(bytes.byteLength);
-        return bytes;
+        const taken = take(bytes);
+        this.#left = inMemory ? NOTHING : bytes.subarray(taken);
+        this.#move(taken);
+        return true;
       }
-      if (closed || !wait) return null;
+      if (closed || !wait) return false;
       this.#follows = true;
       await grown;
     }
-    return null;
+    return false;
   }
 
   /** Moves on to the piece after this one. */
   async skipTo(after: number): Promise<void> {
     for (;;) {
-      const bytes = await this.#read(BLOCK_BYTES);
+      const bytes = this.#journal.inMemory(this.#offset) ?? (await this.#read());
       let at = 0;
       while (bytes.byteLength - at >= PIECE_HEADER_BYTES) {
         const { seq, length } = readHeader(bytes, at);
@@ -347,10 +389,10 @@ export class Reader {
     this.#journal.leave(this);
   }
 
-  #read(most: number): Promise<Buffer> {
-    return this.#journal.bytesAt(this.#offset, most, (bytes) => {
-      if (this.#buffer.byteLength < bytes) this.#buffer = Buffer.allocUnsafeSlow(bytes);
-      return this.#buffer.subarray(0, bytes);
+  #read(): Promise<Buffer> {
+    return this.#journal.inFile(this.#offset, BLOCK_BYTES, (bytes) => {
+      if (this.#fromFile.byteLength < bytes) this.#fromFile = Buffer.allocUnsafeSlow(bytes);
+      return this.#fromFile.subarray(0, bytes);
     });
   }
 

@@ -12,13 +12,25 @@ export class MemoryRing {
     this.capacity = capacity;
   }
 
-  /** Writes where the bytes before have ended, less than its capacity at once. */
+  /** Has room for so many bytes after an offset where those before have ended, less than its capacity at once. */
+  makeRoom(offset: number, bytes: number): void {
+    this.#grow(offset, offset + bytes);
+  }
+
+  /** Writes where there is room. */
   write(bytes: Uint8Array, offset: number): void {
-    this.#grow(offset, offset + bytes.byteLength);
     const at = offset % this.#bytes.byteLength;
     const first = bytes.subarray(0, this.#bytes.byteLength - at);
     this.#bytes.set(first, at);
     this.#bytes.set(bytes.subarray(first.byteLength), 0);
+  }
+
+  /** The same with what `read` puts into the room that it is given, at most so many bytes. Returns how many it was. */
+  fill(offset: number, most: number, read: (room: Uint8Array) => number): number {
+    const first = this.at(offset, most);
+    const count = read(first);
+    if (count < first.byteLength || count === most) return count;
+    return count + read(this.#bytes.subarray(0, most - count));
   }
 
   /** What lies together from an offset on, at most so much; changes when it is overwritten. */

@@ -66,13 +66,18 @@ export const DATA_HEADER_BYTES = HEADER_BYTES + 1;
 /** A data frame in `room`, made with one copy of its bytes. */
 export function encodeData(room: Uint8Array, stream: number, channel: number, bytes: Uint8Array): Uint8Array {
   const frame = room.subarray(0, DATA_HEADER_BYTES + bytes.byteLength);
-  const view = new DataView(frame.buffer, frame.byteOffset);
-  view.setUint32(0, bytes.byteLength + 6);
-  view.setUint8(4, FrameType.data);
-  view.setUint32(5, stream);
-  frame[HEADER_BYTES] = channel;
+  setDataHeader(frame, stream, channel, bytes.byteLength);
   frame.set(bytes, DATA_HEADER_BYTES);
   return frame;
+}
+
+/** What stands before so many bytes of a data frame, at the beginning of `room`. */
+export function setDataHeader(room: Uint8Array, stream: number, channel: number, length: number): void {
+  const view = new DataView(room.buffer, room.byteOffset);
+  view.setUint32(0, length + 6);
+  view.setUint8(4, FrameType.data);
+  view.setUint32(5, stream);
+  view.setUint8(HEADER_BYTES, channel);
 }
 
 /** Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. */

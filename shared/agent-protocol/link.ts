@@ -5,6 +5,7 @@
  * the reader's own pace gives credit back, so that one slow reader never holds up another stream, and never costs memory.
  * A peer that breaks a bound loses the connection, with the reason.
  */
+import { MAX_FRAME_BYTES } from "./device-quirks.ts";
 import {
   DATA_HEADER_BYTES,
   encodeData,
@@ -14,11 +15,14 @@ import {
   MAX_DATA_BYTES,
   MAX_PAYLOAD_FROM_GUEST,
   MAX_PAYLOAD_FROM_HOST,
+  setDataHeader,
 } from "./frame.ts";
 import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 
 /** What a sender may have unread at its peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
+/** Of a channel in one frame. */
+const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
 const MAX_UNREAD_EVENTS = 256;
 /** Of what was said to nobody, as it came: parsed, it would be many times as large. */
 const MAX_UNREAD_EVENT_BYTES = 64 * 1024;
@@ -40,6 +44,8 @@ const TOO_MANY_STREAMS = TO_BYTES.encode(
 /** What carries the bytes. `write` resolves once more may be written; until then they stay as they are, after it they are used again. */
 export interface Transport {
   write(bytes: Uint8Array): Promise<void> | undefined;
+  /** Sends what there is room for of a header and of the bytes behind it, and says how much; both are free again. Nothing while others wait. */
+  sendNow?(header: Uint8Array, bytes: Uint8Array): number;
   close(): void;
 }
 
@@ -83,6 +89,7 @@ export class Link {
   #draining: Promise<void> | undefined;
   /** Where frames of data are made; null while one of them is on its way. */
   #room: Uint8Array | null = null;
+  readonly #dataHeader = new Uint8Array(DATA_HEADER_BYTES);
   #unread = 0;
   #peerUnreadBytes = 0;
   #awaitingPong: (() => void)[] = [];
@@ -151,9 +158,11 @@ export class Link {
 
   sendData(stream: number, channel: number, bytes: Uint8Array): void {
     const small = bytes.byteLength <= SMALL_BYTES;
+    const sent = small ? 0 : this.#sendNow(stream, channel, bytes);
+    if (sent === DATA_HEADER_BYTES + bytes.byteLength) return;
     const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MAX_DATA_BYTES));
     const room = small ? fresh() : (this.#room ?? fresh());
-    const full = this.#write(encodeData(room, stream, channel, bytes));
+    const full = this.#write(encodeData(room, stream, channel, bytes).subarray(sent));
     if (small) return;
     const free = () => {
       this.#room = room;
@@ -161,6 +170,14 @@ export class Link {
     this.#room = null;
     if (full) full.then(free, free);
     else free();
+  }
+
+  /** Returns how much of the frame is sent: there is nothing to be made of it then. */
+  #sendNow(stream: number, channel: number, bytes: Uint8Array): number {
+    const { transport } = this.#options;
+    if (!transport.sendNow || this.#closedReason !== null) return 0;
+    setDataHeader(this.#dataHeader, stream, channel, bytes.byteLength);
+    return transport.sendNow(this.#dataHeader, bytes);
   }
 
   #write(frame: Uint8Array): Promise<void> | undefined {
@@ -274,25 +291,37 @@ export class Stream {
 
   /** Sends bytes on a channel, waiting for credit and for the transport. Returns false once the stream has ended. */
   async write(channel: number, bytes: Uint8Array): Promise<boolean> {
+    for (let offset = this.push(channel, bytes); offset < bytes.byteLength; ) {
+      if (!(await this.writable(channel))) return false;
+      offset += this.push(channel, bytes.subarray(offset));
+    }
+    return !this.#ended;
+  }
+
+  /** Sends what credit and the transport allow at once, and returns how much that was: these bytes are free again. */
+  push(channel: number, bytes: Uint8Array): number {
     const outgoing = this.#outgoingOf(channel);
     let offset = 0;
-    while (offset < bytes.byteLength) {
-      if (this.#ended) return false;
-      if (outgoing.credit === 0) {
-        outgoing.waiting ??= Promise.withResolvers<void>();
-        await outgoing.waiting.promise;
-        continue;
-      }
-      if (this.#link.draining) {
-        await this.#link.draining.catch(() => {});
-        continue;
-      }
-      const size = Math.min(outgoing.credit, MAX_DATA_BYTES, bytes.byteLength - offset);
+    while (offset < bytes.byteLength && outgoing.credit > 0 && !this.#ended && !this.#link.draining) {
+      const size = Math.min(outgoing.credit, MOST_DATA_BYTES, bytes.byteLength - offset);
       outgoing.credit -= size;
       this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + size));
       offset += size;
     }
-    return !this.#ended;
+    return offset;
+  }
+
+  /** Resolves when something may be sent on a channel; to false once the stream has ended. */
+  async writable(channel: number): Promise<boolean> {
+    const outgoing = this.#outgoingOf(channel);
+    while (!this.#ended) {
+      if (outgoing.credit === 0) {
+        outgoing.waiting ??= Promise.withResolvers<void>();
+        await outgoing.waiting.promise;
+      } else if (this.#link.draining) await this.#link.draining.catch(() => {});
+      else return true;
+    }
+    return false;
   }
 
   /** Says that no more bytes follow on a channel. */
