@@ -16,7 +16,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   posix_openpt: { args: [i32], returns: i32 },
   grantpt: { args: [i32], returns: i32 },
   unlockpt: { args: [i32], returns: i32 },
-  read: { args: [i32, pointer, u64], returns: i64_fast },
+  readv: { args: [i32, pointer, i32], returns: i64_fast },
   pipe2: { args: [pointer, i32], returns: i32 },
   fcntl: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
@@ -78,6 +78,22 @@ function text(value: string): Buffer {
   return Buffer.from(`${value}\0`);
 }
 
+// ---- addresses in memory ----
+
+const WORDS_PER_ADDRESS = 2;
+/** struct iovec: address and length, eight bytes each. */
+const PART = { words: 4, length: 2 } as const;
+
+function setPart(parts: Uint32Array, index: number, address: number, length: number): void {
+  setAddress(parts, index * PART.words, address);
+  parts[index * PART.words + PART.length] = length;
+}
+
+function setAddress(words: Uint32Array, at: number, address: number): void {
+  words[at] = address;
+  words[at + 1] = address / 2 ** 32;
+}
+
 // ---- descriptors ----
 
 const O_RDONLY = 0;
@@ -127,11 +143,16 @@ export function signalWhenReadable(fd: number, is: boolean): void {
   check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, is ? O_NONBLOCK | O_ASYNC : O_NONBLOCK));
 }
 
-/** Reads what there is of a pipe that does not block, as far as it fits; 0 when there is nothing, now or for good. */
-export function readNow(fd: number, room: Uint8Array): number {
-  const count = Number(libc.read(fd, room, room.byteLength));
+/** More places are not read to at once. */
+const MOST_ROOMS = 8;
+const rooms = new Uint32Array(MOST_ROOMS * PART.words);
+
+/** Reads what there is of a pipe that does not block, as far as it fits into these places; 0 when there is nothing, now or for good. */
+export function readNow(fd: number, places: readonly Uint8Array[]): number {
+  for (const [index, place] of places.entries()) setPart(rooms, index, ptr(place), place.byteLength);
+  const count = Number(libc.readv(fd, rooms, places.length));
   if (count < 0 && lastErrno() === Errno.EAGAIN) return 0;
-  return check("read", count);
+  return check("readv", count);
 }
 
 /** Opens a terminal so that this process gets SIGIO when something is typed. */
@@ -240,53 +261,50 @@ export function socketPair(): [number, number] {
   return [one, other];
 }
 
-const MOST_PACKETS = 4;
-const WORDS_PER_ADDRESS = 2;
+/** Frames that go by one call, in two packets each. */
+export const MOST_FRAMES = 4;
 /** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
 const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
-/** struct iovec: address and length, eight bytes each. */
-const PART = { words: 4, bytes: 2 } as const;
-
-/** Packets, and where their bytes lie: the first is a header with bytes behind it, the others are bytes alone. */
-const packets = (() => {
-  const parts = new Uint32Array((MOST_PACKETS + 1) * PART.words);
-  const headers = new Uint32Array(MOST_PACKETS * PACKET.words);
-  for (let index = 0; index < MOST_PACKETS; index++) {
-    const first = index === 0 ? 0 : index + 1;
-    setAddress(headers, index * PACKET.words + PACKET.parts, ptr(parts) + first * PART.words * 4);
-    headers[index * PACKET.words + PACKET.count] = index === 0 ? 2 : 1;
+/** A frame's three parts, in two packets: its header with what fits behind it, and the rest. */
+const outgoing = (() => {
+  const parts = new Uint32Array(3 * MOST_FRAMES * PART.words);
+  const packets = new Uint32Array(2 * MOST_FRAMES * PACKET.words);
+  for (let index = 0; index < 2 * MOST_FRAMES; index++) {
+    const part = Math.ceil(index * 1.5);
+    setAddress(packets, index * PACKET.words + PACKET.parts, ptr(parts) + part * PART.words * 4);
+    packets[index * PACKET.words + PACKET.count] = index % 2 === 0 ? 2 : 1;
   }
-  return { headers, parts };
+  return { packets, parts };
 })();
 
-function setAddress(words: Uint32Array, at: number, address: number): void {
-  words[at] = address;
-  words[at + 1] = address / 2 ** 32;
-}
-
 /**
- * Sends a header and bytes behind it from where they lie, in packets of at most so many bytes, and no more of them than a call takes.
- * Returns how much there was room for; 0 also where it fails, which the socket's owner hears of.
+ * Sends frames from where their headers and bytes lie, each in two packets of at most so many bytes, all full but the last. Returns how
+ * many bytes there was room for, headers included; 0 also where it fails, which the socket's owner hears of.
  */
-export function sendPackets(fd: number, header: Uint8Array, bytes: Uint8Array, most: number): number {
+export function sendFrames(
+  fd: number,
+  headers: Uint8Array,
+  headerBytes: number,
+  bytes: Uint8Array,
+  most: number,
+): number {
   const MSG_DONTWAIT_NOSIGNAL = 0x4040;
-  const { headers, parts } = packets;
-  setAddress(parts, 0, ptr(header));
-  parts[PART.bytes] = header.byteLength;
-  let address: number = ptr(bytes);
-  let left = bytes.byteLength;
+  const { packets, parts } = outgoing;
+  const end = ptr(bytes) + bytes.byteLength;
+  let at: number = ptr(bytes);
   let count = 0;
-  for (let room = most - header.byteLength; left > 0 && count < MOST_PACKETS; room = most) {
-    const at = ++count * PART.words;
-    const length = Math.min(left, room);
-    setAddress(parts, at, address);
-    parts[at + PART.bytes] = length;
-    address += length;
-    left -= length;
+  for (let part = 0; at < end; part += 3) {
+    const first = Math.min(most - headerBytes, end - at);
+    const second = Math.min(most, end - at - first);
+    setPart(parts, part, ptr(headers) + (part / 3) * headerBytes, headerBytes);
+    setPart(parts, part + 1, at, first);
+    setPart(parts, part + 2, at + first, second);
+    at += first + second;
+    count += second > 0 ? 2 : 1;
   }
-  const sent = libc.sendmmsg(fd, headers, count, MSG_DONTWAIT_NOSIGNAL);
+  const sent = libc.sendmmsg(fd, packets, count, MSG_DONTWAIT_NOSIGNAL);
   let total = 0;
-  for (let index = 0; index < sent; index++) total += headers[index * PACKET.words + PACKET.sent] ?? 0;
+  for (let index = 0; index < sent; index++) total += packets[index * PACKET.words + PACKET.sent] ?? 0;
   return total;
 }
 

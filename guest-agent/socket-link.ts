@@ -2,7 +2,7 @@
 import type { Socket, SocketHandler } from "bun";
 import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
-import { sendPackets } from "./libc.ts";
+import * as libc from "./libc.ts";
 
 /** Takes over a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
@@ -29,6 +29,7 @@ export class SocketTransport implements Transport {
   #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
+  readonly mostFrames = libc.MOST_FRAMES;
   /** The socket's own descriptor, for what is sent past it; null where it is not known, and once it may be another's. */
   #fd: number | null;
 
@@ -49,9 +50,9 @@ export class SocketTransport implements Transport {
     return this.#drained.promise;
   }
 
-  sendNow(header: Uint8Array, bytes: Uint8Array): number {
+  sendNow(headers: Uint8Array, headerBytes: number, bytes: Uint8Array): number {
     if (this.#fd === null || !this.#socket || this.#queue.length > 0) return 0;
-    return sendPackets(this.#fd, header, bytes, MAX_WRITE_BYTES);
+    return libc.sendFrames(this.#fd, headers, headerBytes, bytes, MAX_WRITE_BYTES);
   }
 
   /** Writes what waits; to be called when the socket takes more. */

@@ -213,8 +213,8 @@ export class Execution {
   }
 
   #take(channel: 1 | 2, ...[most, read]: Parameters<Take>): Promise<number> {
-    return this.journal.take(channel, most, (room) => {
-      const count = read(room);
+    return this.journal.take(channel, most, (places) => {
+      const count = read(places);
       this.#state[channel === Channel.stdout ? "stdout_bytes" : "stderr_bytes"] += count;
       return count;
     });

@@ -17,17 +17,22 @@ import { RingFile } from "./ring-file.ts";
 /** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
+/** Of a pipe at once: a command that waits for its pipe, and goes on with each time that it is read, costs more by that than by its bytes. */
+const TAKEN_PIECES = 2;
 /** What two pipes add before either of them waits. */
-const TWO_PIECES_BYTES = 2 * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
+const TWO_TAKEN_BYTES = 2 * TAKEN_PIECES * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
 /** How far a command gets ahead of who follows it. */
 const AHEAD_BYTES = 192 * 1024;
-/** Who follows finds all of it here; more than a block that is still to be written, and two pieces. */
-const MEMORY_BYTES = AHEAD_BYTES + TWO_PIECES_BYTES;
-const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BYTES;
+/** Who follows finds all of it here; more than a block that is still to be written, and what two pipes add. */
+const MEMORY_BYTES = AHEAD_BYTES + TWO_TAKEN_BYTES;
+const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_TAKEN_BYTES;
 /** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
 const ENDED_BYTES = 4096;
 
 const NOTHING = Buffer.alloc(0);
+
+/** Puts what there is into these places, one after another; returns how much it was. */
+export type Read = (places: readonly Uint8Array[]) => number;
 
 /** A reader wants what is not kept any more. */
 export class HistoryGone extends Error {
@@ -104,24 +109,23 @@ export class Journal {
   /** Adds bytes. Resolves when more may follow. */
   async append(channel: number, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength; ) {
-      await this.take(channel, bytes.byteLength - at, (room) => {
-        const part = bytes.subarray(at, at + room.byteLength);
-        room.set(part);
-        at += part.byteLength;
-        return part.byteLength;
+      const begin = at;
+      await this.take(channel, bytes.byteLength - begin, (places) => {
+        for (const place of places) {
+          place.set(bytes.subarray(at, at + place.byteLength));
+          at += place.byteLength;
+        }
+        return at - begin;
       });
     }
   }
 
-  /**
-   * Adds a piece of at most so many bytes: what `read` puts into the room that it is given, as much as it has. Resolves to how many it
-   * was, when more may follow: that is what holds a command.
-   */
-  async take(channel: number, most: number, read: (room: Uint8Array) => number): Promise<number> {
+  /** Adds at most so many bytes. Resolves to how many it was, when more may follow: that is what holds a command. */
+  async take(channel: number, most: number, read: Read): Promise<number> {
     while (this.#mustHold()) await this.#read.promise;
     if (this.#unwritten) await this.#unwritten;
     this.#dropOldest();
-    const taken = this.#put(channel, Math.min(most, MAX_PIECE_BYTES), read);
+    const taken = this.#put(channel, Math.min(most, TAKEN_PIECES * MAX_PIECE_BYTES), read);
     while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
     return taken;
   }
@@ -242,14 +246,24 @@ export class Journal {
     }
   }
 
-  #put(channel: number, most: number, read: (room: Uint8Array) => number): number {
+  #put(channel: number, most: number, read: Read): number {
+    const memory = this.#memory;
     // Of what is forgotten nothing is kept; whoever writes it goes on.
-    if (!this.#memory) return read(Buffer.allocUnsafe(most));
-    this.#memory.makeRoom(this.#end, PIECE_HEADER_BYTES + most);
-    const taken = this.#memory.fill(this.#end + PIECE_HEADER_BYTES, most, read);
+    if (!memory) return read([Buffer.allocUnsafe(most)]);
+    memory.makeRoom(this.#end, most + PIECE_HEADER_BYTES * Math.ceil(most / MAX_PIECE_BYTES));
+    const places: Uint8Array[] = [];
+    for (let at = this.#end, left = most; left > 0; left -= MAX_PIECE_BYTES) {
+      at += PIECE_HEADER_BYTES;
+      places.push(...memory.places(at, Math.min(left, MAX_PIECE_BYTES)));
+      at += MAX_PIECE_BYTES;
+    }
+    const taken = read(places);
     if (taken === 0) return 0;
-    this.#memory.write(pieceHeader(channel, ++this.#lastSeq, taken), this.#end);
-    this.#end += PIECE_HEADER_BYTES + taken;
+    for (let left = taken; left > 0; left -= MAX_PIECE_BYTES) {
+      const length = Math.min(left, MAX_PIECE_BYTES);
+      memory.write(pieceHeader(channel, ++this.#lastSeq, length), this.#end);
+      this.#end += PIECE_HEADER_BYTES + length;
+    }
     this.#wake();
     return taken;
   }

@@ -25,12 +25,11 @@ export class MemoryRing {
     this.#bytes.set(bytes.subarray(first.byteLength), 0);
   }
 
-  /** The same with what `read` puts into the room that it is given, at most so many bytes. Returns how many it was. */
-  fill(offset: number, most: number, read: (room: Uint8Array) => number): number {
-    const first = this.at(offset, most);
-    const count = read(first);
-    if (count < first.byteLength || count === most) return count;
-    return count + read(this.#bytes.subarray(0, most - count));
+  /** The places of so many bytes from an offset on, to be written there, or read. */
+  places(offset: number, bytes: number): Uint8Array[] {
+    const first = this.at(offset, bytes);
+    if (first.byteLength === bytes) return [first];
+    return [first, this.#bytes.subarray(0, bytes - first.byteLength)];
   }
 
   /** What lies together from an offset on, at most so much; changes when it is overwritten. */

@@ -12,6 +12,7 @@
  */
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
+import type { Read } from "./journal.ts";
 import { waitUntilReadable } from "./readable.ts";
 
 /** More than the pipe can hold at a command's end: who still writes by then is someone else. */
@@ -21,13 +22,13 @@ const TURN_BYTES = 256 * 1024;
 /** An empty pipe is left alone for so long first: each wait for it costs as much as reading many pieces. */
 const REST_MS = 1;
 
-/** Takes at most so many bytes: what `read` puts into the room that it is given. Resolves to how many it was, when more may follow. */
-export type Take = (most: number, read: (room: Uint8Array) => number) => Promise<number>;
+/** Takes at most so many bytes. Resolves to how many it was, when more may follow. */
+export type Take = (most: number, read: Read) => Promise<number>;
 
 export class Output {
   readonly #fd: number;
   readonly #take: Take;
-  readonly #read = (room: Uint8Array) => libc.readNow(this.#fd, room);
+  readonly #read: Read = (places) => libc.readNow(this.#fd, places);
   readonly #complete = Promise.withResolvers<void>();
   #followed = false;
   #isRead = false;
@@ -63,18 +64,10 @@ export class Output {
 
   async #pump(): Promise<void> {
     try {
-      let turn = TURN_BYTES;
       for (let state = libc.pipeState(this.#fd); state !== "ended"; state = libc.pipeState(this.#fd)) {
         if (this.#left <= 0 || (state === "open" && this.#isEnding)) this.#drop();
-        if (state === "open") {
-          await this.#more();
-          turn = TURN_BYTES;
-        } else {
-          turn -= (await this.#some()) || TURN_BYTES;
-          if (turn > 0) continue;
-          await new Promise(setImmediate);
-          turn = TURN_BYTES;
-        }
+        if (state === "open") await this.#more();
+        else await this.#some();
       }
     } catch (error) {
       log("output", error);
@@ -83,21 +76,25 @@ export class Output {
     libc.close(this.#fd);
   }
 
-  /** Takes what the pipe has, as far as it is taken at once: nothing where root in the guest has it open too, and has read it first. */
-  async #some(): Promise<number> {
+  /** Takes what the pipe has, a turn's worth at most. */
+  async #some(): Promise<void> {
     if (!this.#isRead) libc.setNonBlocking(this.#fd);
     this.#isRead = true;
-    if (this.#dropping) return this.#read(DROPPED);
-    const unread = libc.unreadBytes(this.#fd);
-    if (unread === 0) return 0;
-    const taken = await this.#take(unread, this.#read);
-    this.#left -= taken;
-    return taken;
+    for (let left = TURN_BYTES; left > 0 && (this.#left > 0 || this.#dropping); ) {
+      const unread = libc.unreadBytes(this.#fd);
+      if (unread === 0 && left < TURN_BYTES) return;
+      const taken = this.#dropping ? this.#read([DROPPED]) : unread && (await this.#take(unread, this.#read));
+      // Root in the guest may have it open too, and have read it first.
+      if (taken === 0) break;
+      left -= taken;
+      if (!this.#dropping) this.#left -= taken;
+    }
+    await new Promise(setImmediate);
   }
 
   /** Resolves when there may be more. */
   async #more(): Promise<void> {
-    if (this.#isRead && !this.#isEnding) await this.#rest();
+    if (this.#isRead && (this.#dropping || !this.#isEnding)) await this.#rest();
     if (libc.pipeState(this.#fd) !== "open" || (this.#isEnding && !this.#dropping)) return;
     const { over, stop } = waitUntilReadable(this.#fd);
     this.#look = stop;

@@ -24,8 +24,8 @@ export function waitUntilReadable(fd: number): Wait {
     libc.signalWhenReadable(fd, false);
     resolve();
   };
-  waiting.set(fd, stop);
   libc.signalWhenReadable(fd, true);
+  waiting.set(fd, stop);
   // What came before that is told of by nothing.
   if (libc.pipeState(fd) !== "open") stop();
   return { over, stop };

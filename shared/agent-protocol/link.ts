@@ -12,7 +12,6 @@ import {
   encodeFrame,
   FrameDecoder,
   FrameType,
-  MAX_DATA_BYTES,
   MAX_PAYLOAD_FROM_GUEST,
   MAX_PAYLOAD_FROM_HOST,
   setDataHeader,
@@ -44,8 +43,13 @@ const TOO_MANY_STREAMS = TO_BYTES.encode(
 /** What carries the bytes. `write` resolves once more may be written; until then they stay as they are, after it they are used again. */
 export interface Transport {
   write(bytes: Uint8Array): Promise<void> | undefined;
-  /** Sends what there is room for of a header and of the bytes behind it, and says how much; both are free again. Nothing while others wait. */
-  sendNow?(header: Uint8Array, bytes: Uint8Array): number;
+  /** Most frames that `sendNow` takes; absent where frames are made before they are sent. */
+  mostFrames?: number;
+  /**
+   * Sends what there is room for of frames of MAX_FRAME_BYTES, the last may be shorter: headers that lie together, and bytes. Returns how
+   * much that is with the headers; nothing while others wait. Both are free again.
+   */
+  sendNow?(headers: Uint8Array, headerBytes: number, bytes: Uint8Array): number;
   close(): void;
 }
 
@@ -89,7 +93,7 @@ export class Link {
   #draining: Promise<void> | undefined;
   /** Where frames of data are made; null while one of them is on its way. */
   #room: Uint8Array | null = null;
-  readonly #dataHeader = new Uint8Array(DATA_HEADER_BYTES);
+  readonly #headers: Uint8Array;
   #unread = 0;
   #peerUnreadBytes = 0;
   #awaitingPong: (() => void)[] = [];
@@ -97,6 +101,7 @@ export class Link {
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#decoder = new FrameDecoder(options.side === "host" ? MAX_PAYLOAD_FROM_GUEST : MAX_PAYLOAD_FROM_HOST);
+    this.#headers = new Uint8Array(DATA_HEADER_BYTES * (options.transport.mostFrames ?? 0));
     this.#nextStream = options.side === "host" ? 1 : 2;
     this.#peerParity = options.side === "host" ? 0 : 1;
   }
@@ -156,28 +161,40 @@ export class Link {
     this.#write(encodeFrame(type, stream, payload));
   }
 
-  sendData(stream: number, channel: number, bytes: Uint8Array): void {
+  /** Sends as much as goes at once, one frame of it at least, and returns how much that was. */
+  sendData(stream: number, channel: number, bytes: Uint8Array): number {
     const small = bytes.byteLength <= SMALL_BYTES;
     const sent = small ? 0 : this.#sendNow(stream, channel, bytes);
-    if (sent === DATA_HEADER_BYTES + bytes.byteLength) return;
-    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MAX_DATA_BYTES));
+    const whole = Math.floor(sent / MAX_FRAME_BYTES) * MOST_DATA_BYTES;
+    const partly = sent % MAX_FRAME_BYTES;
+    if (whole + partly === bytes.byteLength + DATA_HEADER_BYTES) return bytes.byteLength;
+    if (whole > 0 && partly === 0) return whole;
+    const rest = bytes.subarray(whole, whole + MOST_DATA_BYTES);
+    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MOST_DATA_BYTES));
     const room = small ? fresh() : (this.#room ?? fresh());
-    const full = this.#write(encodeData(room, stream, channel, bytes).subarray(sent));
-    if (small) return;
+    const full = this.#write(encodeData(room, stream, channel, rest).subarray(partly));
+    if (small) return rest.byteLength;
     const free = () => {
       this.#room = room;
     };
     this.#room = null;
     if (full) full.then(free, free);
     else free();
+    return whole + rest.byteLength;
   }
 
-  /** Returns how much of the frame is sent: there is nothing to be made of it then. */
+  /** Returns how much of its frames is sent: there is nothing to be made of that. */
   #sendNow(stream: number, channel: number, bytes: Uint8Array): number {
     const { transport } = this.#options;
     if (!transport.sendNow || this.#closedReason !== null) return 0;
-    setDataHeader(this.#dataHeader, stream, channel, bytes.byteLength);
-    return transport.sendNow(this.#dataHeader, bytes);
+    let at = 0;
+    let end = 0;
+    for (; at < this.#headers.byteLength && end < bytes.byteLength; at += DATA_HEADER_BYTES) {
+      const length = Math.min(MOST_DATA_BYTES, bytes.byteLength - end);
+      setDataHeader(this.#headers.subarray(at), stream, channel, length);
+      end += length;
+    }
+    return transport.sendNow(this.#headers, DATA_HEADER_BYTES, bytes.subarray(0, end));
   }
 
   #write(frame: Uint8Array): Promise<void> | undefined {
@@ -303,10 +320,9 @@ export class Stream {
     const outgoing = this.#outgoingOf(channel);
     let offset = 0;
     while (offset < bytes.byteLength && outgoing.credit > 0 && !this.#ended && !this.#link.draining) {
-      const size = Math.min(outgoing.credit, MOST_DATA_BYTES, bytes.byteLength - offset);
-      outgoing.credit -= size;
-      this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + size));
-      offset += size;
+      const sent = this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + outgoing.credit));
+      outgoing.credit -= sent;
+      offset += sent;
     }
     return offset;
   }

@@ -13,7 +13,7 @@ function begin() {
   const sent: Buffer[] = [];
   const output = new Output(pipe.read, async (most, read) => {
     const room = Buffer.alloc(Math.min(most, PIECE_BYTES));
-    const count = read(room);
+    const count = read([room]);
     sent.push(room.subarray(0, count));
     return count;
   });
