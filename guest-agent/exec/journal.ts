@@ -10,6 +10,7 @@
  * output reaches those who read it all the same; only the past is not kept.
  */
 import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
+import { Channel } from "../../shared/agent-protocol/messages.ts";
 import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "../../shared/agent-protocol/pieces.ts";
 import { MemoryRing } from "./memory-ring.ts";
 import { RingFile } from "./ring-file.ts";
@@ -17,19 +18,25 @@ import { RingFile } from "./ring-file.ts";
 /** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
-/** Of a pipe at once: a command that waits for its pipe, and goes on with each time that it is read, costs more by that than by its bytes. */
-const TAKEN_PIECES = 2;
+/**
+ * Of each pipe at once. A command that waits for its pipe goes on each time that it is read, and whoever is then in the processor's way
+ * costs more than all of the bytes: so as much of standard output as its reader may be sent at once. Errors are few.
+ */
+const TAKEN_PIECES = { [Channel.stdout]: 4, [Channel.stderr]: 1 } as const;
 /** What two pipes add before either of them waits. */
-const TWO_TAKEN_BYTES = 2 * TAKEN_PIECES * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
+const TAKEN_BYTES =
+  (TAKEN_PIECES[Channel.stdout] + TAKEN_PIECES[Channel.stderr]) * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
 /** How far a command gets ahead of who follows it. */
 const AHEAD_BYTES = 192 * 1024;
 /** Who follows finds all of it here; more than a block that is still to be written, and what two pipes add. */
-const MEMORY_BYTES = AHEAD_BYTES + TWO_TAKEN_BYTES;
-const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_TAKEN_BYTES;
+const MEMORY_BYTES = AHEAD_BYTES + TAKEN_BYTES;
+const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TAKEN_BYTES;
 /** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
 const ENDED_BYTES = 4096;
 
 const NOTHING = Buffer.alloc(0);
+
+type OutputChannel = typeof Channel.stdout | typeof Channel.stderr;
 
 /** Puts what there is into these places, one after another; returns how much it was. */
 export type Read = (places: readonly Uint8Array[]) => number;
@@ -107,7 +114,7 @@ export class Journal {
   }
 
   /** Adds bytes. Resolves when more may follow. */
-  async append(channel: number, bytes: Uint8Array): Promise<void> {
+  async append(channel: OutputChannel, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength; ) {
       const begin = at;
       await this.take(channel, bytes.byteLength - begin, (places) => {
@@ -121,11 +128,11 @@ export class Journal {
   }
 
   /** Adds at most so many bytes. Resolves to how many it was, when more may follow: that is what holds a command. */
-  async take(channel: number, most: number, read: Read): Promise<number> {
+  async take(channel: OutputChannel, most: number, read: Read): Promise<number> {
     while (this.#mustHold()) await this.#read.promise;
     if (this.#unwritten) await this.#unwritten;
     this.#dropOldest();
-    const taken = this.#put(channel, Math.min(most, TAKEN_PIECES * MAX_PIECE_BYTES), read);
+    const taken = this.#put(channel, Math.min(most, TAKEN_PIECES[channel] * MAX_PIECE_BYTES), read);
     while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
     return taken;
   }
@@ -246,7 +253,7 @@ export class Journal {
     }
   }
 
-  #put(channel: number, most: number, read: Read): number {
+  #put(channel: OutputChannel, most: number, read: Read): number {
     const memory = this.#memory;
     // Of what is forgotten nothing is kept; whoever writes it goes on.
     if (!memory) return read([Buffer.allocUnsafe(most)]);

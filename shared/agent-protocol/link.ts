@@ -22,6 +22,8 @@ import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 export const WINDOW_BYTES = 256 * 1024;
 /** Of a channel in one frame. */
 const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
+/** Credit that is given back at once: to wake the sender costs more than its bytes, and it is not to run dry. */
+const GIVEN_BACK_BYTES = (WINDOW_BYTES * 3) / 4;
 const MAX_UNREAD_EVENTS = 256;
 /** Of what was said to nobody, as it came: parsed, it would be many times as large. */
 const MAX_UNREAD_EVENT_BYTES = 64 * 1024;
@@ -470,8 +472,7 @@ export class Stream {
       this.#link.countUnread(this, -bytes);
     }
     incoming.owed += bytes;
-    // Half a window at a time: few credit frames, and the sender never runs dry.
-    if (incoming.owed < WINDOW_BYTES / 2 || this.#ended) return;
+    if (incoming.owed < GIVEN_BACK_BYTES || this.#ended) return;
     const payload = new Uint8Array(5);
     payload[0] = channel;
     new DataView(payload.buffer).setUint32(1, incoming.owed);

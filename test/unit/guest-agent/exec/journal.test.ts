@@ -40,7 +40,7 @@ afterEach(() => journal.forget());
 /** Pieces of 16 KiB, each of them all its own number. */
 async function write(count: number, from = 1): Promise<void> {
   for (let number = from; number < from + count; number++) {
-    await journal.append(1 + (number % 2), new Uint8Array(16 * KIB).fill(number % 251));
+    await journal.append(number % 2 === 0 ? 1 : 2, new Uint8Array(16 * KIB).fill(number % 251));
   }
 }
 
