@@ -35,6 +35,8 @@ export interface Frame {
   type: number;
   stream: number;
   payload: Uint8Array;
+  /** Whether the payload stays as it is: it was put together here. Else it is the chunk's, whose memory is used again. */
+  own: boolean;
 }
 
 const HEADER_BYTES = 9;
@@ -99,7 +101,7 @@ export class FrameDecoder {
       if (this.#have === 0 && left >= HEADER_BYTES) {
         const total = this.#totalLength(view, offset);
         if (left >= total) {
-          yield frameAt(view, offset, total);
+          yield frameAt(view, offset, total, false);
           offset += total;
           continue;
         }
@@ -109,7 +111,7 @@ export class FrameDecoder {
       if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
         this.#pending = new Uint8Array(0);
         this.#have = 0;
-        yield frameAt(pending, 0, pending.byteLength);
+        yield frameAt(pending, 0, pending.byteLength, true);
       }
     }
   }
@@ -118,7 +120,7 @@ export class FrameDecoder {
   #collect(bytes: Uint8Array): number {
     const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(viewOf(this.#pending), 0);
     if (this.#pending.byteLength < want) {
-      const grown = new Uint8Array(want);
+      const grown = Buffer.allocUnsafeSlow(want);
       grown.set(this.#pending.subarray(0, this.#have));
       this.#pending = grown;
     }
@@ -143,7 +145,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-function frameAt(bytes: DataView, at: number, total: number): Frame {
+function frameAt(bytes: DataView, at: number, total: number, own: boolean): Frame {
   const payload = new Uint8Array(bytes.buffer, bytes.byteOffset + at + HEADER_BYTES, total - HEADER_BYTES);
-  return { type: bytes.getUint8(at + 4), stream: bytes.getUint32(at + 5), payload };
+  return { type: bytes.getUint8(at + 4), stream: bytes.getUint32(at + 5), payload, own };
 }

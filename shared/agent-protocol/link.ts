@@ -10,6 +10,7 @@ import {
   DATA_HEADER_BYTES,
   encodeData,
   encodeFrame,
+  type Frame,
   FrameDecoder,
   FrameType,
   MAX_PAYLOAD_FROM_GUEST,
@@ -118,7 +119,7 @@ export class Link {
     try {
       for (const frame of this.#decoder.push(chunk)) {
         this.#options.onFrame?.(frame.type, frame.payload.byteLength);
-        this.#dispatch(frame.type, frame.stream, frame.payload);
+        this.#dispatch(frame);
         if (this.#closedReason !== null) return;
       }
     } catch (error) {
@@ -228,7 +229,7 @@ export class Link {
     return bytes <= 0 || this.#peerUnreadBytes <= (this.#options.maxPeerUnreadBytes ?? Number.POSITIVE_INFINITY);
   }
 
-  #dispatch(type: number, id: number, payload: Uint8Array): void {
+  #dispatch({ type, stream: id, payload, own }: Frame): void {
     switch (type) {
       case FrameType.hello:
       case FrameType.welcome:
@@ -252,7 +253,7 @@ export class Link {
       if (begun && id > 0) return;
       throw new Error(`frame of type ${type} for stream ${id}, which was never open`);
     }
-    stream.receive(type, payload);
+    stream.receive(type, payload, own);
   }
 
   /** Answers on the spot. A peer that asks without reading its answers would make them pile up here. */
@@ -391,10 +392,10 @@ export class Stream {
   }
 
   /** For the link: a frame of this stream. */
-  receive(type: number, payload: Uint8Array): void {
+  receive(type: number, payload: Uint8Array, own: boolean): void {
     switch (type) {
       case FrameType.data:
-        this.#takeData(payload);
+        this.#takeData(payload, own);
         return;
       case FrameType.eof: {
         const incoming = this.#incomingOf(firstByte(payload));
@@ -447,7 +448,7 @@ export class Stream {
     this.#events.push(new Uint8Array(payload));
   }
 
-  #takeData(payload: Uint8Array): void {
+  #takeData(payload: Uint8Array, own: boolean): void {
     const incoming = this.#incomingOf(firstByte(payload));
     const bytes = payload.subarray(1);
     if (bytes.byteLength > incoming.window) throw new Error("data beyond the window");
@@ -459,10 +460,10 @@ export class Stream {
       this.fail(StreamErrorCode.too_many_streams, "too much is sent that nobody takes");
       return;
     }
-    // A copy (a Buffer's slice is none): the transport reuses its memory, and a small piece must not keep a large one alive.
+    // A copy (a Buffer's slice is none) of what is not our own: a small piece must not keep a large one alive either.
     const last = incoming.chunks.at(-1);
     if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
-    else incoming.chunks.push(new Uint8Array(bytes));
+    else incoming.chunks.push(own ? bytes : new Uint8Array(bytes));
     wake(incoming);
   }
 
