@@ -6,6 +6,7 @@ import * as libc from "../libc.ts";
 
 const waiting = new Map<number, () => void>();
 let listens = false;
+let looks = false;
 
 export interface Wait {
   /** Resolves when the pipe has something to be read, or has ended, or nobody waits for it any more. */
@@ -15,7 +16,7 @@ export interface Wait {
 
 /** Whoever waits must not close the pipe before the wait is over. From now on reading it does not block. */
 export function waitUntilReadable(fd: number): Wait {
-  if (!listens) process.on(libc.READABLE_SIGNAL, look);
+  if (!listens) process.on(libc.READABLE_SIGNAL, lookSoon);
   listens = true;
   const { promise: over, resolve } = Promise.withResolvers<void>();
   const stop = () => {
@@ -31,6 +32,13 @@ export function waitUntilReadable(fd: number): Wait {
   return { over, stop };
 }
 
+/** Each write to a pipe that is waited for is told of, and while this process is busy there may be thousands. */
+function lookSoon(): void {
+  if (!looks) setImmediate(look);
+  looks = true;
+}
+
 function look(): void {
+  looks = false;
   for (const [fd, stop] of waiting) if (libc.pipeState(fd) !== "open") stop();
 }
