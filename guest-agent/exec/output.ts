@@ -19,6 +19,8 @@ import { waitUntilReadable } from "./readable.ts";
 const MAX_LEFT_BYTES = 2 * 1024 * 1024;
 /** After so much others have their turn. */
 const TURN_BYTES = 256 * 1024;
+/** Of what is dropped. */
+const DROPPED_BYTES = 64 * 1024;
 /** An empty pipe is left alone for so long first: each wait for it costs as much as reading many pieces. */
 const REST_MS = 1;
 
@@ -83,7 +85,9 @@ export class Output {
     for (let left = TURN_BYTES; left > 0 && (this.#left > 0 || this.#dropping); ) {
       const unread = libc.unreadBytes(this.#fd);
       if (unread === 0 && left < TURN_BYTES) return;
-      const taken = this.#dropping ? this.#read([DROPPED]) : unread && (await this.#take(unread, this.#read));
+      const taken = this.#dropping
+        ? this.#read([Buffer.allocUnsafe(DROPPED_BYTES)])
+        : unread && (await this.#take(unread, this.#read));
       // Root in the guest may have it open too, and have read it first.
       if (taken === 0) break;
       left -= taken;
@@ -115,6 +119,3 @@ export class Output {
     this.#complete.resolve();
   }
 }
-
-/** Where it goes. */
-const DROPPED = Buffer.allocUnsafeSlow(64 * 1024);
