@@ -6,7 +6,7 @@
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
 
-const { i32, u64, pointer, cstring } = FFIType;
+const { i32, u64, i64_fast, pointer, cstring } = FFIType;
 
 const { symbols: libc } = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: pointer },
@@ -16,6 +16,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   posix_openpt: { args: [i32], returns: i32 },
   grantpt: { args: [i32], returns: i32 },
   unlockpt: { args: [i32], returns: i32 },
+  readv: { args: [i32, pointer, i32], returns: i64_fast },
   pipe2: { args: [pointer, i32], returns: i32 },
   fcntl: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
@@ -24,6 +25,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   bind: { args: [i32, pointer, i32], returns: i32 },
   connect: { args: [i32, pointer, i32], returns: i32 },
   getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+  sendmmsg: { args: [i32, pointer, i32, i32], returns: i32 },
   setsockopt: { args: [i32, i32, i32, pointer, i32], returns: i32 },
   poll: { args: [pointer, u64, i32], returns: i32 },
   mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
@@ -48,7 +50,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   reboot: { args: [i32], returns: i32 },
 });
 
-export const Errno = { ENODEV: 19, EINPROGRESS: 115 } as const;
+export const Errno = { EINTR: 4, EAGAIN: 11, ENODEV: 19, EINPROGRESS: 115 } as const;
 
 export class SystemError extends Error {
   override name = "SystemError";
@@ -76,11 +78,30 @@ function text(value: string): Buffer {
   return Buffer.from(`${value}\0`);
 }
 
+// ---- addresses in memory ----
+
+const WORDS_PER_ADDRESS = 2;
+/** struct iovec: address and length, eight bytes each. */
+const PART = { words: 4, length: 2 } as const;
+
+function setPart(parts: Uint32Array, index: number, address: number, length: number): void {
+  setAddress(parts, index * PART.words, address);
+  parts[index * PART.words + PART.length] = length;
+}
+
+function setAddress(words: Uint32Array, at: number, address: number): void {
+  words[at] = address;
+  words[at + 1] = address / 2 ** 32;
+}
+
 // ---- descriptors ----
 
 const O_RDONLY = 0;
 const O_RDWR = 2;
 const O_NONBLOCK = 0o4000;
+const O_ASYNC = 0o20000;
+const F_SETFL = 4;
+const F_SETOWN = 8;
 const O_CLOEXEC = 0o2000000;
 const FIONREAD = 0x541b;
 
@@ -106,16 +127,37 @@ export function close(fd: number): void {
 /** Only this end of a pipe: the other has its own flags. */
 export function setNonBlocking(fd: number): void {
   const F_GETFL = 3;
-  const F_SETFL = 4;
   check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
+}
+
+/** By which this process hears of pipes; one that nobody hears is ignored. */
+export const READABLE_SIGNAL = "SIGURG";
+
+/** Whether this process gets READABLE_SIGNAL whenever something is written to a pipe, or nobody is left who could. It does not block then or afterwards. */
+export function signalWhenReadable(fd: number, is: boolean): void {
+  const F_SETSIG = 10;
+  if (is) {
+    check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
+    check("fcntl F_SETSIG", libc.fcntl(fd, F_SETSIG, constants.signals[READABLE_SIGNAL]));
+  }
+  check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, is ? O_NONBLOCK | O_ASYNC : O_NONBLOCK));
+}
+
+/** More places are not read to at once. */
+const MOST_ROOMS = 8;
+const rooms = new Uint32Array(MOST_ROOMS * PART.words);
+
+/** Reads what there is of a pipe that does not block, as far as it fits into these places; 0 when there is nothing, now or for good. */
+export function readNow(fd: number, places: readonly Uint8Array[]): number {
+  for (const [index, place] of places.entries()) setPart(rooms, index, ptr(place), place.byteLength);
+  const count = Number(libc.readv(fd, rooms, places.length));
+  if (count < 0 && lastErrno() === Errno.EAGAIN) return 0;
+  return check("readv", count);
 }
 
 /** Opens a terminal so that this process gets SIGIO when something is typed. */
 export function openForSignal(path: string): number {
-  const F_SETFL = 4;
-  const F_SETOWN = 8;
   const O_NOCTTY = 0o400;
-  const O_ASYNC = 0o20000;
   const fd = check(`open ${path}`, libc.open(text(path), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0));
   check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
   check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
@@ -135,7 +177,8 @@ const POLLHUP = 16;
 function polled(fd: number, events: number): number {
   // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
   const entry = new Int32Array([fd, events]);
-  check("poll", libc.poll(entry, 1, 0));
+  // A signal that comes just then ends the call, though it would not wait.
+  while (libc.poll(entry, 1, 0) < 0) if (lastErrno() !== Errno.EINTR) check("poll", -1);
   return (entry[1] ?? 0) >> 16;
 }
 
@@ -216,6 +259,53 @@ export function socketPair(): [number, number] {
   check("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM_FLAGS, 0, ends));
   const [one = -1, other = -1] = ends;
   return [one, other];
+}
+
+/** Frames that go by one call, in two packets each. */
+export const MOST_FRAMES = 4;
+/** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
+const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
+/** A frame's three parts, in two packets: its header with what fits behind it, and the rest. */
+const outgoing = (() => {
+  const parts = new Uint32Array(3 * MOST_FRAMES * PART.words);
+  const packets = new Uint32Array(2 * MOST_FRAMES * PACKET.words);
+  for (let index = 0; index < 2 * MOST_FRAMES; index++) {
+    const part = Math.ceil(index * 1.5);
+    setAddress(packets, index * PACKET.words + PACKET.parts, ptr(parts) + part * PART.words * 4);
+    packets[index * PACKET.words + PACKET.count] = index % 2 === 0 ? 2 : 1;
+  }
+  return { packets, parts };
+})();
+
+/**
+ * Sends frames from where their headers and bytes lie, each in two packets of at most so many bytes, all full but the last. Returns how
+ * many bytes there was room for, headers included; 0 also where it fails, which the socket's owner hears of.
+ */
+export function sendFrames(
+  fd: number,
+  headers: Uint8Array,
+  headerBytes: number,
+  bytes: Uint8Array,
+  most: number,
+): number {
+  const MSG_DONTWAIT_NOSIGNAL = 0x4040;
+  const { packets, parts } = outgoing;
+  const end = ptr(bytes) + bytes.byteLength;
+  let at: number = ptr(bytes);
+  let count = 0;
+  for (let part = 0; at < end; part += 3) {
+    const first = Math.min(most - headerBytes, end - at);
+    const second = Math.min(most, end - at - first);
+    setPart(parts, part, ptr(headers) + (part / 3) * headerBytes, headerBytes);
+    setPart(parts, part + 1, at, first);
+    setPart(parts, part + 2, at + first, second);
+    at += first + second;
+    count += second > 0 ? 2 : 1;
+  }
+  const sent = libc.sendmmsg(fd, packets, count, MSG_DONTWAIT_NOSIGNAL);
+  let total = 0;
+  for (let index = 0; index < sent; index++) total += packets[index * PACKET.words + PACKET.sent] ?? 0;
+  return total;
 }
 
 /** Begins to connect and never waits: `connecting` says when it is done. Throws at once while there is no device. */
@@ -463,7 +553,6 @@ export function spawn({ path, argv, env, cwd, stdio, cgroup }: Spawned): number 
   }
 }
 
-const WORDS_PER_ADDRESS = 2;
 const USUAL_TEXT_BYTES = 16 * 1024;
 const usualTexts = Buffer.allocUnsafeSlow(USUAL_TEXT_BYTES);
 /** Where texts lie whose addresses a call is given: nothing else says that they are still needed. */
@@ -482,8 +571,7 @@ function addressesOf(values: readonly (string | null)[]): Uint32Array {
     const value = values[index];
     if (typeof value !== "string") continue;
     if (value.includes("\0")) throw new Error("a text with a NUL in it");
-    addresses[index * WORDS_PER_ADDRESS] = begin + at;
-    addresses[index * WORDS_PER_ADDRESS + 1] = (begin + at) / 2 ** 32;
+    setAddress(addresses, index * WORDS_PER_ADDRESS, begin + at);
     at += textsInUse.write(value, at);
     textsInUse[at++] = 0;
   }

@@ -2,10 +2,11 @@
 import type { Socket, SocketHandler } from "bun";
 import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
+import * as libc from "./libc.ts";
 
 /** Takes over a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
-  const transport = new SocketTransport();
+  const transport = new SocketTransport(fd);
   const link = new Link({ ...options, transport });
   await adopt(fd, {
     open: (socket) => transport.open(socket),
@@ -28,6 +29,13 @@ export class SocketTransport implements Transport {
   #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
+  readonly mostFrames = libc.MOST_FRAMES;
+  /** The socket's own descriptor, for what is sent past it; null where it is not known, and once it may be another's. */
+  #fd: number | null;
+
+  constructor(fd: number | null = null) {
+    this.#fd = fd;
+  }
 
   open(socket: Pick<Socket<undefined>, "write" | "end">): void {
     this.#socket = socket;
@@ -40,6 +48,11 @@ export class SocketTransport implements Transport {
     if (this.#queue.length === 0) return undefined;
     this.#drained ??= Promise.withResolvers<void>();
     return this.#drained.promise;
+  }
+
+  sendNow(headers: Uint8Array, headerBytes: number, bytes: Uint8Array): number {
+    if (this.#fd === null || !this.#socket || this.#queue.length > 0) return 0;
+    return libc.sendFrames(this.#fd, headers, headerBytes, bytes, MAX_WRITE_BYTES);
   }
 
   /** Writes what waits; to be called when the socket takes more. */
@@ -57,6 +70,7 @@ export class SocketTransport implements Transport {
 
   /** What waits is dropped, and who waits to write goes on. */
   close(): void {
+    this.#fd = null;
     this.#queue = [];
     this.#settle();
     this.#socket?.end();

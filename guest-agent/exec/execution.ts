@@ -17,7 +17,7 @@ import { DEFAULT_PATH, environmentOf } from "./environment.ts";
 import { Group, signalName } from "./group.ts";
 import { Input } from "./input.ts";
 import type { Journal } from "./journal.ts";
-import { Output } from "./output.ts";
+import { Output, type Take } from "./output.ts";
 import type { Refusal } from "./program.ts";
 import { type Command, type CommandLine, spawn } from "./spawn.ts";
 import { canLook, isDirectory, usualPlace } from "./start-place.ts";
@@ -188,8 +188,8 @@ export class Execution {
     isBrief: boolean,
   ): Promise<void> {
     const outputs = [
-      new Output(stdout, (bytes) => this.#take(Channel.stdout, bytes)),
-      new Output(stderr, (bytes) => this.#take(Channel.stderr, bytes)),
+      new Output(stdout, (most, read) => this.#take(Channel.stdout, most, read)),
+      new Output(stderr, (most, read) => this.#take(Channel.stderr, most, read)),
     ];
     const follow = () => {
       for (const output of outputs) output.follow();
@@ -212,14 +212,19 @@ export class Execution {
     });
   }
 
-  #take(channel: 1 | 2, bytes: Uint8Array): Promise<void> {
-    this.#state[channel === Channel.stdout ? "stdout_bytes" : "stderr_bytes"] += bytes.byteLength;
-    return this.journal.append(channel, bytes);
+  #take(channel: 1 | 2, ...[most, read]: Parameters<Take>): Promise<number> {
+    return this.journal.take(channel, most, (places) => {
+      const count = read(places);
+      this.#state[channel === Channel.stdout ? "stdout_bytes" : "stderr_bytes"] += count;
+      return count;
+    });
   }
 
   /** A command that could not begin ends as it would in a shell: a line on stderr, and the shell's exit code. */
   async #refuse(argv: string[], refusal: Refusal): Promise<void> {
-    await this.#take(Channel.stderr, new TextEncoder().encode(`roomd: ${argv[0]}: ${refusal.reason}\n`));
+    const line = new TextEncoder().encode(`roomd: ${argv[0]}: ${refusal.reason}\n`);
+    this.#state.stderr_bytes = line.byteLength;
+    await this.journal.append(Channel.stderr, line);
     this.#state.finished_at_ms = Date.now();
     this.#exit({ exit_code: refusal.exitCode, signal: null, timed_out: false });
   }

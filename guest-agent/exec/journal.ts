@@ -10,6 +10,7 @@
  * output reaches those who read it all the same; only the past is not kept.
  */
 import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
+import { Channel } from "../../shared/agent-protocol/messages.ts";
 import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "../../shared/agent-protocol/pieces.ts";
 import { MemoryRing } from "./memory-ring.ts";
 import { RingFile } from "./ring-file.ts";
@@ -17,17 +18,28 @@ import { RingFile } from "./ring-file.ts";
 /** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
+/**
+ * Of each pipe at once. A command that waits for its pipe goes on each time that it is read, and whoever is then in the processor's way
+ * costs more than all of the bytes: so as much of standard output as its reader may be sent at once. Errors are few.
+ */
+const TAKEN_PIECES = { [Channel.stdout]: 4, [Channel.stderr]: 1 } as const;
 /** What two pipes add before either of them waits. */
-const TWO_PIECES_BYTES = 2 * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
+const TAKEN_BYTES =
+  (TAKEN_PIECES[Channel.stdout] + TAKEN_PIECES[Channel.stderr]) * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
 /** How far a command gets ahead of who follows it. */
 const AHEAD_BYTES = 192 * 1024;
-/** Who follows finds all of it here; more than a block that is still to be written, and two pieces. */
-const MEMORY_BYTES = AHEAD_BYTES + TWO_PIECES_BYTES;
-const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BYTES;
+/** Who follows finds all of it here; more than a block that is still to be written, and what two pipes add. */
+const MEMORY_BYTES = AHEAD_BYTES + TAKEN_BYTES;
+const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TAKEN_BYTES;
 /** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
 const ENDED_BYTES = 4096;
 
 const NOTHING = Buffer.alloc(0);
+
+type OutputChannel = typeof Channel.stdout | typeof Channel.stderr;
+
+/** Puts what there is into these places, one after another; returns how much it was. */
+export type Read = (places: readonly Uint8Array[]) => number;
 
 /** A reader wants what is not kept any more. */
 export class HistoryGone extends Error {
@@ -101,15 +113,28 @@ export class Journal {
     };
   }
 
-  /** Adds what was read from a pipe. Resolves when more may follow: that is what holds a command. */
-  async append(channel: number, bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.byteLength; at += MAX_PIECE_BYTES) {
-      while (this.#mustHold()) await this.#read.promise;
-      if (this.#unwritten) await this.#unwritten;
-      this.#dropOldest();
-      this.#put(channel, bytes.subarray(at, at + MAX_PIECE_BYTES));
-      while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
+  /** Adds bytes. Resolves when more may follow. */
+  async append(channel: OutputChannel, bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength; ) {
+      const begin = at;
+      await this.take(channel, bytes.byteLength - begin, (places) => {
+        for (const place of places) {
+          place.set(bytes.subarray(at, at + place.byteLength));
+          at += place.byteLength;
+        }
+        return at - begin;
+      });
     }
+  }
+
+  /** Adds at most so many bytes. Resolves to how many it was, when more may follow: that is what holds a command. */
+  async take(channel: OutputChannel, most: number, read: Read): Promise<number> {
+    while (this.#mustHold()) await this.#read.promise;
+    if (this.#unwritten) await this.#unwritten;
+    this.#dropOldest();
+    const taken = this.#put(channel, Math.min(most, TAKEN_PIECES[channel] * MAX_PIECE_BYTES), read);
+    while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
+    return taken;
   }
 
   /** The command has ended: what is left in its pipes is not held back any more. */
@@ -151,19 +176,16 @@ export class Journal {
     }
   }
 
-  /** For readers: bytes from `offset` on, at most so many, in what `room` gives; none when there are none yet. */
-  async bytesAt(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
+  /** For readers: bytes from `offset` on that are in memory, where they stay until more comes; none when there are none yet, null when they are in the file. */
+  inMemory(offset: number): Buffer | null {
     this.#requireKept(offset);
     if (offset === this.#end) return NOTHING;
-    const inMemory = this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
-    if (this.#memory && offset >= inMemory) {
-      const bytes = this.#memory.at(offset, Math.min(most, this.#end - offset));
-      const copy = room(bytes.byteLength);
-      copy.set(bytes);
-      return copy;
-    }
-    const bytes = room(Math.min(most, inMemory - offset));
-    if (bytes.byteLength === 0) return bytes;
+    return this.#memory && offset >= this.#memoryBegin ? this.#memory.at(offset, this.#end - offset) : null;
+  }
+
+  /** For readers: bytes from `offset` on that are in the file, at most so many, in what `room` gives. */
+  async inFile(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
+    const bytes = room(Math.min(most, this.#memoryBegin - offset));
     if (!this.#file) throw new HistoryGone("that output is not kept any more");
     await this.#file.read(offset, bytes);
     // What was overwritten meanwhile is not what was asked for.
@@ -186,6 +208,10 @@ export class Journal {
     this.#moved();
     this.#wake();
     if (this.#closed && this.#readers.size === 0) void this.#emptyMemory();
+  }
+
+  get #memoryBegin(): number {
+    return this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
   }
 
   #requireKept(offset: number): void {
@@ -227,13 +253,26 @@ export class Journal {
     }
   }
 
-  #put(channel: number, bytes: Uint8Array): void {
-    if (!this.#memory) return;
-    const header = pieceHeader(channel, ++this.#lastSeq, bytes.byteLength);
-    this.#memory.write(header, this.#end);
-    this.#memory.write(bytes, this.#end + header.byteLength);
-    this.#end += header.byteLength + bytes.byteLength;
+  #put(channel: OutputChannel, most: number, read: Read): number {
+    const memory = this.#memory;
+    // Of what is forgotten nothing is kept; whoever writes it goes on.
+    if (!memory) return read([Buffer.allocUnsafe(most)]);
+    memory.makeRoom(this.#end, most + PIECE_HEADER_BYTES * Math.ceil(most / MAX_PIECE_BYTES));
+    const places: Uint8Array[] = [];
+    for (let at = this.#end, left = most; left > 0; left -= MAX_PIECE_BYTES) {
+      at += PIECE_HEADER_BYTES;
+      places.push(...memory.places(at, Math.min(left, MAX_PIECE_BYTES)));
+      at += MAX_PIECE_BYTES;
+    }
+    const taken = read(places);
+    if (taken === 0) return 0;
+    for (let left = taken; left > 0; left -= MAX_PIECE_BYTES) {
+      const length = Math.min(left, MAX_PIECE_BYTES);
+      memory.write(pieceHeader(channel, ++this.#lastSeq, length), this.#end);
+      this.#end += PIECE_HEADER_BYTES + length;
+    }
     this.#wake();
+    return taken;
   }
 
   async #emptyMemory(): Promise<void> {
@@ -286,7 +325,12 @@ export class Reader {
   readonly aside: boolean;
   readonly #journal: Journal;
   #offset: number;
-  #buffer = Buffer.alloc(0);
+  /** What `next` has given last. */
+  #own: Buffer = NOTHING;
+  /** Where bytes of the file are read to. */
+  #fromFile: Buffer = NOTHING;
+  /** Of these, what was not taken yet. */
+  #left: Buffer = NOTHING;
   #follows = false;
   #closed = false;
 
@@ -310,24 +354,43 @@ export class Reader {
    * told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
    */
   async next(most: number, wait: boolean): Promise<Buffer | null> {
+    let own: Buffer | null = null;
+    const isMore = await this.pass(wait, (bytes) => {
+      const count = Math.min(most, bytes.byteLength);
+      if (this.#own.byteLength < count) this.#own = Buffer.allocUnsafeSlow(count);
+      own = this.#own.subarray(0, count);
+      return bytes.copy(own);
+    });
+    return isMore ? own : null;
+  }
+
+  /**
+   * Gives `take` the next bytes, which are there only while it runs; it returns how many it took. Resolves to false at the end of all
+   * output, or, unless told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
+   */
+  async pass(wait: boolean, take: (bytes: Buffer) => number): Promise<boolean> {
     while (!this.#closed) {
       const { grown, closed } = this.#journal;
-      const bytes = await this.#read(most);
+      const inMemory = this.#left.byteLength > 0 ? null : this.#journal.inMemory(this.#offset);
+      if (inMemory === null && this.#left.byteLength === 0) this.#left = await this.#read();
+      const bytes = inMemory ?? this.#left;
       if (bytes.byteLength > 0) {
-        this.#move(bytes.byteLength);
-        return bytes;
+        const taken = take(bytes);
+        this.#left = inMemory ? NOTHING : bytes.subarray(taken);
+        this.#move(taken);
+        return true;
       }
-      if (closed || !wait) return null;
+      if (closed || !wait) return false;
       this.#follows = true;
       await grown;
     }
-    return null;
+    return false;
   }
 
   /** Moves on to the piece after this one. */
   async skipTo(after: number): Promise<void> {
     for (;;) {
-      const bytes = await this.#read(BLOCK_BYTES);
+      const bytes = this.#journal.inMemory(this.#offset) ?? (await this.#read());
       let at = 0;
       while (bytes.byteLength - at >= PIECE_HEADER_BYTES) {
         const { seq, length } = readHeader(bytes, at);
@@ -347,10 +410,10 @@ export class Reader {
     this.#journal.leave(this);
   }
 
-  #read(most: number): Promise<Buffer> {
-    return this.#journal.bytesAt(this.#offset, most, (bytes) => {
-      if (this.#buffer.byteLength < bytes) this.#buffer = Buffer.allocUnsafeSlow(bytes);
-      return this.#buffer.subarray(0, bytes);
+  #read(): Promise<Buffer> {
+    return this.#journal.inFile(this.#offset, BLOCK_BYTES, (bytes) => {
+      if (this.#fromFile.byteLength < bytes) this.#fromFile = Buffer.allocUnsafeSlow(bytes);
+      return this.#fromFile.subarray(0, bytes);
     });
   }
 

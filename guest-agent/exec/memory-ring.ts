@@ -12,13 +12,24 @@ export class MemoryRing {
     this.capacity = capacity;
   }
 
-  /** Writes where the bytes before have ended, less than its capacity at once. */
+  /** Has room for so many bytes after an offset where those before have ended, less than its capacity at once. */
+  makeRoom(offset: number, bytes: number): void {
+    this.#grow(offset, offset + bytes);
+  }
+
+  /** Writes where there is room. */
   write(bytes: Uint8Array, offset: number): void {
-    this.#grow(offset, offset + bytes.byteLength);
     const at = offset % this.#bytes.byteLength;
     const first = bytes.subarray(0, this.#bytes.byteLength - at);
     this.#bytes.set(first, at);
     this.#bytes.set(bytes.subarray(first.byteLength), 0);
+  }
+
+  /** The places of so many bytes from an offset on, to be written there, or read. */
+  places(offset: number, bytes: number): Uint8Array[] {
+    const first = this.at(offset, bytes);
+    if (first.byteLength === bytes) return [first];
+    return [first, this.#bytes.subarray(0, bytes - first.byteLength)];
   }
 
   /** What lies together from an offset on, at most so much; changes when it is overwritten. */

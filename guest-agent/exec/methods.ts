@@ -13,8 +13,6 @@ import { isSignal } from "./group.ts";
 import { HistoryGone } from "./journal.ts";
 import { InvalidRequest, parseStartRequest, shortText, wholeNumber } from "./request.ts";
 
-/** As much as goes into one frame. */
-const READ_BYTES = 64 * 1024;
 const MAX_LISTED = 64;
 
 type Fields = Record<string, unknown>;
@@ -114,11 +112,11 @@ async function send(
     };
     if (brief) execution.lasts.then(tell);
     else tell();
-    for (;;) {
-      const bytes = await reader.next(READ_BYTES, follow);
-      if (bytes !== null) tell();
-      if (bytes === null || !(await stream.write(Channel.output, bytes))) break;
-    }
+    const push = (bytes: Uint8Array) => {
+      tell();
+      return stream.push(Channel.output, bytes);
+    };
+    while (await reader.pass(follow, push)) if (!(await stream.writable(Channel.output))) break;
     if (stream.ended) return;
     report(stream, execution, existing);
     if (follow && !aside) execution.wasTold = true;

@@ -5,33 +5,44 @@
  *         └──────────────finish()──────────────────┴─▶ complete ─▶ what others still write is dropped
  *
  * Most commands end at once, and a reader that waits costs more than they do: theirs is read when they have ended.
- * It is read only as fast as `send` resolves, so a command that floods blocks on its own pipe. A command's end is not
+ * It is read only as fast as `take` resolves, so a command that floods blocks on its own pipe. A command's end is not
  * its pipe's end: what it left running in the background may hold the pipe for days. So once the command has ended,
  * the output is complete as soon as the pipe is empty; what others write later is read and dropped, which keeps them
  * from dying of a broken pipe.
  */
-import { readSync } from "node:fs";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
+import type { Read } from "./journal.ts";
+import { waitUntilReadable } from "./readable.ts";
 
-/** More than pipe and reader can hold at a command's end: who still writes by then is someone else. */
+/** More than the pipe can hold at a command's end: who still writes by then is someone else. */
 const MAX_LEFT_BYTES = 2 * 1024 * 1024;
-const READ_BYTES = 256 * 1024;
+/** After so much others have their turn. */
+const TURN_BYTES = 256 * 1024;
+/** Of what is dropped. */
+const DROPPED_BYTES = 64 * 1024;
+/** An empty pipe is left alone for so long first: each wait for it costs as much as reading many pieces. */
+const REST_MS = 1;
+
+/** Takes at most so many bytes. Resolves to how many it was, when more may follow. */
+export type Take = (most: number, read: Read) => Promise<number>;
 
 export class Output {
   readonly #fd: number;
-  readonly #send: (bytes: Uint8Array) => Promise<unknown>;
+  readonly #take: Take;
+  readonly #read: Read = (places) => libc.readNow(this.#fd, places);
   readonly #complete = Promise.withResolvers<void>();
   #followed = false;
-  #waiting = false;
+  #isRead = false;
   #dropping = false;
-  #closed = false;
   #left = Number.POSITIVE_INFINITY;
+  /** Ends a wait for more. */
+  #look = () => {};
 
   /** Takes over the read end of a pipe. */
-  constructor(fd: number, send: (bytes: Uint8Array) => Promise<unknown>) {
+  constructor(fd: number, take: Take) {
     this.#fd = fd;
-    this.#send = send;
+    this.#take = take;
   }
 
   /** Reads it as it comes from now on. */
@@ -41,77 +52,70 @@ export class Output {
     void this.#pump();
   }
 
-  /** To be called when the command has ended; resolves when all that it wrote has been sent. */
+  /** To be called when the command has ended; resolves when all that it wrote has been taken. */
   finish(): Promise<void> {
     this.#left = MAX_LEFT_BYTES;
-    void (this.#followed ? this.#settle() : this.#take());
+    this.follow();
+    this.#look();
     return this.#complete.promise;
+  }
+
+  get #isEnding(): boolean {
+    return Number.isFinite(this.#left);
   }
 
   async #pump(): Promise<void> {
     try {
-      const reader = Bun.file(this.#fd).stream().getReader();
-      while (true) {
-        this.#waiting = true;
-        const { done, value } = await reader.read();
-        this.#waiting = false;
-        if (done) return;
-        if (!this.#dropping) await this.#send(value);
-        this.#left -= value.byteLength;
-        if (Number.isFinite(this.#left) && !this.#dropping) void this.#settle();
+      for (let state = libc.pipeState(this.#fd); state !== "ended"; state = libc.pipeState(this.#fd)) {
+        if (this.#left <= 0 || (state === "open" && this.#isEnding)) this.#drop();
+        if (state === "open") await this.#more();
+        else await this.#some();
       }
     } catch (error) {
       log("output", error);
-    } finally {
-      this.#close();
     }
+    this.#complete.resolve();
+    libc.close(this.#fd);
   }
 
-  /** All that is in the pipe. */
-  async #take(): Promise<void> {
-    try {
-      for (let state = libc.pipeState(this.#fd); state !== "ended"; state = libc.pipeState(this.#fd)) {
-        if (state === "open" || this.#left <= 0) return this.#drop();
-        const bytes = readNow(this.#fd);
-        this.#left -= bytes.byteLength;
-        await this.#send(bytes);
-      }
-    } catch (error) {
-      log("output", error);
+  /** Takes what the pipe has, a turn's worth at most. */
+  async #some(): Promise<void> {
+    if (!this.#isRead) libc.setNonBlocking(this.#fd);
+    this.#isRead = true;
+    for (let left = TURN_BYTES; left > 0 && (this.#left > 0 || this.#dropping); ) {
+      const unread = libc.unreadBytes(this.#fd);
+      if (unread === 0 && left < TURN_BYTES) return;
+      const taken = this.#dropping
+        ? this.#read([Buffer.allocUnsafe(DROPPED_BYTES)])
+        : unread && (await this.#take(unread, this.#read));
+      // Root in the guest may have it open too, and have read it first.
+      if (taken === 0) break;
+      left -= taken;
+      if (!this.#dropping) this.#left -= taken;
     }
-    this.#close();
+    await new Promise(setImmediate);
+  }
+
+  /** Resolves when there may be more. */
+  async #more(): Promise<void> {
+    if (this.#isRead && (this.#dropping || !this.#isEnding)) await this.#rest();
+    if (libc.pipeState(this.#fd) !== "open" || (this.#isEnding && !this.#dropping)) return;
+    const { over, stop } = waitUntilReadable(this.#fd);
+    this.#look = stop;
+    await over;
+  }
+
+  async #rest(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, REST_MS);
+    this.#look = resolve;
+    await promise;
+    clearTimeout(timer);
   }
 
   /** What others write from now on keeps them from dying of a broken pipe, and is nobody's. */
   #drop(): void {
     this.#dropping = true;
     this.#complete.resolve();
-    this.follow();
-  }
-
-  #close(): void {
-    this.#complete.resolve();
-    this.#closed = true;
-    libc.close(this.#fd);
-  }
-
-  /** One turn later, what the reader had taken from the pipe is with us: then waiting on an empty pipe is the end. */
-  async #settle(): Promise<void> {
-    await new Promise(setImmediate);
-    if (this.#closed) return;
-    if (this.#left > 0 && !(this.#waiting && libc.unreadBytes(this.#fd) === 0)) return;
-    this.#drop();
-  }
-}
-
-/** What a pipe has, or nothing: root in the guest may have opened it too, and taken it since that was asked. */
-function readNow(fd: number): Uint8Array {
-  libc.setNonBlocking(fd);
-  const bytes = Buffer.allocUnsafeSlow(Math.min(libc.unreadBytes(fd), READ_BYTES));
-  try {
-    return bytes.subarray(0, readSync(fd, bytes));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return bytes.subarray(0, 0);
-    throw error;
   }
 }

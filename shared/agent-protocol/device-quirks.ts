@@ -76,6 +76,8 @@ export type DeviceQuirk = keyof typeof DEVICE_QUIRKS;
 export const CONNECT_DEADLINE_MS = 500;
 /** split_packets_lost: what fits into one descriptor, with its header. */
 export const MAX_WRITE_BYTES = 31 * 1024;
+/** split_packets_lost: a frame of that much is two whole packets; one more byte makes it three. */
+export const MAX_FRAME_BYTES = 2 * MAX_WRITE_BYTES;
 /** small_buffer: what a guest may send before the device has passed it on. */
 export const DEVICE_BUFFER_BYTES = 256 * 1024;
 

@@ -35,6 +35,8 @@ export interface Frame {
   type: number;
   stream: number;
   payload: Uint8Array;
+  /** Whether the payload stays as it is: it was put together here. Else it is the chunk's, whose memory is used again. */
+  own: boolean;
 }
 
 const HEADER_BYTES = 9;
@@ -66,13 +68,18 @@ export const DATA_HEADER_BYTES = HEADER_BYTES + 1;
 /** A data frame in `room`, made with one copy of its bytes. */
 export function encodeData(room: Uint8Array, stream: number, channel: number, bytes: Uint8Array): Uint8Array {
   const frame = room.subarray(0, DATA_HEADER_BYTES + bytes.byteLength);
-  const view = new DataView(frame.buffer, frame.byteOffset);
-  view.setUint32(0, bytes.byteLength + 6);
-  view.setUint8(4, FrameType.data);
-  view.setUint32(5, stream);
-  frame[HEADER_BYTES] = channel;
+  setDataHeader(frame, stream, channel, bytes.byteLength);
   frame.set(bytes, DATA_HEADER_BYTES);
   return frame;
+}
+
+/** What stands before so many bytes of a data frame, at the beginning of `room`. */
+export function setDataHeader(room: Uint8Array, stream: number, channel: number, length: number): void {
+  const view = new DataView(room.buffer, room.byteOffset);
+  view.setUint32(0, length + 6);
+  view.setUint8(4, FrameType.data);
+  view.setUint32(5, stream);
+  view.setUint8(HEADER_BYTES, channel);
 }
 
 /** Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. */
@@ -94,7 +101,7 @@ export class FrameDecoder {
       if (this.#have === 0 && left >= HEADER_BYTES) {
         const total = this.#totalLength(view, offset);
         if (left >= total) {
-          yield frameAt(view, offset, total);
+          yield frameAt(view, offset, total, false);
           offset += total;
           continue;
         }
@@ -104,7 +111,7 @@ export class FrameDecoder {
       if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
         this.#pending = new Uint8Array(0);
         this.#have = 0;
-        yield frameAt(pending, 0, pending.byteLength);
+        yield frameAt(pending, 0, pending.byteLength, true);
       }
     }
   }
@@ -113,7 +120,7 @@ export class FrameDecoder {
   #collect(bytes: Uint8Array): number {
     const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(viewOf(this.#pending), 0);
     if (this.#pending.byteLength < want) {
-      const grown = new Uint8Array(want);
+      const grown = Buffer.allocUnsafeSlow(want);
       grown.set(this.#pending.subarray(0, this.#have));
       this.#pending = grown;
     }
@@ -138,7 +145,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-function frameAt(bytes: DataView, at: number, total: number): Frame {
+function frameAt(bytes: DataView, at: number, total: number, own: boolean): Frame {
   const payload = new Uint8Array(bytes.buffer, bytes.byteOffset + at + HEADER_BYTES, total - HEADER_BYTES);
-  return { type: bytes.getUint8(at + 4), stream: bytes.getUint32(at + 5), payload };
+  return { type: bytes.getUint8(at + 4), stream: bytes.getUint32(at + 5), payload, own };
 }

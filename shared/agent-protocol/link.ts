@@ -5,20 +5,26 @@
  * the reader's own pace gives credit back, so that one slow reader never holds up another stream, and never costs memory.
  * A peer that breaks a bound loses the connection, with the reason.
  */
+import { MAX_FRAME_BYTES } from "./device-quirks.ts";
 import {
   DATA_HEADER_BYTES,
   encodeData,
   encodeFrame,
+  type Frame,
   FrameDecoder,
   FrameType,
-  MAX_DATA_BYTES,
   MAX_PAYLOAD_FROM_GUEST,
   MAX_PAYLOAD_FROM_HOST,
+  setDataHeader,
 } from "./frame.ts";
 import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 
 /** What a sender may have unread at its peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
+/** Of a channel in one frame. */
+const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
+/** Credit that is given back at once: to wake the sender costs more than its bytes, and it is not to run dry. */
+const GIVEN_BACK_BYTES = (WINDOW_BYTES * 3) / 4;
 const MAX_UNREAD_EVENTS = 256;
 /** Of what was said to nobody, as it came: parsed, it would be many times as large. */
 const MAX_UNREAD_EVENT_BYTES = 64 * 1024;
@@ -40,6 +46,13 @@ const TOO_MANY_STREAMS = TO_BYTES.encode(
 /** What carries the bytes. `write` resolves once more may be written; until then they stay as they are, after it they are used again. */
 export interface Transport {
   write(bytes: Uint8Array): Promise<void> | undefined;
+  /** Most frames that `sendNow` takes; absent where frames are made before they are sent. */
+  mostFrames?: number;
+  /**
+   * Sends what there is room for of frames of MAX_FRAME_BYTES, the last may be shorter: headers that lie together, and bytes. Returns how
+   * much that is with the headers; nothing while others wait. Both are free again.
+   */
+  sendNow?(headers: Uint8Array, headerBytes: number, bytes: Uint8Array): number;
   close(): void;
 }
 
@@ -83,6 +96,7 @@ export class Link {
   #draining: Promise<void> | undefined;
   /** Where frames of data are made; null while one of them is on its way. */
   #room: Uint8Array | null = null;
+  readonly #headers: Uint8Array;
   #unread = 0;
   #peerUnreadBytes = 0;
   #awaitingPong: (() => void)[] = [];
@@ -90,6 +104,7 @@ export class Link {
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#decoder = new FrameDecoder(options.side === "host" ? MAX_PAYLOAD_FROM_GUEST : MAX_PAYLOAD_FROM_HOST);
+    this.#headers = new Uint8Array(DATA_HEADER_BYTES * (options.transport.mostFrames ?? 0));
     this.#nextStream = options.side === "host" ? 1 : 2;
     this.#peerParity = options.side === "host" ? 0 : 1;
   }
@@ -104,7 +119,7 @@ export class Link {
     try {
       for (const frame of this.#decoder.push(chunk)) {
         this.#options.onFrame?.(frame.type, frame.payload.byteLength);
-        this.#dispatch(frame.type, frame.stream, frame.payload);
+        this.#dispatch(frame);
         if (this.#closedReason !== null) return;
       }
     } catch (error) {
@@ -149,18 +164,40 @@ export class Link {
     this.#write(encodeFrame(type, stream, payload));
   }
 
-  sendData(stream: number, channel: number, bytes: Uint8Array): void {
+  /** Sends as much as goes at once, one frame of it at least, and returns how much that was. */
+  sendData(stream: number, channel: number, bytes: Uint8Array): number {
     const small = bytes.byteLength <= SMALL_BYTES;
-    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MAX_DATA_BYTES));
+    const sent = small ? 0 : this.#sendNow(stream, channel, bytes);
+    const whole = Math.floor(sent / MAX_FRAME_BYTES) * MOST_DATA_BYTES;
+    const partly = sent % MAX_FRAME_BYTES;
+    if (whole + partly === bytes.byteLength + DATA_HEADER_BYTES) return bytes.byteLength;
+    if (whole > 0 && partly === 0) return whole;
+    const rest = bytes.subarray(whole, whole + MOST_DATA_BYTES);
+    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MOST_DATA_BYTES));
     const room = small ? fresh() : (this.#room ?? fresh());
-    const full = this.#write(encodeData(room, stream, channel, bytes));
-    if (small) return;
+    const full = this.#write(encodeData(room, stream, channel, rest).subarray(partly));
+    if (small) return rest.byteLength;
     const free = () => {
       this.#room = room;
     };
     this.#room = null;
     if (full) full.then(free, free);
     else free();
+    return whole + rest.byteLength;
+  }
+
+  /** Returns how much of its frames is sent: there is nothing to be made of that. */
+  #sendNow(stream: number, channel: number, bytes: Uint8Array): number {
+    const { transport } = this.#options;
+    if (!transport.sendNow || this.#closedReason !== null) return 0;
+    let at = 0;
+    let end = 0;
+    for (; at < this.#headers.byteLength && end < bytes.byteLength; at += DATA_HEADER_BYTES) {
+      const length = Math.min(MOST_DATA_BYTES, bytes.byteLength - end);
+      setDataHeader(this.#headers.subarray(at), stream, channel, length);
+      end += length;
+    }
+    return transport.sendNow(this.#headers, DATA_HEADER_BYTES, bytes.subarray(0, end));
   }
 
   #write(frame: Uint8Array): Promise<void> | undefined {
@@ -192,7 +229,7 @@ export class Link {
     return bytes <= 0 || this.#peerUnreadBytes <= (this.#options.maxPeerUnreadBytes ?? Number.POSITIVE_INFINITY);
   }
 
-  #dispatch(type: number, id: number, payload: Uint8Array): void {
+  #dispatch({ type, stream: id, payload, own }: Frame): void {
     switch (type) {
       case FrameType.hello:
       case FrameType.welcome:
@@ -216,7 +253,7 @@ export class Link {
       if (begun && id > 0) return;
       throw new Error(`frame of type ${type} for stream ${id}, which was never open`);
     }
-    stream.receive(type, payload);
+    stream.receive(type, payload, own);
   }
 
   /** Answers on the spot. A peer that asks without reading its answers would make them pile up here. */
@@ -274,25 +311,36 @@ export class Stream {
 
   /** Sends bytes on a channel, waiting for credit and for the transport. Returns false once the stream has ended. */
   async write(channel: number, bytes: Uint8Array): Promise<boolean> {
+    for (let offset = this.push(channel, bytes); offset < bytes.byteLength; ) {
+      if (!(await this.writable(channel))) return false;
+      offset += this.push(channel, bytes.subarray(offset));
+    }
+    return !this.#ended;
+  }
+
+  /** Sends what credit and the transport allow at once, and returns how much that was: these bytes are free again. */
+  push(channel: number, bytes: Uint8Array): number {
     const outgoing = this.#outgoingOf(channel);
     let offset = 0;
-    while (offset < bytes.byteLength) {
-      if (this.#ended) return false;
+    while (offset < bytes.byteLength && outgoing.credit > 0 && !this.#ended && !this.#link.draining) {
+      const sent = this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + outgoing.credit));
+      outgoing.credit -= sent;
+      offset += sent;
+    }
+    return offset;
+  }
+
+  /** Resolves when something may be sent on a channel; to false once the stream has ended. */
+  async writable(channel: number): Promise<boolean> {
+    const outgoing = this.#outgoingOf(channel);
+    while (!this.#ended) {
       if (outgoing.credit === 0) {
         outgoing.waiting ??= Promise.withResolvers<void>();
         await outgoing.waiting.promise;
-        continue;
-      }
-      if (this.#link.draining) {
-        await this.#link.draining.catch(() => {});
-        continue;
-      }
-      const size = Math.min(outgoing.credit, MAX_DATA_BYTES, bytes.byteLength - offset);
-      outgoing.credit -= size;
-      this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + size));
-      offset += size;
+      } else if (this.#link.draining) await this.#link.draining.catch(() => {});
+      else return true;
     }
-    return !this.#ended;
+    return false;
   }
 
   /** Says that no more bytes follow on a channel. */
@@ -344,10 +392,10 @@ export class Stream {
   }
 
   /** For the link: a frame of this stream. */
-  receive(type: number, payload: Uint8Array): void {
+  receive(type: number, payload: Uint8Array, own: boolean): void {
     switch (type) {
       case FrameType.data:
-        this.#takeData(payload);
+        this.#takeData(payload, own);
         return;
       case FrameType.eof: {
         const incoming = this.#incomingOf(firstByte(payload));
@@ -400,7 +448,7 @@ export class Stream {
     this.#events.push(new Uint8Array(payload));
   }
 
-  #takeData(payload: Uint8Array): void {
+  #takeData(payload: Uint8Array, own: boolean): void {
     const incoming = this.#incomingOf(firstByte(payload));
     const bytes = payload.subarray(1);
     if (bytes.byteLength > incoming.window) throw new Error("data beyond the window");
@@ -412,10 +460,10 @@ export class Stream {
       this.fail(StreamErrorCode.too_many_streams, "too much is sent that nobody takes");
       return;
     }
-    // A copy (a Buffer's slice is none): the transport reuses its memory, and a small piece must not keep a large one alive.
+    // A copy (a Buffer's slice is none) of what is not our own: a small piece must not keep a large one alive either.
     const last = incoming.chunks.at(-1);
     if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
-    else incoming.chunks.push(new Uint8Array(bytes));
+    else incoming.chunks.push(own ? bytes : new Uint8Array(bytes));
     wake(incoming);
   }
 
@@ -425,8 +473,7 @@ export class Stream {
       this.#link.countUnread(this, -bytes);
     }
     incoming.owed += bytes;
-    // Half a window at a time: few credit frames, and the sender never runs dry.
-    if (incoming.owed < WINDOW_BYTES / 2 || this.#ended) return;
+    if (incoming.owed < GIVEN_BACK_BYTES || this.#ended) return;
     const payload = new Uint8Array(5);
     payload[0] = channel;
     new DataView(payload.buffer).setUint32(1, incoming.owed);

@@ -140,7 +140,7 @@ describe("a reader", () => {
       read += (await reader.next()).value?.byteLength ?? 0;
       await settled();
       expect(written - read).toBeLessThanOrEqual(WINDOW_BYTES);
-      expect(written - read).toBeGreaterThanOrEqual(WINDOW_BYTES / 2 - 4096);
+      expect(written - read).toBeGreaterThanOrEqual(WINDOW_BYTES / 4 - 4096);
     }
     peer.finish(null);
   });

@@ -40,7 +40,7 @@ afterEach(() => journal.forget());
 /** Pieces of 16 KiB, each of them all its own number. */
 async function write(count: number, from = 1): Promise<void> {
   for (let number = from; number < from + count; number++) {
-    await journal.append(1 + (number % 2), new Uint8Array(16 * KIB).fill(number % 251));
+    await journal.append(number % 2 === 0 ? 1 : 2, new Uint8Array(16 * KIB).fill(number % 251));
   }
 }
 
@@ -75,6 +75,64 @@ async function isHeld(work: Promise<unknown>): Promise<boolean> {
   for (let turn = 0; turn < 50; turn++) await new Promise((done) => setImmediate(done));
   return !settled;
 }
+
+test("what is taken at once is cut into pieces, and as much as there is", async () => {
+  const all = Buffer.alloc(300 * KIB).map((_, at) => (at * 7) % 251);
+  let given = 0;
+  const read = (places: readonly Uint8Array[]) => {
+    const before = given;
+    for (const place of places) {
+      const part = all.subarray(given, Math.min(given + place.byteLength, 200 * KIB));
+      place.set(part);
+      given += part.byteLength;
+    }
+    return given - before;
+  };
+  for (let round = 0; round < 30; round++) {
+    given = 0;
+    while (given < 200 * KIB) await journal.take(1, 300 * KIB, read);
+  }
+  expect(await journal.take(1, 10, () => 0)).toBe(0);
+  journal.close();
+  const after = journal.oldestSeq - 1;
+  const reader = await journal.reader(after);
+  const decoder = new PieceDecoder(after);
+  const seen: Uint8Array[] = [];
+  let last = after;
+  for (let bytes = await reader.next(64 * KIB, true); bytes !== null; bytes = await reader.next(64 * KIB, true)) {
+    for (const { seq, bytes: own } of decoder.push(Buffer.from(bytes))) {
+      seen.push(own);
+      last = seq;
+    }
+  }
+  expect(last).toBe(journal.lastSeq);
+  const end = Buffer.concat(seen);
+  expect(end.subarray(-200 * KIB).equals(all.subarray(0, 200 * KIB))).toBe(true);
+  expect(end.subarray(-400 * KIB, -200 * KIB).equals(all.subarray(0, 200 * KIB))).toBe(true);
+});
+
+test.each(["memory", "the file"])("of what is passed on from %s only what was taken counts", async (from) => {
+  await write(60);
+  journal.close();
+  const after = from === "memory" ? 50 : 0;
+  const reader = await journal.reader(after);
+  const decoder = new PieceDecoder(after);
+  const seqs: number[] = [];
+  let most = 0;
+  const take = (bytes: Buffer) => {
+    most = (most + 4001) % 40_000;
+    const part = Buffer.from(bytes.subarray(0, most));
+    for (const { seq, bytes: own } of decoder.push(part)) {
+      seqs.push(seq);
+      expect([own[0], own.at(-1)]).toEqual([seq % 251, seq % 251]);
+    }
+    return part.byteLength;
+  };
+  // Also when nothing is taken.
+  expect(await reader.pass(true, () => 0)).toBe(true);
+  while (await reader.pass(true, take));
+  expect(seqs).toEqual(range(after + 1, 60));
+});
 
 test("a reader gets every piece from the one after it asks for, however small its bites", async () => {
   await write(40);

@@ -6,12 +6,16 @@ import { Output } from "../../../../guest-agent/exec/output.ts";
 import * as libc from "../../../../guest-agent/libc.ts";
 
 const MIB = 1024 ** 2;
+const PIECE_BYTES = 64 * 1024;
 
 function begin() {
   const pipe = libc.pipe(MIB);
   const sent: Buffer[] = [];
-  const output = new Output(pipe.read, async (bytes) => {
-    sent.push(Buffer.from(bytes));
+  const output = new Output(pipe.read, async (most, read) => {
+    const room = Buffer.alloc(Math.min(most, PIECE_BYTES));
+    const count = read([room]);
+    sent.push(room.subarray(0, count));
+    return count;
   });
   return { output, writer: pipe.write, sent: () => Buffer.concat(sent) };
 }
