@@ -28,7 +28,9 @@ export async function benchFabric({ report, count = USUAL_COUNT, start }: Bench)
   const daemon = await start({ guests: false });
   await daemon.room("bench");
   await using nats = await Jetstream.start();
-  if (!nats) console.error("there is no nats-server, so nothing is held against it: packaging/install-host --tests");
+  console.error(
+    nats?.promise ?? "there is no nats-server, so nothing is held against it: packaging/install-host --tests",
+  );
   await benchSending(report, daemon, nats, count);
   await benchWaking(report, daemon, nats);
   await benchFanOut(report, daemon);
