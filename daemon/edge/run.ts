@@ -107,6 +107,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
+      const calls = callsIn(operation, input);
+      if (call.caller && calls > 1) walk.rate = rates.takeMore(call.caller, walk.rate, calls - 1);
       rates.require(call.caller, walk.rate);
       // Who reads the records finds what was read before.
       if (operation.access === "audit:read") await records.writeReadings();
@@ -166,6 +168,12 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       rateRefusals.settle();
     },
   };
+}
+
+/** As how many calls it counts. */
+function callsIn({ many }: Operation, input: Record<string, unknown>): number {
+  const list = many === undefined ? null : input[many];
+  return Array.isArray(list) ? list.length : 1;
 }
 
 /** What was under way for a caller that left ends by the signal: that is no bug, and what went wrong besides still is one. */

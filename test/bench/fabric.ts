@@ -13,6 +13,8 @@ const USUAL_COUNT = 50_000;
 const SENDERS = 64;
 /** Messages of each lane's inbox before it is read: well below what an inbox holds. */
 const READ_EVERY = 400;
+/** What a sender that has many waiting sends in one call. */
+const BATCH = 16;
 const WAKES = 200;
 const IDLE_WAITERS = 5000;
 const IDLE_MS = 10_000;
@@ -51,11 +53,17 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
   let after = 0;
   const rate = (wallMs: number, done: number) => [(done / wallMs) * 1000];
   const lanes = Array.from({ length: SENDERS }, (_, lane) => lane);
+  const readAll = async () => {
+    after = (await send(daemon, { source: "bench", destination: "bench", payload: null })).seq;
+    await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
+    await inbox(daemon, "bench", `&after=${after}`);
+  };
   // One round is not counted: the service has compiled by then what it runs.
   const rounds = 1 + Math.ceil(count / (SENDERS * READ_EVERY));
   const ours: number[] = [];
   const theirs: number[] = [];
-  let [oursMs, theirsMs, usedMs] = [0, 0, 0];
+  const batches: number[] = [];
+  let [oursMs, theirsMs, usedMs, batchesMs, usedByBatchesMs] = [0, 0, 0, 0, 0];
   for (let round = 0; round < rounds; round++) {
     const each = SENDERS * READ_EVERY;
     const usedBefore = cpuMs(daemon.pid);
@@ -73,9 +81,19 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
       theirs.push(...kept.samples);
       theirsMs += kept.wallMs;
     }
-    after = (await send(daemon, { source: "bench", destination: "bench", payload: null })).seq;
-    await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
-    await inbox(daemon, "bench", `&after=${after}`);
+    await readAll();
+    const usedBeforeBatches = cpuMs(daemon.pid);
+    const sentTogether = await inLanes(SENDERS, each / BATCH, async (index) => {
+      const lane = index % SENDERS;
+      const message = { source: `from-${lane}`, destination: `to-${lane}`, payload: PAYLOAD };
+      await daemon.ok("POST", `${ROOM}/messages/batch`, { messages: Array(BATCH).fill(message) });
+    });
+    if (round > 0) {
+      batches.push(...sentTogether.samples);
+      batchesMs += sentTogether.wallMs;
+      usedByBatchesMs += cpuMs(daemon.pid) - usedBeforeBatches;
+    }
+    await readAll();
   }
   report.add("send_64_senders", "ms", ours, nats ? "jetstream_publish_64" : undefined, { of: "p99", most: 50 });
   report.add("messages_per_second", "1/s", rate(oursMs, ours.length), nats ? "jetstream_per_second" : undefined, {
@@ -84,6 +102,16 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
   });
   // Where others use the host's processors too, this says what it could do alone.
   report.add("cpu_of_a_message", "ms", [usedMs / ours.length]);
+  const together = BATCH * batches.length;
+  report.add("batch_of_16_64_senders", "ms", batches, nats ? "jetstream_publish_64" : undefined, {
+    of: "p99",
+    most: 100,
+  });
+  report.add("batched_per_second", "1/s", rate(batchesMs, together), nats ? "jetstream_per_second" : undefined, {
+    of: "p50",
+    least: 10_000,
+  });
+  report.add("cpu_of_a_batched_message", "ms", [usedByBatchesMs / together]);
   if (!nats) return;
   report.add("jetstream_publish_64", "ms", theirs);
   report.add("jetstream_per_second", "1/s", rate(theirsMs, theirs.length));
