@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { Jetstream } from "./jetstream.ts";
 import type { Bench, Report } from "./report.ts";
-import { inLanes, takeTurns, timed } from "./sampling.ts";
+import { atPace, inLanes, takeTurns, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 50_000;
 const SENDERS = 64;
@@ -15,6 +15,8 @@ const SENDERS = 64;
 const READ_EVERY = 400;
 /** What a sender that has many waiting sends in one call. */
 const BATCH = 16;
+/** Messages a second, where they come at a pace and not as fast as they are taken. */
+const PACE = 20_000;
 const WAKES = 200;
 const IDLE_WAITERS = 5000;
 const IDLE_MS = 10_000;
@@ -63,6 +65,7 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
   const ours: number[] = [];
   const theirs: number[] = [];
   const batches: number[] = [];
+  const paced: number[] = [];
   let [oursMs, theirsMs, usedMs, batchesMs, usedByBatchesMs] = [0, 0, 0, 0, 0];
   for (let round = 0; round < rounds; round++) {
     const each = SENDERS * READ_EVERY;
@@ -83,16 +86,20 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
     }
     await readAll();
     const usedBeforeBatches = cpuMs(daemon.pid);
-    const sentTogether = await inLanes(SENDERS, each / BATCH, async (index) => {
+    const sendBatch = async (index: number) => {
       const lane = index % SENDERS;
       const message = { source: `from-${lane}`, destination: `to-${lane}`, payload: PAYLOAD };
       await daemon.ok("POST", `${ROOM}/messages/batch`, { messages: Array(BATCH).fill(message) });
-    });
+    };
+    const sentTogether = await inLanes(SENDERS, each / BATCH, sendBatch);
     if (round > 0) {
       batches.push(...sentTogether.samples);
       batchesMs += sentTogether.wallMs;
       usedByBatchesMs += cpuMs(daemon.pid) - usedBeforeBatches;
     }
+    await readAll();
+    const sentInPace = await atPace(PACE / BATCH, each / BATCH, sendBatch);
+    if (round > 0) paced.push(...sentInPace);
     await readAll();
   }
   report.add("send_64_senders", "ms", ours, nats ? "jetstream_publish_64" : undefined, { of: "p99", most: 50 });
@@ -111,6 +118,7 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
     of: "p50",
     least: 10_000,
   });
+  report.add("batch_at_20000_per_second", "ms", paced, nats ? "jetstream_publish_64" : undefined);
   report.add("cpu_of_a_batched_message", "ms", [usedByBatchesMs / together]);
   if (!nats) return;
   report.add("jetstream_publish_64", "ms", theirs);
