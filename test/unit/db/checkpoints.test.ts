@@ -63,7 +63,10 @@ test("closing leaves no lock and no log, and nothing is lost", async () => {
 
 test("without its file the thread ends by itself, and closing waits for nobody", async () => {
   let pages = 0;
-  const log = () => ({ pages: (pages += 100), written: 0 });
+  const log = () => {
+    pages += 100;
+    return { pages, written: 0 };
+  };
   const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log });
   const begun = performance.now();
   for (let count = 0; count < 200; count++) checkpoints.committed();
