@@ -3,14 +3,15 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { fileGet, filePut } from "../../shared/api/drive.ts";
-import { errnoOf } from "../core/service-error.ts";
-import { CliError } from "./cli-error.ts";
 import { call, download } from "./client.ts";
 import { command } from "./command.ts";
+import { localFile } from "./local-file.ts";
 import { bytesText, type JsonOption, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { saveAnswer, whole } from "./save-answer.ts";
 import { type Place, place } from "./values.ts";
+
+const OF_A_DIRECTORY = "to copy a directory, pipe `tar c` into `drive put -`";
 
 interface PutOptions extends JsonOption {
   mode?: string;
@@ -32,7 +33,7 @@ export function putCommand(): Command {
     .action(async (local: string, at: Place, options: PutOptions) => {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
       const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
-      const body = local === "-" ? Bun.stdin.stream() : localFile(local);
+      const body = local === "-" ? Bun.stdin.stream() : localFile(local, OF_A_DIRECTORY);
       const reply = await withProgress(`writing ${path}`, () => call(filePut, input, { body }));
       await show(reply, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
     });
@@ -60,18 +61,6 @@ export function getCommand(): Command {
       const value = { path: at.path, local: file, size_bytes };
       await showValue(value, options, () => [`read ${file}, ${bytesText(size_bytes)}`]);
     });
-}
-
-function localFile(path: string): Bun.BunFile {
-  let isFile: boolean;
-  try {
-    isFile = statSync(path).isFile();
-  } catch (error) {
-    throw new CliError(`${path}: ${errnoOf(error) === "ENOENT" ? "no such file" : "cannot be read"}.`);
-  }
-  if (!isFile)
-    throw new CliError(`${path}: not a regular file; to copy a directory, pipe \`tar c\` into \`drive put -\`.`);
-  return Bun.file(path);
 }
 
 function isDirectory(path: string): boolean {

@@ -13,6 +13,7 @@ import { newId } from "../../shared/ids.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, timeout } from "./command.ts";
+import { sendManyCommand } from "./message-send.ts";
 import { counted, fieldLines, type JsonOption, moreLines, printable, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer, milliseconds, pair } from "./values.ts";
@@ -26,6 +27,7 @@ export function messageCommand(): Command {
   })
     .addCommand(list())
     .addCommand(get())
+    .addCommand(sendManyCommand())
     .addCommand(reply())
     .addCommand(ack());
 }

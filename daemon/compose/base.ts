@@ -109,5 +109,10 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.
   if (!onFull) return makeDatabase(connection);
-  return makeDatabase(connection, onFull, makeLogSync(paths.database, endService), makeCheckpoints(paths.database));
+  return makeDatabase(
+    connection,
+    onFull,
+    makeLogSync(paths.database, endService),
+    makeCheckpoints(paths.database, connection),
+  );
 }

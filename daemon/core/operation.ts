@@ -12,6 +12,7 @@ import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 import type { OwnHeader } from "../../shared/api/headers.ts";
 import type { Role } from "../../shared/api/members.ts";
 import type { KeyId, OrgId, RequestId, SessionId } from "../../shared/ids.ts";
+import type { AuditFacts } from "./audit-facts.ts";
 import type { Conversation } from "./conversation.ts";
 import { type CallTrace, untraced } from "./traces.ts";
 import { UnkeptWork, type Work } from "./work.ts";
@@ -66,14 +67,6 @@ export interface Call {
   work: Work;
   /** Where it is in a trace. */
   readonly trace: CallTrace;
-}
-
-export interface AuditFacts {
-  room_id?: string;
-  room_uid?: string;
-  agent_id?: string;
-  sandbox_id?: string;
-  details: Record<string, unknown>;
 }
 
 /** A call by a known key. */

@@ -3,6 +3,8 @@
  * call is on its way, and what a failure leaves of it, is edge/phase.ts.
  */
 
+import type { AuditFacts } from "./audit-facts.ts";
+
 /** What a call has begun, by its name or number; nothing secret. */
 export type Begun = Record<string, string | number>;
 
@@ -19,9 +21,10 @@ export interface Work {
   noteFirst(begun: Begun): Promise<void>;
   /**
    * Within the transaction that does the work: keeps the record of this call, and with an Idempotency-Key its answer. One commit
-   * keeps what was done and what is said of it, so that nothing can end between the two.
+   * keeps what was done and what is said of it, so that nothing can end between the two. `each` are the facts of a record each, where
+   * the call was several things.
    */
-  keep(outcome: string, body: object): void;
+  keep(outcome: string, body: object, each?: readonly AuditFacts[]): void;
   /** Has `write` carried out in the transaction that keeps the record of this call. */
   along(write: () => void): void;
   /**

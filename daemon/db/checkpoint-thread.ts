@@ -3,6 +3,7 @@
  * is told is CHECKPOINTS. Where it cannot, the log stays, and the event loop does it as if there were no thread.
  */
 import { Database } from "bun:sqlite";
+import { fdatasyncSync, openSync } from "node:fs";
 import { CHECKPOINTS } from "./checkpoints.ts";
 
 declare const self: Worker;
@@ -14,7 +15,8 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
     // The log is flushed before it is written into the file, and the file before the log begins anew.
     database.run("PRAGMA synchronous = NORMAL");
     database.run("PRAGMA wal_autocheckpoint = 0");
-    work(database, places);
+    // Never closed: that would let go of all locks that this process has of the file (POSIX, fcntl).
+    work(database, places, openSync(file, "r"));
   } finally {
     database?.close();
     Atomics.store(places, CHECKPOINTS.hasEnded, 1);
@@ -22,7 +24,7 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
   }
 };
 
-function work(database: Database, places: Int32Array): void {
+function work(database: Database, places: Int32Array, written: number): void {
   // Nobody is waited for: who writes goes on meanwhile.
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
   for (let done = 0; ; ) {
@@ -31,6 +33,8 @@ function work(database: Database, places: Int32Array): void {
     done = Atomics.load(places, CHECKPOINTS.asked);
     try {
       checkpoint.run();
+      // SQLite does it for what is the last of a log, which here is left to a commit: that would have to wait for all of it.
+      fdatasyncSync(written);
     } catch {
       // A full disk, or one that fails: whoever commits hears of it.
     }

@@ -4,6 +4,8 @@
  * of it while commits go on, and what is left for that commit is what came since.
  */
 
+import type { Connection } from "./client.ts";
+
 /** What both tell each other: places in memory that both have. */
 export const CHECKPOINTS = {
   /** How often it was asked for. */
@@ -14,8 +16,8 @@ export const CHECKPOINTS = {
   hasEnded: 2,
 } as const;
 
-/** Some hundred pages: a few milliseconds of the thread's, and two flushes of the disk. */
-const COMMITS = 64;
+/** A quarter of what makes the log long enough: some milliseconds of the thread's, and two flushes of the disk. */
+const PAGES = 1024;
 /** Of the thread, which may be at one just now. */
 const END_MS = 5_000;
 
@@ -26,21 +28,27 @@ export interface Checkpoints {
   close(): void;
 }
 
-/** Of a database in WAL mode that has been written to. */
-export function makeCheckpoints(file: string): Checkpoints {
+/** Of a database in WAL mode that has been written to, and the connection that writes. */
+export function makeCheckpoints(file: string, connection: Pick<Connection, "log">): Checkpoints {
   const places = new Int32Array(new SharedArrayBuffer(Object.keys(CHECKPOINTS).length * 4));
   const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href);
   // What ends it has closed its connection, or never had one.
   thread.onerror = () => Atomics.store(places, CHECKPOINTS.hasEnded, 1);
   thread.postMessage({ places, file });
-  let commits = 0;
+  /** So many pages were in the log when it was last asked for. */
+  let asked = 0;
   const ask = () => {
     Atomics.add(places, CHECKPOINTS.asked, 1);
     Atomics.notify(places, CHECKPOINTS.asked);
   };
   return {
     committed: () => {
-      if (++commits % COMMITS === 0) ask();
+      const { pages, written } = connection.log();
+      // The log may have begun anew.
+      if (pages < asked) asked = written;
+      if (pages - asked < PAGES) return;
+      asked = pages;
+      ask();
     },
     close: () => {
       Atomics.store(places, CHECKPOINTS.isOver, 1);

@@ -15,6 +15,8 @@ export interface Connection {
   step(sql: string): void;
   /** The single value of a pragma. */
   pragma(name: string): unknown;
+  /** How many pages are in the log, and how many of them are written into the file. */
+  log(): { pages: number; written: number };
   close(): void;
 }
 
@@ -107,6 +109,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     database.run(`PRAGMA ${pragma}`);
   }
   const queries = drizzle(database);
+  const log = database.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)");
   const version = database.query("PRAGMA data_version");
   clients.set(queries, database);
   writesOf.set(
@@ -122,7 +125,12 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
       database.query(sql).run();
     },
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
+    log: () => {
+      const found = log.get();
+      return { pages: found?.log ?? 0, written: found?.checkpointed ?? 0 };
+    },
     close: () => {
+      log.finalize();
       try {
         if (alone) database.run("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {

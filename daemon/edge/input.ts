@@ -19,6 +19,8 @@ export interface InputCheck {
 }
 
 const MOST_ERRORS = 50;
+/** Of a list of what could be calls of their own: more than it can have. */
+const MOST_OF_MANY = 300;
 const MOST_SHOWN = 200;
 
 /** Compiles an operation's schemas once. */
@@ -26,11 +28,12 @@ export function makeInputCheck(operation: {
   params: TObject;
   query: TObject;
   body: TObject | "bytes" | null;
+  many?: string;
 }): InputCheck {
   const parts = {
     params: compile(operation.params),
     query: Object.keys(operation.query.properties).length === 0 ? null : compile(operation.query),
-    body: operation.body === null || operation.body === "bytes" ? null : compile(operation.body),
+    body: operation.body === null || operation.body === "bytes" ? null : compile(operation.body, operation.many),
   };
   return {
     check: (params, query, body) => {
@@ -81,15 +84,28 @@ interface Part {
   compiled: TypeCheck<TObject>;
   /** Lists of text that have nothing twice. */
   distinct: readonly string[];
+  /** The list whose objects are checked each by itself, and the lists of text in one of these that have nothing twice. */
+  many: { name: string; distinct: readonly string[] } | null;
 }
 
 /** The compiler's own check of uniqueItems takes longer for a list of names than all else that is done with it. */
-function compile(schema: TObject): Part {
+function compile(schema: TObject, manyName?: string): Part {
+  const own = withoutDistinct(schema);
+  const list = manyName === undefined ? undefined : schema.properties[manyName];
+  if (manyName === undefined || !list) return { schema, compiled: TypeCompiler.Compile(own.form), ...own, many: null };
+  const item = withoutDistinct(list.items as TObject);
+  const properties = { ...own.form.properties, [manyName]: { ...list, items: item.form } as TSchema };
+  const compiled = TypeCompiler.Compile({ ...own.form, properties });
+  return { schema, compiled, ...own, many: { name: manyName, distinct: item.distinct } };
+}
+
+/** An object's schema as the compiler is to check it, and what is to be checked besides. */
+function withoutDistinct(schema: TObject): { form: TObject; distinct: string[] } {
   const distinct = Object.keys(schema.properties).filter((name) => formsOf(schema.properties[name]).some(isDistinct));
   const properties = Object.fromEntries(
     Object.entries(schema.properties).map(([name, form]) => [name, distinct.includes(name) ? mayRepeat(form) : form]),
   );
-  return { schema, compiled: TypeCompiler.Compile({ ...schema, properties }), distinct };
+  return { form: { ...schema, properties }, distinct };
 }
 
 const formsOf = (form?: TSchema): TSchema[] => (form?.anyOf as TSchema[] | undefined) ?? (form ? [form] : []);
@@ -106,40 +122,96 @@ function checkPart(
   bad: RuleBreak[],
   spelled: ReadonlyMap<string, string> = new Map(),
 ): Record<string, unknown> {
-  if (part.compiled.Check(value)) return withoutRepetition(part, value, bad, spelled);
-  const wrong = new Set<string>(bad.map((field) => field.field));
-  for (const error of part.compiled.Errors(value)) {
-    const top = topOf(error.path);
-    // One field is named once, by the first rule that it breaks.
-    const field = fieldOf(error.path);
-    if (wrong.has(field) || (top !== field && wrong.has(top))) continue;
-    wrong.add(field);
-    const asJson = spelled.get(top);
-    const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
-    const described = describe(error, shown, part.schema);
-    bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
-    if (bad.length >= MOST_ERRORS) break;
+  const wrong = new Wrong(part.many?.name);
+  if (!part.compiled.Check(value)) {
+    const known = new Set<string>(bad.map((field) => field.field));
+    for (const error of part.compiled.Errors(value)) {
+      const top = topOf(error.path);
+      // One field is named once, by the first rule that it breaks.
+      const field = fieldOf(error.path);
+      if (known.has(field) || (top !== field && known.has(top))) continue;
+      known.add(field);
+      wrong.add(error.path);
+      const asJson = spelled.get(top);
+      const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
+      const described = describe(error, shown, part.schema);
+      bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
+      if (bad.length < (part.many ? MOST_OF_MANY : MOST_ERRORS)) continue;
+      // What was not looked at may be wrong as well.
+      wrong.addAll();
+      break;
+    }
   }
-  const badTops = new Set([...wrong].map((field) => topOf(`/${field.replace(/[.[].*$/, "")}`)));
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !badTops.has(name)));
+  addRepetitions(part, wrong.right(value), bad, spelled, wrong);
+  return wrong.right(value);
 }
 
-function withoutRepetition(
-  { distinct }: Part,
+/** What is wrong with an object's fields; of the list of many, with the fields of each of its objects. */
+class Wrong {
+  readonly #many: string | undefined;
+  readonly #fields = new Set<string>();
+  /** By their place in the list; null where the object is none. */
+  readonly #items = new Map<number, Set<string> | null>();
+
+  constructor(many: string | undefined) {
+    this.#many = many;
+  }
+
+  /** `/messages/3/topic` */
+  add(path: string): void {
+    const [top = "", at, field] = path.split("/").slice(1).map(unescapePointer);
+    if (top !== this.#many || at === undefined) {
+      this.#fields.add(top);
+      return;
+    }
+    const known = this.#items.get(Number(at));
+    if (known === null) return;
+    this.#items.set(Number(at), field === undefined ? null : (known ?? new Set()).add(field));
+  }
+
+  addAll(): void {
+    if (this.#many !== undefined) this.#fields.add(this.#many);
+  }
+
+  /** The fields that are right. */
+  right(value: Record<string, unknown>): Record<string, unknown> {
+    if (this.#fields.size === 0 && this.#items.size === 0) return value;
+    const right = without(value, this.#fields);
+    const list = this.#many === undefined ? undefined : right[this.#many];
+    if (this.#many === undefined || !Array.isArray(list) || this.#items.size === 0) return right;
+    const rightOf = (item: unknown, at: number) => {
+      const fields = this.#items.get(at);
+      return fields === undefined ? item : fields === null ? {} : without(item as Record<string, unknown>, fields);
+    };
+    return { ...right, [this.#many]: list.map(rightOf) };
+  }
+}
+
+const without = (value: Record<string, unknown>, names: ReadonlySet<string>) =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
+
+/** Adds lists that have something twice. */
+function addRepetitions(
+  { distinct, many }: Part,
   value: Record<string, unknown>,
   bad: RuleBreak[],
   spelled: ReadonlyMap<string, string>,
-): Record<string, unknown> {
-  const repeats = distinct.filter((name) => {
-    const list = value[name];
-    return Array.isArray(list) && new Set(list).size < list.length;
-  });
-  for (const name of repeats) {
-    const field = spelled.get(name) ?? name;
+  wrong: Wrong,
+): void {
+  const look = (list: unknown, path: string, field: string) => {
+    if (!Array.isArray(list) || new Set(list).size === list.length) return;
     bad.push({ field, code: "repeated", message: `${field} has a duplicate.` });
+    wrong.add(path);
+  };
+  for (const name of distinct) look(value[name], `/${name}`, spelled.get(name) ?? name);
+  const items = many && value[many.name];
+  if (!many || many.distinct.length === 0 || !Array.isArray(items)) return;
+  for (const [at, item] of items.entries()) {
+    for (const name of many.distinct) {
+      const field = `${spelled.get(many.name) ?? many.name}[${at}].${name}`;
+      look((item as Record<string, unknown>)[name], `/${many.name}/${at}/${name}`, field);
+    }
   }
-  if (repeats.length === 0) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !repeats.includes(name)));
 }
 
 /** Reads text as what the schema wants; what cannot be read stays text and fails the check. */
@@ -191,11 +263,13 @@ function describe(error: ValueError, field: string, schema: TObject): RuleBreak 
       if (names !== undefined) {
         return { ...base, code: "pattern", message: `${field} has a name that does not match ${names}.` };
       }
-      const nearest = nearestOf(field, Object.keys(schema.properties));
+      const name = unescapePointer(error.path.split("/").at(-1) ?? "");
+      const place = field.endsWith(name) ? field.slice(0, -name.length) : "";
+      const nearest = nearestOf(name, Object.keys(error.schema.properties ?? {}));
       return {
         field,
         code: "unknown_field",
-        message: `There is no field ${field}.${nearest ? ` Did you mean ${nearest}?` : ""}`,
+        message: `There is no field ${field}.${nearest ? ` Did you mean ${place}${nearest}?` : ""}`,
         problem: "unknown_field",
       };
     }

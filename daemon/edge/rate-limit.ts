@@ -24,6 +24,8 @@ export interface Rate {
   reset_seconds: number;
   /** Whether there was a token for the call. */
   isWithin: boolean;
+  /** When there are tokens enough, where there were too few for a call that counts as several. */
+  retry_seconds?: number;
 }
 
 interface Bucket {
@@ -55,11 +57,32 @@ export class RateLimit {
     const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
     const isWithin = bucket.tokens >= 1;
     if (isWithin) bucket.tokens--;
-    const missing = this.#burst - bucket.tokens;
+    return this.#rateOf(bucket, isWithin);
+  }
+
+  /**
+   * So many more tokens for a call that has its first. It need not find more than a full bucket has; what it takes beyond that
+   * is missing afterwards, and earned back before the next. Where there are too few it takes none, and gives the first back.
+   */
+  takeMore(
+    caller: Pick<Caller, "key_id" | "first_key_id">,
+    first: Rate | null,
+    count: number,
+    nowMs = performance.now(),
+  ): Rate | null {
+    if (first?.isWithin !== true) return first;
+    const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
+    const lacking = Math.min(count, this.#burst - 1) - bucket.tokens;
+    bucket.tokens += lacking > 0 ? 1 : -count;
+    const rate = this.#rateOf(bucket, lacking <= 0);
+    return lacking > 0 ? { ...rate, retry_seconds: Math.ceil(lacking / this.#perMs / 1000) } : rate;
+  }
+
+  #rateOf({ tokens }: Bucket, isWithin: boolean): Rate {
     return {
       limit: this.#burst,
-      remaining: Math.floor(bucket.tokens),
-      reset_seconds: Math.ceil(missing / this.#perMs / 1000),
+      remaining: Math.max(0, Math.floor(tokens)),
+      reset_seconds: Math.ceil((this.#burst - tokens) / this.#perMs / 1000),
       isWithin,
     };
   }
@@ -71,7 +94,7 @@ export class RateLimit {
       detail: `This ${this.#of} made more than ${this.#perMs * 1000} requests a second.`,
       details: { limit: rate.limit, per_second: this.#perMs * 1000 },
       hint: "Wait for Retry-After seconds. RateLimit-Remaining tells how many calls are left.",
-      retryAfterSeconds: Math.max(1, Math.ceil(1 / this.#perMs / 1000)),
+      retryAfterSeconds: Math.max(1, rate.retry_seconds ?? Math.ceil(1 / this.#perMs / 1000)),
     });
   }
 

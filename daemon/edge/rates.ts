@@ -21,6 +21,11 @@ export class Rates {
     return this.#of(caller).take(caller);
   }
 
+  /** So many more, for a call that counts as several. */
+  takeMore(caller: Caller, first: Rate | null, count: number): Rate | null {
+    return this.#of(caller).takeMore(caller, first, count);
+  }
+
   /** Throws rate_limited where the call is one too many. */
   require(caller: Caller | null, rate: Rate | null): void {
     if (caller) this.#of(caller).require(rate);

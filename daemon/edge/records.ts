@@ -4,6 +4,7 @@
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { SessionId } from "../../shared/ids.ts";
+import type { AuditFacts } from "../core/audit-facts.ts";
 import type { Log } from "../core/log.ts";
 import { actorOf, type Caller } from "../core/operation.ts";
 import type { Begun } from "../core/work.ts";
@@ -50,13 +51,16 @@ export class Records implements Keeper {
     await this.#deps.database.commit(() => this.note(claim, begun), false);
   }
 
-  keep(walk: Walk, outcome: string, body: object): void {
+  keep(walk: Walk, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
     const { database, answers, requireProof } = this.#deps;
     const session = walk.operation.wantsProof && walk.call.caller?.session;
     // Its body may have come slowly.
     if (session) requireProof(database.queries, session.session_id);
     const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
-    if (this.#isRecorded(walk.operation, walk.call.caller)) appendAudit(database.queries, entryOf(walk, ended));
+    if (this.#isRecorded(walk.operation, walk.call.caller)) {
+      const entries = each.map((facts) => entryOf(walk, ended, facts));
+      appendAudits(database.queries, entries);
+    }
     if (walk.claim) answers.keepNow(walk, walk.claim, outcome, body);
   }
 
@@ -119,7 +123,7 @@ export class Records implements Keeper {
 const outcomeOf = ({ kind, status }: Pick<Ended, "kind" | "status">): AuditEntry["outcome"] =>
   kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
 
-function entryOf(walk: Walk, ended: Ended): AuditEntry {
+function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry {
   const { operation, call, at } = walk;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
@@ -136,7 +140,7 @@ function entryOf(walk: Walk, ended: Ended): AuditEntry {
     status: ended.status,
     error_code: ended.kind === "problem" ? ended.problem.code : undefined,
     duration_ms: Math.round(durationOf(walk) * 100) / 100,
-    ...call.audit,
-    ...(call.trace.context ? { details: { ...call.audit.details, trace_id: call.trace.context.trace_id } } : {}),
+    ...facts,
+    ...(call.trace.context ? { details: { ...facts.details, trace_id: call.trace.context.trace_id } } : {}),
   };
 }

@@ -17,6 +17,7 @@ import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
+import { Many } from "./many.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
@@ -72,6 +73,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const readInput = makeInputReader();
   const rates = new Rates(deps.rates);
   const turns = new Turns();
+  const many = new Many();
   const rateRefusals = new RateRefusals(database, log);
   const answers = makeAnswers(database);
   const records = new Records({ ...deps, answers, rateRefusals });
@@ -87,6 +89,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       return refusalOf(shown, toProblem(shown, request.request_id, log), walk);
     };
     let reply: Outcome | null = null;
+    let leave = () => {};
     try {
       call.caller = callers.of(bound, request);
       if (call.caller) {
@@ -107,7 +110,10 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
+      const calls = callsIn(operation, input);
+      if (call.caller && calls > 1) walk.rate = rates.takeMore(call.caller, walk.rate, calls - 1);
       rates.require(call.caller, walk.rate);
+      if (call.caller && calls > 1) leave = await many.enter(call.caller.org_id, calls);
       // Who reads the records finds what was read before.
       if (operation.access === "audit:read") await records.writeReadings();
       deps.requireSpace(operation);
@@ -125,6 +131,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     } catch (error) {
       reply = refused(error);
     }
+    // What it has done is on disk.
+    leave();
     try {
       await records.settle(walk, reply);
       walk.settle(true);
@@ -166,6 +174,12 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       rateRefusals.settle();
     },
   };
+}
+
+/** As how many calls it counts. */
+function callsIn({ many }: Operation, input: Record<string, unknown>): number {
+  const list = many === undefined ? null : input[many];
+  return Array.isArray(list) ? list.length : 1;
 }
 
 /** What was under way for a caller that left ends by the signal: that is no bug, and what went wrong besides still is one. */

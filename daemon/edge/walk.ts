@@ -3,6 +3,7 @@ import type { Source } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import type { TraceContext } from "../../shared/traceparent.ts";
+import type { AuditFacts } from "../core/audit-facts.ts";
 import { now } from "../core/clock.ts";
 import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
 import { CallTrace, NO_TRACES, nowMs, type SpanBegin, type Traces } from "../core/traces.ts";
@@ -41,8 +42,8 @@ export interface RoadRequest {
 export interface Keeper {
   note(claim: Claimed, begun: Begun): void;
   noteFirst(claim: Claimed, begun: Begun): Promise<void>;
-  /** Its record, and its answer where it is claimed. `undo` is given what takes the change of phase back. */
-  keep(walk: Walk, outcome: string, body: object): void;
+  /** Its record, or several, and its answer where it is claimed. `undo` is given what takes the change of phase back. */
+  keep(walk: Walk, outcome: string, body: object, each?: readonly AuditFacts[]): void;
   undo(step: () => void): void;
 }
 
@@ -103,9 +104,9 @@ export class Walk implements Work {
   }
 
   /** One whose verb outlasts it, as when its key has ended, is on record with what came of it all the same. */
-  keep(outcome: string, body: object): void {
+  keep(outcome: string, body: object, each?: readonly AuditFacts[]): void {
     const { phase } = this;
-    this.#keeper.keep(this, outcome, body);
+    this.#keeper.keep(this, outcome, body, each);
     if (phase.is !== "working") return;
     this.phase = { is: "kept", claim: phase.claim };
     this.#keeper.undo(() => {

@@ -58,6 +58,8 @@ export interface Operation {
   headers?: readonly OwnHeader[];
   /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */
   body: TObject | "bytes" | null;
+  /** The list in the body whose objects could be calls of their own: each counts as one for the caller's rate, and is checked by itself. */
+  many?: string;
   output: TSchema;
   /** What success is called and the HTTP status it has; the first is the usual one. */
   outcomes: Record<string, number>;

@@ -17,6 +17,12 @@ export const MAX_REPLY_WAIT_MS = 300_000;
 export const MESSAGE_ID_KEPT_MS = 300_000;
 export const DEFAULT_REPLY_WAIT_MS = 5000;
 export const MAX_HEADER_BYTES = 4096;
+/** Of one call that sends many. */
+export const MAX_BATCH = 256;
+/** Of all messages of a batch together: as many as one message to all agents of a room can have. */
+export const MAX_BATCH_RECIPIENTS = MAX_ROOM_AGENTS;
+/** And to so many different topics: each is held against all that the room's agents subscribe to. */
+export const MAX_BATCH_TOPICS = 16;
 /** A message that must be acknowledged comes again so often. */
 export const REDELIVERIES = 5;
 /** All other agents of the room. */
@@ -99,6 +105,30 @@ const sent = record("SentMessage", { ...receipt, reply: Type.Optional(nullable(m
 const messagePath = fields({ ...roomPath.properties, message_id: messageId });
 const agentPath = fields({ ...roomPath.properties, agent_id: agentName("The agent.") });
 
+/** What is said of a message when it is sent. */
+const sending = {
+  source,
+  destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),
+  destinations: Type.Optional(
+    nullable(
+      Type.Array(agentName("A recipient."), {
+        maxItems: MAX_DESTINATIONS,
+        uniqueItems: true,
+        description: "Several recipients.",
+      }),
+    ),
+  ),
+  topic: orNone(TOPIC_PATTERN, "Words separated by dots. The message goes to the topic's subscribers."),
+  kind: Type.Optional(
+    oneOf(MESSAGE_KINDS, { description: "event if absent; with wait_reply request, with reply_to response." }),
+  ),
+  reply_to: Type.Optional(
+    Type.String({ ...messageId, description: "message_id of the message that this replies to." }),
+  ),
+  message_id: Type.Optional(messageId),
+  ...content,
+};
+
 export const agentSend = operation({
   name: "agent_send",
   method: "POST",
@@ -110,24 +140,7 @@ export const agentSend = operation({
   params: roomPath,
   query: NONE,
   body: fields({
-    source,
-    destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),
-    destinations: Type.Optional(
-      nullable(
-        Type.Array(agentName("A recipient."), {
-          maxItems: MAX_DESTINATIONS,
-          uniqueItems: true,
-          description: "Several recipients.",
-        }),
-      ),
-    ),
-    topic: orNone(TOPIC_PATTERN, "Words separated by dots. The message goes to the topic's subscribers."),
-    kind: Type.Optional(
-      oneOf(MESSAGE_KINDS, { description: "event if absent; with wait_reply request, with reply_to response." }),
-    ),
-    reply_to: Type.Optional(
-      Type.String({ ...messageId, description: "message_id of the message that this replies to." }),
-    ),
+    ...sending,
     wait_reply: Type.Optional(Type.Boolean({ description: "Wait for the reply of its one recipient." })),
     timeout_ms: Type.Optional(
       Type.Integer({
@@ -137,8 +150,6 @@ export const agentSend = operation({
         description: "Longest wait for the reply; 5000 if absent.",
       }),
     ),
-    message_id: Type.Optional(messageId),
-    ...content,
   }),
   output: sent,
   outcomes: { accepted: 202, known: 200, replied: 200 },
@@ -161,6 +172,54 @@ export const agentSend = operation({
   audit: "message.sent",
   example: {
     body: { source: "planner", destination: "worker-1", kind: "request", payload: { path: "/results/report.txt" } },
+  },
+});
+
+export const messageSendMany = operation({
+  name: "message_send_many",
+  extension: "messages",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/messages/batch",
+  summary: "Send many messages",
+  description:
+    "As if each had been sent after the one before it, and all or none: what is wrong with one of them is told by its place, and nobody has any. No reply is waited for. Each counts as a call for the key's rate, and has a record of its own.",
+  access: "fabric:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    messages: Type.Array(
+      record("MessageToSend", {
+        ...sending,
+        kind: Type.Optional(oneOf(MESSAGE_KINDS, { description: "event if absent; with reply_to response." })),
+      }),
+      { minItems: 1, maxItems: MAX_BATCH, description: "In the order in which they are to come." },
+    ),
+  }),
+  many: "messages",
+  output: fields({ messages: Type.Array(record("MessageReceipt", receipt), { description: "In the same order." }) }),
+  outcomes: { accepted: 202, known: 200 },
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "source_mismatch",
+    "agent_not_found",
+    "message_not_found",
+    "agent_unavailable",
+    "already_exists",
+    "conflicting_fields",
+    "payload_too_large",
+    "inbox_full",
+    "quota_exceeded",
+    "shutting_down",
+  ],
+  audit: "message.sent",
+  example: {
+    body: {
+      messages: [
+        { source: "planner", destination: "worker-1", payload: { task: "/tasks/1.md" } },
+        { source: "planner", destination: "worker-1", payload: { task: "/tasks/2.md" } },
+      ],
+    },
   },
 });
 

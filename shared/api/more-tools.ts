@@ -39,6 +39,21 @@ const list: readonly Tool[] = [
     hints: { ...REPEATS, openWorldHint: true },
   }),
   tool({
+    operation: operations.message_send_many,
+    title: "Send many messages",
+    about:
+      "Sends messages of the room as if one after another: all are kept, or none where one is refused. Each message says who sends it and to whom, as with agent_send.",
+    next: "agent_wait as the recipients read them, or for what they answer.",
+    example: {
+      room_id: "build-42",
+      messages: [
+        { source: "planner", destination: "worker-1", payload: { task: "/tasks/1.md" } },
+        { source: "planner", destination: "worker-1", payload: { task: "/tasks/2.md" } },
+      ],
+    },
+    hints: ADDS,
+  }),
+  tool({
     operation: operations.template_list,
     title: "List templates",
     about: "Lists what sandboxes can be made of: the host's templates, and those of the organization.",

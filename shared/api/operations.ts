@@ -163,6 +163,7 @@ export const operations = {
   file_put: drive.filePut,
   file_get: drive.fileGet,
   agent_send: fabric.agentSend,
+  message_send_many: fabric.messageSendMany,
   agent_wait: fabric.agentWait,
   message_get: fabric.messageGet,
   message_ack: fabric.messageAck,

@@ -74,6 +74,7 @@ const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
 const actsAs = [
   "sandbox_create",
   "agent_send",
+  "message_send_many",
   "agent_wait",
   "message_ack",
   "message_reply",

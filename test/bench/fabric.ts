@@ -7,12 +7,16 @@ import { connect, type Socket } from "node:net";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { Jetstream } from "./jetstream.ts";
 import type { Bench, Report } from "./report.ts";
-import { inLanes, takeTurns, timed } from "./sampling.ts";
+import { atPace, inLanes, takeTurns, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 50_000;
 const SENDERS = 64;
 /** Messages of each lane's inbox before it is read: well below what an inbox holds. */
 const READ_EVERY = 400;
+/** What a sender that has many waiting sends in one call. */
+const BATCH = 16;
+/** Messages a second, where they come at a pace and not as fast as they are taken. */
+const PACE = 20_000;
 const WAKES = 200;
 const IDLE_WAITERS = 5000;
 const IDLE_MS = 10_000;
@@ -28,7 +32,9 @@ export async function benchFabric({ report, count = USUAL_COUNT, start }: Bench)
   const daemon = await start({ guests: false });
   await daemon.room("bench");
   await using nats = await Jetstream.start();
-  if (!nats) console.error("there is no nats-server, so nothing is held against it: packaging/install-host --tests");
+  console.error(
+    nats?.promise ?? "there is no nats-server, so nothing is held against it: packaging/install-host --tests",
+  );
   await benchSending(report, daemon, nats, count);
   await benchWaking(report, daemon, nats);
   await benchFanOut(report, daemon);
@@ -49,11 +55,18 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
   let after = 0;
   const rate = (wallMs: number, done: number) => [(done / wallMs) * 1000];
   const lanes = Array.from({ length: SENDERS }, (_, lane) => lane);
+  const readAll = async () => {
+    after = (await send(daemon, { source: "bench", destination: "bench", payload: null })).seq;
+    await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
+    await inbox(daemon, "bench", `&after=${after}`);
+  };
   // One round is not counted: the service has compiled by then what it runs.
   const rounds = 1 + Math.ceil(count / (SENDERS * READ_EVERY));
   const ours: number[] = [];
   const theirs: number[] = [];
-  let [oursMs, theirsMs, usedMs] = [0, 0, 0];
+  const batches: number[] = [];
+  const paced: number[] = [];
+  let [oursMs, theirsMs, usedMs, batchesMs, usedByBatchesMs] = [0, 0, 0, 0, 0];
   for (let round = 0; round < rounds; round++) {
     const each = SENDERS * READ_EVERY;
     const usedBefore = cpuMs(daemon.pid);
@@ -71,9 +84,23 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
       theirs.push(...kept.samples);
       theirsMs += kept.wallMs;
     }
-    after = (await send(daemon, { source: "bench", destination: "bench", payload: null })).seq;
-    await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
-    await inbox(daemon, "bench", `&after=${after}`);
+    await readAll();
+    const usedBeforeBatches = cpuMs(daemon.pid);
+    const sendBatch = async (index: number) => {
+      const lane = index % SENDERS;
+      const message = { source: `from-${lane}`, destination: `to-${lane}`, payload: PAYLOAD };
+      await daemon.ok("POST", `${ROOM}/messages/batch`, { messages: Array(BATCH).fill(message) });
+    };
+    const sentTogether = await inLanes(SENDERS, each / BATCH, sendBatch);
+    if (round > 0) {
+      batches.push(...sentTogether.samples);
+      batchesMs += sentTogether.wallMs;
+      usedByBatchesMs += cpuMs(daemon.pid) - usedBeforeBatches;
+    }
+    await readAll();
+    const sentInPace = await atPace(PACE / BATCH, each / BATCH, sendBatch);
+    if (round > 0) paced.push(...sentInPace);
+    await readAll();
   }
   report.add("send_64_senders", "ms", ours, nats ? "jetstream_publish_64" : undefined, { of: "p99", most: 50 });
   report.add("messages_per_second", "1/s", rate(oursMs, ours.length), nats ? "jetstream_per_second" : undefined, {
@@ -82,6 +109,17 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
   });
   // Where others use the host's processors too, this says what it could do alone.
   report.add("cpu_of_a_message", "ms", [usedMs / ours.length]);
+  const together = BATCH * batches.length;
+  report.add("batch_of_16_64_senders", "ms", batches, nats ? "jetstream_publish_64" : undefined, {
+    of: "p99",
+    most: 200,
+  });
+  report.add("batched_per_second", "1/s", rate(batchesMs, together), nats ? "jetstream_per_second" : undefined, {
+    of: "p50",
+    least: 10_000,
+  });
+  report.add("batch_at_20000_per_second", "ms", paced, nats ? "jetstream_publish_64" : undefined);
+  report.add("cpu_of_a_batched_message", "ms", [usedByBatchesMs / together]);
   if (!nats) return;
   report.add("jetstream_publish_64", "ms", theirs);
   report.add("jetstream_per_second", "1/s", rate(theirsMs, theirs.length));

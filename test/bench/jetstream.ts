@@ -1,6 +1,6 @@
 /** Owns the yardstick of the fabric's benchmark: a NATS server with JetStream that keeps every message on disk before it answers. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   AckPolicy,
@@ -16,7 +16,16 @@ import { freePort } from "../harness/free-port.ts";
 const SERVER = "/usr/sbin/nats-server";
 const STARTED_MS = 10_000;
 
+/** What a message is before it is answered. */
+const PROMISES = {
+  always: "the server syncs every message before it answers",
+  flag: "the server's files have the attribute S: what it writes is on disk when the write returns, and it answers after that",
+  less: "neither the server nor the file system of its files can keep every message on disk; it answers before one is",
+};
+
 export class Jetstream {
+  /** What its figures stand for, in words. */
+  readonly promise: string;
   readonly #home: string;
   readonly #server: ChildProcess;
   readonly #connection: NatsConnection;
@@ -24,7 +33,8 @@ export class Jetstream {
   #woken: (() => void) | null = null;
   #messages: ConsumerMessages | null = null;
 
-  private constructor(home: string, server: ChildProcess, connection: NatsConnection) {
+  private constructor(home: string, server: ChildProcess, connection: NatsConnection, promise: string) {
+    this.promise = promise;
     this.#home = home;
     this.#server = server;
     this.#connection = connection;
@@ -37,22 +47,24 @@ export class Jetstream {
     // On the disk that the daemons of the benchmarks are on.
     const home = mkdtempSync("/tmp/roomd-nats-");
     const port = await freePort();
-    const config = join(home, "nats.conf");
-    writeFileSync(
-      config,
-      `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${home}/js", sync_interval: always }\n`,
-    );
-    const older = join(home, "nats-older.conf");
-    writeFileSync(older, `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${home}/js" }\n`);
-    let server = spawn(SERVER, ["-c", config], { stdio: "ignore" });
+    const store = join(home, "js");
+    const run = (promise: string) => {
+      const config = join(home, "nats.conf");
+      const sync = promise === PROMISES.always ? ", sync_interval: always" : "";
+      writeFileSync(config, `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${store}"${sync} }\n`);
+      return spawn(SERVER, ["-c", config], { stdio: "ignore" });
+    };
+    let promise = PROMISES.always;
+    let server = run(promise);
     const connection = await reach(port, server).catch(async () => {
-      // Before 2.10 the server syncs at its own times only: then it promises less than it is held against.
-      server = spawn(SERVER, ["-c", older], { stdio: "ignore" });
-      console.error("this nats-server cannot sync every message; it answers before one is on disk");
+      // Before 2.10 the server syncs at its own times only.
+      promise = writesThrough(store) ? PROMISES.flag : PROMISES.less;
+      server = run(promise);
       return await reach(port, server);
     });
-    const jetstream = new Jetstream(home, server, connection);
+    const jetstream = new Jetstream(home, server, connection, promise);
     await jetstream.#prepare();
+    if (promise === PROMISES.flag) requireWritesThrough(store);
     return jetstream;
   }
 
@@ -96,6 +108,20 @@ export class Jetstream {
     await gone;
     rmSync(this.#home, { recursive: true, force: true });
   }
+}
+
+/** What comes to be in this directory is written as if opened with O_SYNC; false where the file system knows nothing of it. */
+function writesThrough(directory: string): boolean {
+  mkdirSync(directory, { recursive: true });
+  return spawnSync("chattr", ["+S", directory]).status === 0;
+}
+
+/** Throws where a file of messages beneath has come to be without the attribute. */
+function requireWritesThrough(directory: string): void {
+  const { stdout } = spawnSync("lsattr", ["-R", directory], { encoding: "utf8" });
+  const messages = stdout.split("\n").filter((line) => line.endsWith(".blk"));
+  const without = messages.filter((line) => !line.split(" ")[0]?.includes("S"));
+  if (messages.length === 0 || without.length > 0) throw new Error(`not written through: ${without} in ${stdout}`);
 }
 
 async function reach(port: number, server: ChildProcess): Promise<NatsConnection> {

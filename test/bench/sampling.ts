@@ -43,6 +43,21 @@ export async function inLanes(lanes: number, count: number, run: (index: number)
   return { samples, wallMs };
 }
 
+/** Runs 0 … count-1, so many a second, whether or not those before are done: how long each took from when it was due. */
+export async function atPace(perSecond: number, count: number, run: (index: number) => Promise<unknown>) {
+  const samples: number[] = [];
+  const under: Promise<unknown>[] = [];
+  const startedAt = performance.now();
+  for (let index = 0; index < count; index++) {
+    const dueAt = startedAt + (index / perSecond) * 1000;
+    const leftMs = dueAt - performance.now();
+    if (leftMs > 0) await Bun.sleep(leftMs);
+    under.push(run(index).then(() => samples.push(performance.now() - dueAt)));
+  }
+  await Promise.all(under);
+  return samples;
+}
+
 /** Times of moving so many bytes, as MB/s (10⁶ bytes). */
 export function megabytesPerSecond(bytes: number, samplesMs: readonly number[]): number[] {
   return samplesMs.map((ms) => bytes / 1e6 / (ms / 1e3));

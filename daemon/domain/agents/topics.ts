@@ -1,10 +1,37 @@
 /** Matches topics against patterns: * is one word, > at the end is all that follow. Pure. */
+
+const DOT = 46;
+const ANY = 42;
+const REST = 62;
+
+/** Word by word where they are: a message to a topic is held against every pattern of its room. */
 export function matchesTopic(pattern: string, topic: string): boolean {
-  const wanted = pattern.split(".");
-  const tokens = topic.split(".");
-  for (const [index, token] of wanted.entries()) {
-    if (token === ">" && index === wanted.length - 1) return tokens.length > index;
-    if (index >= tokens.length || (token !== "*" && token !== tokens[index])) return false;
+  let from = 0;
+  let at = 0;
+  for (;;) {
+    const wanted = pattern.charCodeAt(from);
+    if (wanted === REST && from === pattern.length - 1) return true;
+    const end = endOfWord(topic, at);
+    if (wanted === ANY && isEnd(pattern, from + 1)) {
+      from++;
+      at = end;
+    } else {
+      while (at < end && pattern.charCodeAt(from) === topic.charCodeAt(at)) {
+        from++;
+        at++;
+      }
+      if (at < end || !isEnd(pattern, from)) return false;
+    }
+    const isOver = at === topic.length;
+    if (isOver || from === pattern.length) return isOver && from === pattern.length;
+    from++;
+    at++;
   }
-  return wanted.length === tokens.length;
+}
+
+const isEnd = (text: string, at: number) => at === text.length || text.charCodeAt(at) === DOT;
+
+function endOfWord(text: string, at: number): number {
+  const end = text.indexOf(".", at);
+  return end === -1 ? text.length : end;
 }

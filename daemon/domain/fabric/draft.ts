@@ -6,6 +6,7 @@ import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Work } from "../../core/work.ts";
+import type { Address } from "./address.ts";
 
 /** The fields that sending and replying have in common. */
 export interface Content {
@@ -15,13 +16,6 @@ export interface Content {
   headers?: Record<string, string> | undefined;
   ack_required?: boolean | undefined;
   ttl_ms?: number | undefined;
-}
-
-/** To whom: exactly one of these is not null. */
-export interface Address {
-  destination: string | null;
-  destinations: string[] | null;
-  topic: string | null;
 }
 
 export interface Draft extends Address {

@@ -15,6 +15,7 @@ import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { makeSend } from "./send.ts";
+import { makeSendMany } from "./send-many.ts";
 import { Space } from "./space.ts";
 import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
@@ -44,6 +45,7 @@ export function makeFabric(options: FabricOptions) {
   return {
     operations: [
       makeSend(deps),
+      makeSendMany(deps),
       makeInbox(deps),
       makeGet(deps),
       makeAck(deps),

@@ -2,7 +2,7 @@
  * Owns how a message is kept: everything that can be refused is refused in the transaction that would keep it, and who waits
  * for it is woken once it is on disk.
  */
-import { EVERYONE, MAX_INBOX } from "../../../shared/api/fabric.ts";
+import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import { type Caller, keyBehind } from "../../core/operation.ts";
@@ -11,6 +11,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { CallTrace } from "../../core/traces.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
+import { Batch } from "./batch.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
 import { bytesOf } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
@@ -25,66 +26,111 @@ export interface Posted {
   isNew: boolean;
 }
 
-/** What is carried out in the transaction that keeps a message. */
+type AllPosted = [Posted, ...Posted[]];
+
+/** What is carried out in the transaction that keeps messages. */
 interface Along {
-  /** Who sends it. */
+  /** Who sends them. */
   caller: Caller;
   /** Aborts when the caller has gone; asked for where somebody waits, which most never do. */
   signal(): AbortSignal;
-  /** Who reads the message can continue it. */
+  /** Who reads a message can continue it. */
   trace: CallTrace;
-  /** Also for one that was kept before; may refuse it. */
+  /** For each, also for one that was kept before; may refuse it. */
   also?(queries: Queries, row: MessageRow): void;
-  /** Once it is kept. */
-  kept?(row: MessageRow): void;
+  /** Once all are kept. */
+  kept(posted: AllPosted): void;
+  /** What is thrown where one of several is refused. */
+  refused?(error: unknown, index: number): unknown;
 }
 
 /** Keeps a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, quota_exceeded, room_destroying. */
 export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, along: Along): Promise<Posted> {
-  const { room_uid } = room;
-  const { agents, bells, database } = deps;
-  const fingerprint = fingerprintOf(draft);
-  const write = (queries: Queries): Posted => {
-    const known = draft.message_id === null ? undefined : findMessage(queries, room_uid, draft.message_id);
-    if (known) {
-      requireSame(known, fingerprint);
-      along.also?.(queries, known);
-      return { row: known, isNew: false };
-    }
-    bells.requireOpen(room_uid);
-    agents.requireAlive(room_uid, draft.source);
-    const recipients = recipientsOf(deps, room, draft);
-    requireSpace(deps, queries, room, recipients);
-    const row = rowOf(
-      room,
-      withSendersTrace(draft, along),
-      recipients,
-      fingerprint,
-      deps.order.next(queries, room_uid),
-    );
-    deps.budget.take(queries, room, bytesOf(row));
-    along.also?.(queries, row);
-    keep(queries, row);
-    deps.meter.count(placeOf(room, draft, along.caller), { messages: 1 });
-    agents.touch(queries, room_uid, [draft.source]);
-    along.kept?.(row);
-    return { row, isNew: true };
+  const [posted] = await postAll(deps, room, [draft], along);
+  return posted;
+}
+
+/** Keeps messages as if each came after the one before it, all of them or none. Throws as `post`. */
+export async function postAll(
+  deps: FabricDeps,
+  room: RoomTarget,
+  drafts: readonly Draft[],
+  along: Along,
+): Promise<AllPosted> {
+  const letters = drafts.map((draft) => ({ draft, fingerprint: fingerprintOf(draft) }));
+  const write = (queries: Queries): AllPosted => {
+    const batch = new Batch(deps.agents, room.room_uid);
+    const posted = letters.map((letter, index) => {
+      try {
+        return postOne(deps, queries, room, letter, along, batch);
+      } catch (error) {
+        throw along.refused?.(error, index) ?? error;
+      }
+    });
+    along.kept(posted as AllPosted);
+    return posted as AllPosted;
   };
   await deps.history.makeSpace(room.org_id, along.signal);
-  const posted = await database.commit(write, false);
-  if (posted.isNew) {
-    deps.history.grown(room.org_id);
-    deps.lately.count(room_uid);
-    agents.learn(room_uid, [draft.source]);
-    for (const agentId of posted.row.recipients) {
-      bells.ring(room_uid, inboxBell(agentId));
-      deps.delivered(room_uid, agentId);
-    }
-    bells.ring(room_uid, ROOM_BELL);
-    if (posted.row.reply_to !== null) bells.ring(room_uid, replyBell(posted.row.reply_to));
-    if (posted.row.expires_at !== null) deps.due.expectAt(Date.parse(posted.row.expires_at));
-  }
+  const posted = await deps.database.commit(write, false);
+  const rows = posted.flatMap(({ row, isNew }) => (isNew ? [row] : []));
+  if (rows.length > 0) tell(deps, room, rows);
   return posted;
+}
+
+interface Letter {
+  draft: Draft;
+  fingerprint: string;
+}
+
+function postOne(
+  deps: FabricDeps,
+  queries: Queries,
+  room: RoomTarget,
+  { draft, fingerprint }: Letter,
+  along: Along,
+  batch: Batch,
+): Posted {
+  const { room_uid } = room;
+  const { agents, bells } = deps;
+  const known = draft.message_id === null ? undefined : findMessage(queries, room_uid, draft.message_id);
+  if (known) {
+    requireSame(known, fingerprint);
+    along.also?.(queries, known);
+    return { row: known, isNew: false };
+  }
+  bells.requireOpen(room_uid);
+  agents.requireAlive(room_uid, draft.source);
+  const recipients = batch.recipientsOf(draft);
+  requireSpace(deps, queries, room, recipients);
+  const seq = deps.order.next(queries, room_uid);
+  const row = rowOf(room, withSendersTrace(draft, along), recipients, fingerprint, seq);
+  deps.budget.take(queries, room, bytesOf(row));
+  along.also?.(queries, row);
+  keep(queries, row);
+  deps.meter.count(placeOf(room, draft, along.caller), { messages: 1 });
+  if (batch.sends(draft.source)) agents.touch(queries, room_uid, [draft.source]);
+  return { row, isNew: true };
+}
+
+/** They are on disk: whoever waits for one is woken, once for all that are new. */
+function tell(
+  { agents, bells, delivered, due, history, lately }: FabricDeps,
+  room: RoomTarget,
+  rows: MessageRow[],
+): void {
+  const { room_uid } = room;
+  history.grown(room.org_id);
+  for (const { source, reply_to, expires_at } of rows) {
+    lately.count(room_uid);
+    agents.learn(room_uid, [source]);
+    if (expires_at !== null) due.expectAt(Date.parse(expires_at));
+    if (reply_to !== null) bells.ring(room_uid, replyBell(reply_to));
+  }
+  for (const agentId of new Set(rows.flatMap(({ recipients }) => recipients))) {
+    bells.ring(room_uid, inboxBell(agentId));
+    delivered(room_uid, agentId);
+  }
+  bells.ring(room_uid, ROOM_BELL);
 }
 
 function placeOf({ org_id, room_uid }: RoomTarget, { source }: Draft, caller: Caller): Place {
@@ -97,17 +143,6 @@ function requireSame(known: MessageRow, fingerprint: string): void {
     detail: `message_id ${known.message_id} is already used by a different message.`,
     details: { message_id: known.message_id, seq: known.seq },
   });
-}
-
-/** Throws agent_not_found, agent_unavailable. */
-function recipientsOf({ agents }: FabricDeps, { room_uid }: RoomTarget, draft: Draft): string[] {
-  const { source, destination, destinations, topic } = draft;
-  if (topic !== null) return agents.subscribers(room_uid, topic).filter((agentId) => agentId !== source);
-  if (destination === EVERYONE) return agents.all(room_uid).filter((agentId) => agentId !== source);
-  const named = destinations ?? (destination === null ? [] : [destination]);
-  // Who sends takes part by that.
-  for (const agentId of named) if (agentId !== source) agents.require(room_uid, agentId);
-  return named;
 }
 
 function requireSpace(

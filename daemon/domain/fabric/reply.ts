@@ -47,9 +47,9 @@ export function makeReply(deps: FabricDeps): Bound {
         signal: () => call.signal,
         trace: call.trace,
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
-        kept: (row) => {
+        kept: ([{ row, isNew }]) => {
           note(row);
-          call.work.keep("accepted", receiptOf(deps.database.queries, row, true));
+          call.work.keep(isNew ? "accepted" : "known", receiptOf(deps.database.queries, row, isNew));
         },
       });
       note(row);

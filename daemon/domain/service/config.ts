@@ -20,6 +20,7 @@ import {
   MAX_TIMEOUT_MS,
 } from "../../../shared/api/executions.ts";
 import {
+  MAX_BATCH,
   MAX_INBOX,
   MAX_PAYLOAD_BYTES,
   MAX_REPLY_WAIT_MS,
@@ -105,6 +106,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           message_wait_ms_max: MAX_WAIT_MS,
           message_reply_wait_ms_max: MAX_REPLY_WAIT_MS,
           message_redeliveries: REDELIVERIES,
+          messages_per_call_max: MAX_BATCH,
           inbox_messages_max: MAX_INBOX,
           agents_per_room_max: MAX_ROOM_AGENTS,
           barriers_per_room_max: MAX_ROOM_BARRIERS,

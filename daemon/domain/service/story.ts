@@ -498,6 +498,15 @@ const RESULTS = {
   mode: "0755",
 };
 const REPLY = { message_id: "msg_01KG9Z2CF0Z7C2F5J8M3Q6T9VX", seq: 42, deliveries: [{ agent_id: "planner" }] };
+const FIRST_TWO = {
+  messages: ["X", "Y"].map((last, index) => ({
+    message_id: `msg_01KG9Z2CF0Z7C2F5J8M3Q6T9V${last}`,
+    seq: 42 + index,
+    state: "queued",
+    deliveries: [{ agent_id: WORKER, state: "queued" }],
+    recipient_count: 1,
+  })),
+};
 const BOTH = { arrived: ["planner", WORKER], missing: [] };
 const WAIT = {
   agent_id: "planner",
@@ -656,6 +665,7 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
     accepted: { reply: null },
     replied: { state: "acked", deliveries: [{ state: "acked" }] },
   },
+  message_send_many: { accepted: FIRST_TWO, known: FIRST_TWO },
   message_get: { ok: { attempt: null } },
   message_ack: { ok: { state: "acked" } },
   message_reply: {

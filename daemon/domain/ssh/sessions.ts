@@ -3,10 +3,10 @@
  * was withdrawn or has expired; the record of its end.
  */
 
+import type { AuditFacts } from "../../core/audit-facts.ts";
 import { now } from "../../core/clock.ts";
 import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
-import type { AuditFacts } from "../../core/operation.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { SandboxReach } from "../sandboxes/access.ts";

@@ -5,7 +5,8 @@
 import type { WakeReason } from "../../../shared/api/sandboxes.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { AuditFacts, Bound, KeyCall } from "../../core/operation.ts";
+import type { AuditFacts } from "../../core/audit-facts.ts";
+import type { Bound, KeyCall } from "../../core/operation.ts";
 import { bind, trialCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type LiveCommand, startCommand } from "../../host/guest-link/command.ts";

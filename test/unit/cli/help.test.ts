@@ -46,7 +46,7 @@ const COMMANDS = [
   ...["get", "set"].map((verb) => `egress ${verb}`),
   ...["list", "get", "watch", "close", "token"].map((verb) => `terminal ${verb}`),
   ...["send", "wait", "health", "hibernate", "limits", "credits", "login", "logout", "whoami"],
-  ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),
+  ...["list", "get", "send", "reply", "ack"].map((verb) => `message ${verb}`),
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),
   ...["create", "list", "get", "update", "delete", "rotate", "deliveries", "redeliver", "test"].map(
     (verb) => `webhook ${verb}`,

@@ -97,6 +97,7 @@ const LINES: readonly string[][] = [
   "message reply r m hello --from a --message-id n --header a=b --ack --ttl 1h",
   "message reply r m aGk= --base64",
   "message ack r m --agent a",
+  "message send r MESSAGES --from a",
   "agent list r --limit 1 --cursor c",
   "agent subscribe r a t",
   "barrier r b a,c --parties 2 --with a,c --generation 1 --timeout 1s",
@@ -200,6 +201,7 @@ const MORE = {
   replaces: {},
   totals: {},
   groups: [],
+  messages: [],
   waits: [],
   cycles: [],
   open: [],
@@ -237,7 +239,9 @@ beforeAll(async () => {
   using directory = scratch();
   const file = join(directory.path, "file");
   const picture = join(directory.path, "picture");
+  const messages = join(directory.path, "messages");
   writeFileSync(file, "content");
+  writeFileSync(messages, '{"destination": "w"}\n');
   await using service = await standIn((seen) => {
     note(seen);
     return Response.json({ ...ANSWER, ...MORE });
@@ -252,11 +256,10 @@ beforeAll(async () => {
   vi.spyOn(process.stdout, "write").mockImplementation(keep);
   vi.spyOn(process.stderr, "write").mockImplementation(keep);
   const refused: string[] = [];
+  const files: Record<string, string> = { PNG: picture, MESSAGES: messages };
   for (const line of LINES) {
     printed.length = 0;
-    const status = await runCommandLine(
-      line.map((word) => (word === "PNG" ? picture : word.replace(/^(\w+=)?FILE$/, `$1${file}`))),
-    );
+    const status = await runCommandLine(line.map((word) => files[word] ?? word.replace(/^(\w+=)?FILE$/, `$1${file}`)));
     if (status === 2 || printed.join("").includes("unknown option")) refused.push(`${line.join(" ")}: ${printed}`);
   }
   vi.restoreAllMocks();

@@ -99,6 +99,27 @@ describe("what is wrong", () => {
     expect(codeOf({ ...GOOD, guest_cid: "9100" })).toBe("validation_failed");
   });
 
+  test("leaves what is right of each object of a list of calls, and of others nothing of the list", () => {
+    const item = fields({
+      a: Type.Optional(Type.Integer()),
+      names: Type.Optional(Type.Array(Type.String(), { uniqueItems: true })),
+    });
+    const body = fields({ list: Type.Array(item, { maxItems: 4 }), other: Type.Optional(Type.Integer()) });
+    const check = makeInputCheck({ params: NONE, query: NONE, body, many: "list" });
+    const list = [{ a: 1 }, { a: "1", b: 2, names: ["x"] }, 7, { a: 2, names: ["x", "x"] }];
+    const { input, bad } = check.check({}, {}, { list, other: 1 });
+    expect(input).toEqual({ list: [{ a: 1 }, { names: ["x"] }, {}, { a: 2 }], other: 1 });
+    expect(bad.map(({ field, code }) => `${field}: ${code}`)).toEqual([
+      "list[1].b: unknown_field",
+      "list[1].a: wrong_type",
+      "list[2]: wrong_type",
+      "list[3].names: repeated",
+    ]);
+    expect(check.check({}, {}, { list: [...list, {}] }).input).toEqual({});
+    const plain = makeInputCheck({ params: NONE, query: NONE, body }).check({}, {}, { list, other: 1 });
+    expect(plain.input).toEqual({ other: 1 });
+  });
+
   test("is at most fifty fields", () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
     expect(checkBody({ ...GOOD, ...many }).bad).toHaveLength(50);

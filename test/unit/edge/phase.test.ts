@@ -312,7 +312,7 @@ const ONCE: Record<string, readonly string[]> = {
     "template_create",
     ...["webhook_create", "webhook_rotate"],
     ...["invitation_create", "grant_create", "passkey_add", "billing_key"],
-    ...["agent_send", "message_reply"],
+    ...["agent_send", "message_send_many", "message_reply"],
   ],
   "what it begins is noted": ["sandbox_create", "room_fork", "fs_write", "fs_move", "barrier_arrive", "computer"],
   "what it begins is named": [

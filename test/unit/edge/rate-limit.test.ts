@@ -42,6 +42,29 @@ test("a call too many is told when to come again", () => {
   );
 });
 
+test("a call that counts as several takes as many, or none; beyond a full bucket it owes", () => {
+  const limit = new RateLimit({ perSecond: 10, burst: 5 });
+  const take = (count: number, nowMs: number) =>
+    limit.takeMore(key("a"), limit.take(key("a"), nowMs), count - 1, nowMs);
+  expect(take(3, 0)).toMatchObject({ remaining: 2, isWithin: true });
+  expect(take(4, 0)).toMatchObject({ remaining: 2, isWithin: false, retry_seconds: 1 });
+  expect(take(2, 0)).toMatchObject({ remaining: 0, isWithin: true });
+  // Ten is more than it ever has: a full bucket is enough, and the rest is earned back before anything else.
+  expect(take(10, 400)?.isWithin).toBe(false);
+  expect(take(10, 500)).toMatchObject({ remaining: 0, reset_seconds: 1, isWithin: true });
+  expect(limit.take(key("a"), 1000)?.isWithin).toBe(false);
+  expect(limit.take(key("a"), 1100)?.isWithin).toBe(true);
+  // A refusal tells when there is enough.
+  const slow = new RateLimit({ perSecond: 1, burst: 100 });
+  const first = slow.take(key("b"), 0);
+  slow.takeMore(key("b"), first, 99, 0);
+  const refused = slow.takeMore(key("b"), slow.take(key("b"), 10_000), 49, 10_000);
+  expect(() => slow.require(refused)).toThrowError(
+    expect.objectContaining({ options: expect.objectContaining({ retryAfterSeconds: 40 }) }),
+  );
+  expect(slow.takeMore(key("b"), null, 5)).toBeNull();
+});
+
 test("a key shares its bucket with those that it is rotated into", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 });
   expect(limit.take(key("first"), 0)?.remaining).toBe(1);

@@ -259,6 +259,8 @@ export interface Operations {
   agent_send: { input: s.AgentSendInput; answer: s.AgentSendAnswer };
   /** Read an inbox, or the room's messages. */
   agent_wait: { input: s.AgentWaitInput; answer: s.AgentWaitAnswer };
+  /** Send many messages. */
+  message_send_many: { input: s.MessageSendManyInput; answer: s.MessageSendManyAnswer };
   /** Get a message and what became of it. */
   message_get: { input: s.MessageGetInput; answer: s.MessageGetAnswer };
   /** Acknowledge a message. */
@@ -454,6 +456,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   file_get: {"method":"GET","path":"/v1/rooms/{room_id}/drive/files/{path}","answer":"bytes"},
   agent_send: {"method":"POST","path":"/v1/rooms/{room_id}/messages","body":"json","answer":"json"},
   agent_wait: {"method":"GET","path":"/v1/rooms/{room_id}/messages","query":["agent_id","topic","kind","source","after","limit","wait_ms","cursor"],"answer":"json"},
+  message_send_many: {"method":"POST","path":"/v1/rooms/{room_id}/messages/batch","body":"json","answer":"json"},
   message_get: {"method":"GET","path":"/v1/rooms/{room_id}/messages/{message_id}","answer":"json"},
   message_ack: {"method":"POST","path":"/v1/rooms/{room_id}/messages/{message_id}/ack","body":"json","answer":"json"},
   message_reply: {"method":"POST","path":"/v1/rooms/{room_id}/messages/{message_id}/reply","body":"json","answer":"json"},

@@ -90,10 +90,6 @@ export interface components {
             kind?: "event" | "request" | "response";
             /** @description message_id of the message that this replies to. */
             reply_to?: string;
-            /** @description Wait for the reply of its one recipient. */
-            wait_reply?: boolean;
-            /** @description Longest wait for the reply; 5000 if absent. */
-            timeout_ms?: number;
             /** @description The message's name, unique in the room. */
             message_id?: string;
             /** @description Any JSON, up to 64 KiB as text. */
@@ -108,6 +104,10 @@ export interface components {
             ack_required?: boolean;
             /** @description The message expires unread after this time; never if absent. */
             ttl_ms?: number;
+            /** @description Wait for the reply of its one recipient. */
+            wait_reply?: boolean;
+            /** @description Longest wait for the reply; 5000 if absent. */
+            timeout_ms?: number;
         };
         AgentSubscribeRequest: {
             topics: string[];
@@ -1322,6 +1322,22 @@ export interface components {
             }[];
             recipient_count: number;
         };
+        MessageReceipt: {
+            /** @description The message's name, unique in the room. */
+            message_id: string;
+            seq: number;
+            /**
+             * @description The state at the recipient that is furthest behind.
+             * @enum {string}
+             */
+            state: "queued" | "delivered" | "read" | "acked" | "undeliverable" | "expired";
+            deliveries: {
+                agent_id: string;
+                /** @enum {string} */
+                state: "queued" | "delivered" | "read" | "acked" | "undeliverable" | "expired";
+            }[];
+            recipient_count: number;
+        };
         MessageReplyRequest: {
             /**
              * @description Who sends it; in a guest always the sandbox's own agent.
@@ -1358,6 +1374,48 @@ export interface components {
                 state: "queued" | "delivered" | "read" | "acked" | "undeliverable" | "expired";
             }[];
             recipient_count: number;
+        };
+        MessageSendManyRequest: {
+            /** @description In the order in which they are to come. */
+            messages: components["schemas"]["MessageToSend"][];
+        };
+        MessageSendManyResult: {
+            /** @description In the same order. */
+            messages: components["schemas"]["MessageReceipt"][];
+        };
+        MessageToSend: {
+            /**
+             * @description Who sends it; in a guest always the sandbox's own agent.
+             * @example worker-1
+             */
+            source?: string;
+            /** @description Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$. */
+            destination?: string | null;
+            /** @description Several recipients. */
+            destinations?: string[] | null;
+            /** @description Words separated by dots. The message goes to the topic's subscribers. Matches ^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$. */
+            topic?: string | null;
+            /**
+             * @description event if absent; with reply_to response.
+             * @enum {string}
+             */
+            kind?: "event" | "request" | "response";
+            /** @description message_id of the message that this replies to. */
+            reply_to?: string;
+            /** @description The message's name, unique in the room. */
+            message_id?: string;
+            /** @description Any JSON, up to 64 KiB as text. */
+            payload?: unknown;
+            /** @description Bytes, up to 64 KiB. */
+            payload_b64?: string;
+            /** @description Small facts beside the payload, up to 4 KiB. */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable. */
+            ack_required?: boolean;
+            /** @description The message expires unread after this time; never if absent. */
+            ttl_ms?: number;
         };
         NetworkPlace: {
             /** @description The name that was asked for; null for an address. */
@@ -4468,6 +4526,14 @@ export interface components {
             cursor?: string;
         };
         AgentWaitAnswer: components["schemas"]["AgentWaitResult"];
+        MessageSendManyInput: components["schemas"]["MessageSendManyRequest"] & {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+        };
+        MessageSendManyAnswer: components["schemas"]["MessageSendManyResult"];
         MessageGetInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -4944,8 +5010,12 @@ export type Message = components['schemas']['Message'];
 export type MessageAckRequest = components['schemas']['MessageAckRequest'];
 export type MessageAckResult = components['schemas']['MessageAckResult'];
 export type MessageGetResult = components['schemas']['MessageGetResult'];
+export type MessageReceipt = components['schemas']['MessageReceipt'];
 export type MessageReplyRequest = components['schemas']['MessageReplyRequest'];
 export type MessageReplyResult = components['schemas']['MessageReplyResult'];
+export type MessageSendManyRequest = components['schemas']['MessageSendManyRequest'];
+export type MessageSendManyResult = components['schemas']['MessageSendManyResult'];
+export type MessageToSend = components['schemas']['MessageToSend'];
 export type NetworkPlace = components['schemas']['NetworkPlace'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewWebhook = components['schemas']['NewWebhook'];
@@ -5299,6 +5369,8 @@ export type AgentSendInput = components['schemas']['AgentSendInput'];
 export type AgentSendAnswer = components['schemas']['AgentSendAnswer'];
 export type AgentWaitInput = components['schemas']['AgentWaitInput'];
 export type AgentWaitAnswer = components['schemas']['AgentWaitAnswer'];
+export type MessageSendManyInput = components['schemas']['MessageSendManyInput'];
+export type MessageSendManyAnswer = components['schemas']['MessageSendManyAnswer'];
 export type MessageGetInput = components['schemas']['MessageGetInput'];
 export type MessageGetAnswer = components['schemas']['MessageGetAnswer'];
 export type MessageAckInput = components['schemas']['MessageAckInput'];

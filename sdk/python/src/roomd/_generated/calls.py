@@ -491,6 +491,10 @@ class Call(Protocol):
         """Read an inbox, or the room's messages."""
 
     @overload
+    def __call__(self, name: Literal["message_send_many"], options: CallOptions | None = None, /, **input: Unpack[s.MessageSendManyInput]) -> s.MessageSendManyAnswer:
+        """Send many messages."""
+
+    @overload
     def __call__(self, name: Literal["message_get"], options: CallOptions | None = None, /, **input: Unpack[s.MessageGetInput]) -> s.MessageGetAnswer:
         """Get a message and what became of it."""
 
@@ -1069,6 +1073,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["agent_wait"], options: CallOptions | None = None, /, **input: Unpack[s.AgentWaitInput]) -> Coroutine[Any, Any, s.AgentWaitAnswer]:
         """Read an inbox, or the room's messages."""
+
+    @overload
+    def __call__(self, name: Literal["message_send_many"], options: CallOptions | None = None, /, **input: Unpack[s.MessageSendManyInput]) -> Coroutine[Any, Any, s.MessageSendManyAnswer]:
+        """Send many messages."""
 
     @overload
     def __call__(self, name: Literal["message_get"], options: CallOptions | None = None, /, **input: Unpack[s.MessageGetInput]) -> Coroutine[Any, Any, s.MessageGetAnswer]:

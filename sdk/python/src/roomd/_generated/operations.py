@@ -143,6 +143,7 @@ OPERATIONS: dict[str, Operation] = {
     "file_get": Operation("GET", "/v1/rooms/{room_id}/drive/files/{path}", (), None, "bytes"),
     "agent_send": Operation("POST", "/v1/rooms/{room_id}/messages", (), "json", "json"),
     "agent_wait": Operation("GET", "/v1/rooms/{room_id}/messages", ("agent_id", "topic", "kind", "source", "after", "limit", "wait_ms", "cursor"), None, "json"),
+    "message_send_many": Operation("POST", "/v1/rooms/{room_id}/messages/batch", (), "json", "json"),
     "message_get": Operation("GET", "/v1/rooms/{room_id}/messages/{message_id}", (), None, "json"),
     "message_ack": Operation("POST", "/v1/rooms/{room_id}/messages/{message_id}/ack", (), "json", "json"),
     "message_reply": Operation("POST", "/v1/rooms/{room_id}/messages/{message_id}/reply", (), "json", "json"),

@@ -82,10 +82,6 @@ class AgentSendRequest(TypedDict):
     """event if absent; with wait_reply request, with reply_to response."""
     reply_to: NotRequired[str]
     """message_id of the message that this replies to."""
-    wait_reply: NotRequired[bool]
-    """Wait for the reply of its one recipient."""
-    timeout_ms: NotRequired[int]
-    """Longest wait for the reply; 5000 if absent."""
     message_id: NotRequired[str]
     """The message's name, unique in the room."""
     payload: NotRequired[Any]
@@ -98,6 +94,10 @@ class AgentSendRequest(TypedDict):
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
     """The message expires unread after this time; never if absent."""
+    wait_reply: NotRequired[bool]
+    """Wait for the reply of its one recipient."""
+    timeout_ms: NotRequired[int]
+    """Longest wait for the reply; 5000 if absent."""
 
 
 class AgentSubscribeRequest(TypedDict):
@@ -1334,6 +1334,21 @@ class MessageGetResult(TypedDict):
     recipient_count: int
 
 
+class MessageReceiptDeliveriesItem(TypedDict):
+    agent_id: str
+    state: Literal["queued", "delivered", "read", "acked", "undeliverable", "expired"]
+
+
+class MessageReceipt(TypedDict):
+    message_id: str
+    """The message's name, unique in the room."""
+    seq: int
+    state: Literal["queued", "delivered", "read", "acked", "undeliverable", "expired"]
+    """The state at the recipient that is furthest behind."""
+    deliveries: list[MessageReceiptDeliveriesItem]
+    recipient_count: int
+
+
 class MessageReplyRequest(TypedDict):
     source: NotRequired[str]
     """Who sends it; in a guest always the sandbox's own agent."""
@@ -1364,6 +1379,43 @@ class MessageReplyResult(TypedDict):
     """The state at the recipient that is furthest behind."""
     deliveries: list[MessageReplyResultDeliveriesItem]
     recipient_count: int
+
+
+class MessageToSend(TypedDict):
+    source: NotRequired[str]
+    """Who sends it; in a guest always the sandbox's own agent."""
+    destination: NotRequired[str | None]
+    """Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
+    destinations: NotRequired[list[str] | None]
+    """Several recipients."""
+    topic: NotRequired[str | None]
+    """Words separated by dots. The message goes to the topic's subscribers. Matches ^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$."""
+    kind: NotRequired[Literal["event", "request", "response"]]
+    """event if absent; with reply_to response."""
+    reply_to: NotRequired[str]
+    """message_id of the message that this replies to."""
+    message_id: NotRequired[str]
+    """The message's name, unique in the room."""
+    payload: NotRequired[Any]
+    """Any JSON, up to 64 KiB as text."""
+    payload_b64: NotRequired[str]
+    """Bytes, up to 64 KiB."""
+    headers: NotRequired[dict[str, str]]
+    """Small facts beside the payload, up to 4 KiB."""
+    ack_required: NotRequired[bool]
+    """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
+    ttl_ms: NotRequired[int]
+    """The message expires unread after this time; never if absent."""
+
+
+class MessageSendManyRequest(TypedDict):
+    messages: list[MessageToSend]
+    """In the order in which they are to come."""
+
+
+class MessageSendManyResult(TypedDict):
+    messages: list[MessageReceipt]
+    """In the same order."""
 
 
 class NetworkPlace(TypedDict):
@@ -4255,10 +4307,6 @@ class AgentSendInput(TypedDict):
     """event if absent; with wait_reply request, with reply_to response."""
     reply_to: NotRequired[str]
     """message_id of the message that this replies to."""
-    wait_reply: NotRequired[bool]
-    """Wait for the reply of its one recipient."""
-    timeout_ms: NotRequired[int]
-    """Longest wait for the reply; 5000 if absent."""
     message_id: NotRequired[str]
     """The message's name, unique in the room."""
     payload: NotRequired[Any]
@@ -4271,6 +4319,10 @@ class AgentSendInput(TypedDict):
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
     """The message expires unread after this time; never if absent."""
+    wait_reply: NotRequired[bool]
+    """Wait for the reply of its one recipient."""
+    timeout_ms: NotRequired[int]
+    """Longest wait for the reply; 5000 if absent."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
@@ -4298,6 +4350,15 @@ class AgentWaitInput(TypedDict):
     """next_cursor of the previous page, instead of after."""
 
 AgentWaitAnswer: TypeAlias = AgentWaitResult
+
+
+class MessageSendManyInput(TypedDict):
+    messages: list[MessageToSend]
+    """In the order in which they are to come."""
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+
+MessageSendManyAnswer: TypeAlias = MessageSendManyResult
 
 
 class MessageGetInput(TypedDict):

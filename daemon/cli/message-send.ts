@@ -1,0 +1,72 @@
+/** `roomd message send`: many messages at once, each a line of JSON. */
+import type { Command } from "commander";
+import { DEFAULT_MAX_BODY_BYTES } from "../../shared/api/contract.ts";
+import { MAX_BATCH, messageSendMany } from "../../shared/api/fabric.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { call } from "./client.ts";
+import { command } from "./command.ts";
+import { localFile } from "./local-file.ts";
+import { counted, type JsonOption, show } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+type Message = Parameters<typeof call<typeof messageSendMany>>[1]["messages"][number];
+
+const DEFAULT_NAME = "operator";
+/** What is around the messages of a call is little. */
+const MOST_BYTES = DEFAULT_MAX_BODY_BYTES - 1024;
+
+export function sendManyCommand(): Command {
+  return command("send <room> <file>", {
+    summary: "send many messages, of which each line is one as JSON; FILE may be - for standard input",
+    examples: [
+      "roomd message send build-42 tasks.jsonl --from planner",
+      'echo \'{"destination": "worker-1", "payload": {"task": 1}}\' | roomd message send build-42 -',
+    ],
+  })
+    .option("--from <agent>", "the agent that sends those that name no source", DEFAULT_NAME)
+    .action(async (room_id: string, file: string, options: JsonOption & { from: string }) => {
+      const text = await (file === "-" ? Bun.stdin.text() : localFile(file).text());
+      const messages = messagesOf(text).map((message) => ({ source: options.from, ...message }));
+      if (messages.length === 0) throw new CliError("There is no message to send.", EXIT.usage);
+      const receipts = await withProgress(`sending ${counted(messages.length, "message")}`, async () => {
+        const sent = [];
+        for (const batch of batchesOf(messages)) {
+          sent.push(...(await call(messageSendMany, { room_id, messages: batch })).value.messages);
+        }
+        return sent;
+      });
+      const value = { messages: receipts };
+      await show({ value, text: JSON.stringify(value) }, options, () => [
+        `${counted(receipts.length, "message")} ${receipts.length === 1 ? "is" : "are"} kept`,
+      ]);
+    });
+}
+
+/** Empty lines are left out. Throws CliError with the line that is none. */
+function messagesOf(text: string): Message[] {
+  return text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [messageOf(line, index + 1)]));
+}
+
+function messageOf(line: string, number: number): Message {
+  try {
+    const message: unknown = JSON.parse(line);
+    if (typeof message === "object" && message !== null && !Array.isArray(message)) return message;
+  } catch {}
+  throw new CliError(`Line ${number} is not a JSON object.`, EXIT.usage);
+}
+
+/** As many as one call takes; those of a call are kept all or none. */
+function* batchesOf(messages: readonly Message[]): Generator<Message[]> {
+  let batch: Message[] = [];
+  let bytes = 0;
+  for (const message of messages) {
+    const size = Buffer.byteLength(JSON.stringify(message)) + 1;
+    if (batch.length === MAX_BATCH || (batch.length > 0 && bytes + size > MOST_BYTES)) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(message);
+    bytes += size;
+  }
+  yield batch;
+}

@@ -1,0 +1,8 @@
+/** Owns what a verb adds to the record of a call. */
+export interface AuditFacts {
+  room_id?: string;
+  room_uid?: string;
+  agent_id?: string;
+  sandbox_id?: string;
+  details: Record<string, unknown>;
+}
