@@ -136,7 +136,10 @@ export class Gate {
 
   #handOn(): void {
     const enter = this.#waiting.take();
-    if (enter) return enter();
+    if (enter) {
+      enter();
+      return;
+    }
     this.#free++;
     if (this.#free < this.#places) return;
     this.#emptied.resolve();
