@@ -20,7 +20,7 @@ export const MAX_HEADER_BYTES = 4096;
 /** Of one call that sends many. */
 export const MAX_BATCH = 256;
 /** Of all messages of a batch together: as many as one message to all agents of a room can have. */
-export const MAX_BATCH_RECIPIENTS = MAX_ROOM_AGENTS;
+export const MAX_BATCH_RECIPIENTS = 10_000;
 /** And to so many different topics: each is held against all that the room's agents subscribe to. */
 export const MAX_BATCH_TOPICS = 16;
 /** A message that must be acknowledged comes again so often. */

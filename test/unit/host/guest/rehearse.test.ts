@@ -43,13 +43,14 @@ afterEach(() => rmSync(home, { recursive: true }));
 async function partsIn(world: World): Promise<Launched["parts"]> {
   let hear: (bytes: Uint8Array) => void = () => {};
   const say = (line: string) => hear(new TextEncoder().encode(`\n${line}\n`));
+  let dial: () => unknown = () => {};
   const link = () => ({ close: () => did.push("refused") }) as unknown as GuestLink;
   const transport = {
     kind: world.kind,
     open: async (_address: unknown, onLink: (link: GuestLink) => void) => {
       if (world.fails === "open") throw new Error("no device");
       did.push("opened");
-      if (world.dials) setTimeout(() => [link(), link()].map(onLink));
+      dial = () => world.dials && [link(), link()].map(onLink);
       return { process: null, device: {}, close: async () => void did.push("closed") };
     },
   };
@@ -62,7 +63,10 @@ async function partsIn(world: World): Promise<Launched["parts"]> {
     typeLine: () => say(world.says),
     resume: async () => void did.push("resumed"),
     pause: async () => void did.push("paused"),
-    plugVsock: async () => void did.push("plugged"),
+    plugVsock: async () => {
+      did.push("plugged");
+      dial();
+    },
     unplugVsock: async () => {
       if (world.fails === "unplug") throw new Error("it stays");
       did.push("unplugged");
