@@ -302,6 +302,7 @@ export function sendFrames(
     at += first + second;
     count += second > 0 ? 2 : 1;
   }
+  // The kernel stops after a packet that went in part: nothing overtakes the rest of it.
   const sent = libc.sendmmsg(fd, packets, count, MSG_DONTWAIT_NOSIGNAL);
   let total = 0;
   for (let index = 0; index < sent; index++) total += packets[index * PACKET.words + PACKET.sent] ?? 0;
