@@ -9,6 +9,7 @@ import { localFile } from "./local-file.ts";
 import { counted, type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
+type Receipt = Awaited<ReturnType<typeof call<typeof messageSendMany>>>["value"]["messages"][number];
 type Message = Parameters<typeof call<typeof messageSendMany>>[1]["messages"][number];
 
 const DEFAULT_NAME = "operator";
@@ -29,9 +30,12 @@ export function sendManyCommand(): Command {
       const messages = messagesOf(text).map((message) => ({ source: options.from, ...message }));
       if (messages.length === 0) throw new CliError("There is no message to send.", EXIT.usage);
       const receipts = await withProgress(`sending ${counted(messages.length, "message")}`, async () => {
-        const sent = [];
+        const sent: Receipt[] = [];
         for (const batch of batchesOf(messages)) {
-          sent.push(...(await call(messageSendMany, { room_id, messages: batch })).value.messages);
+          const done = await call(messageSendMany, { room_id, messages: batch }).catch((error: unknown) => {
+            throw afterSome(error, sent.length);
+          });
+          sent.push(...done.value.messages);
         }
         return sent;
       });
@@ -53,6 +57,18 @@ function messageOf(line: string, number: number): Message {
     if (typeof message === "object" && message !== null && !Array.isArray(message)) return message;
   } catch {}
   throw new CliError(`Line ${number} is not a JSON object.`, EXIT.usage);
+}
+
+/** The calls before were carried out: who tries again must not send those messages twice. */
+function afterSome(error: unknown, sent: number): unknown {
+  if (!(error instanceof CliError) || sent === 0) return error;
+  const { hint } = error.complaint;
+  const rest = `The first ${sent} messages are sent: send only those after them.`;
+  const after = new CliError({ ...error.complaint, hint: hint ? `${rest} ${hint}` : rest }, error.status, {
+    cause: error.cause,
+  });
+  after.unreachable = error.unreachable;
+  return after;
 }
 
 /** As many as one call takes; those of a call are kept all or none. */

@@ -139,6 +139,12 @@ describe("messages that are sent together", () => {
     const { status, stdout } = await daemon.cli(["message", "send", room.id, "-", "--from", "a"], lines.join("\n\n"));
     expect([status, stdout]).toEqual([0, `${lines.length} messages are kept\n`]);
     expect(payloads(await room.inbox("b", "&limit=1000"))).toEqual(lines.map((_, n) => n));
+    const late = [...lines.slice(0, MAX_BATCH), '{"destination": "nobody-here"}'];
+    const half = await daemon.cli(["message", "send", room.id, "-", "--from", "half"], late.join("\n"));
+    expect(half).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`The first ${MAX_BATCH} messages are sent: send only those after them.`),
+    });
     const refused = await daemon.cli(["message", "send", room.id, "-"], '{"destination": "b"}\n[]\n');
     expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining("Line 2 is not a JSON object.") });
     expect(await run(daemon, "message", "list", room.id, "--from", "operator")).toMatchObject({ items: [] });
