@@ -14,13 +14,12 @@ import { DEVICES_WANTED_LINE, REHEARSE_LINE, REHEARSED_LINE } from "../../../sha
 import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp, within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
-import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { ownedDirectory } from "../isolation/directories.ts";
 import { boundLog, endProcess } from "../process.ts";
 import { plugStandIns } from "./plug.ts";
 import { type Served, serveDrive } from "./serve-drive.ts";
 import type { Launched } from "./start.ts";
-import { vsockAddress } from "./steps.ts";
+import { hostFor, vsockAddress } from "./steps.ts";
 
 /** What a guest has not rehearsed by then it goes without. */
 const DEADLINE_MS = 10_000;
@@ -66,7 +65,7 @@ async function rehearseWithDevices(
   inTime: (work: Promise<unknown>) => Promise<unknown>,
 ): Promise<void> {
   const { sandbox_id, paths } = plan;
-  const host = { ...on, transport: on.transportOf(on.transport.kind, firstPortOf(plan.image.agent_generation)) };
+  const host = hostFor(on, plan.image);
   const root = host.isolation.newDriveRoot(sandbox_id);
   const drive_directory = root === 0 ? null : join(paths.rehearsal, "drive");
   const standIn = { sandbox_id, paths, guest_cid: STAND_IN_CID, drive_directory, drive_limit_bytes: 0 };

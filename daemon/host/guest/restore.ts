@@ -13,7 +13,6 @@ import type { SavedPaths } from "../../core/paths.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { runSteps } from "../../core/steps.ts";
 import { restoredAs } from "../guest-link/connection.ts";
-import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { baseIn } from "../images/base.ts";
 import { layerOver, layersBelow, layOverSnapshot, linkTo, tidyLayers } from "../images/layers.ts";
 import { makeGuestDirectories } from "../isolation/directories.ts";
@@ -23,7 +22,7 @@ import { newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
 import { keepSaved, type RestoredAs, readSaved, removeMemory, type Saved } from "./saved.ts";
 import { connectionOf, type Guest, guestOf, undoReporter } from "./start.ts";
-import { RESTORE_STEPS, type StartParts } from "./steps.ts";
+import { hostFor, RESTORE_STEPS, type StartParts } from "./steps.ts";
 
 /** A guest that is to be restored: what its machine is, is saved with it. */
 export type RestorePlan = Omit<StartPlan, "image">;
@@ -37,8 +36,7 @@ export async function restoreGuest(
 ): Promise<Guest> {
   const saved = await readSaved(plan.paths);
   requireFits(saved);
-  const transport = on.transportOf(saved.vsock ?? on.transport.kind, firstPortOf(saved.machine.agent_generation));
-  const host = { ...on, transport };
+  const host = hostFor(on, saved.machine, saved.vsock ?? undefined);
   const parts: StartParts = {
     plan: {
       ...plan,

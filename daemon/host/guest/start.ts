@@ -12,7 +12,6 @@ import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { type Published, within } from "../../core/published.ts";
 import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
 import { type Acquaintance, GuestConnection, strangers } from "../guest-link/connection.ts";
-import { firstPortOf } from "../guest-link/transports/choose.ts";
 import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
@@ -25,6 +24,7 @@ import { Shortener } from "./shorten.ts";
 import {
   allSteps,
   type GuestParts,
+  hostFor,
   JOIN_STEPS,
   type LaunchParts,
   launchSteps,
@@ -180,8 +180,7 @@ async function join(
 ): Promise<Guest> {
   onStarted(startMode);
   const startMs = startMode === "cold" ? plan.image.start_ms : 0;
-  const transport = on.transportOf(on.transport.kind, firstPortOf(plan.image.agent_generation));
-  const host = { ...on, transport };
+  const host = hostFor(on, plan.image);
   const parts: StartParts = {
     ...launched.parts,
     plan: { ...plan, agent_deadline_ms: plan.agent_deadline_ms + startMs },

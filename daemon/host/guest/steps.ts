@@ -6,6 +6,7 @@ import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
+import { firstPortOf } from "../guest-link/transports/choose.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { baseIn, layOver, linkBase } from "../images/base.ts";
 import { layOverSnapshot } from "../images/layers.ts";
@@ -294,6 +295,15 @@ export function allSteps(mode: LaunchMode): Step<StartParts>[] {
 /** The same without its disk, of a guest that was saved. */
 export function stepsBesideDisk(mode: LaunchMode): Step<StartParts>[] {
   return allSteps(mode).filter((step) => step !== disk);
+}
+
+/** The host with the transport that a guest's agent dials over. Throws not_ready while it cannot be had. */
+export function hostFor(
+  on: GuestHost,
+  { agent_generation }: Pick<SavedMachine, "agent_generation">,
+  kind = on.transport.kind,
+): GuestHost {
+  return { ...on, transport: on.transportOf(kind, firstPortOf(agent_generation)) };
 }
 
 export function vsockAddress(
