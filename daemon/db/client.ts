@@ -13,6 +13,7 @@ export interface Connection {
   execute(sql: string): void;
   /** Runs one such statement that comes again and again: it is read once. */
   step(sql: string): void;
+  isInTransaction(): boolean;
   /** The single value of a pragma. */
   pragma(name: string): unknown;
   /** How many pages are in the log, and how many of them are written into the file. */
@@ -20,11 +21,18 @@ export interface Connection {
   close(): void;
 }
 
-const writesOf = new WeakMap<Queries, () => unknown>();
+const writesOf = new WeakMap<Queries, () => number>();
+/** Of this process, past what owns the table. */
+const writesBeside = new WeakMap<Queries, number>();
 
-/** Differs from an earlier turn's when another process has written to the database. */
-export function othersWrites(queries: Queries): unknown {
-  return writesOf.get(queries)?.();
+/** Differs from an earlier turn's when somebody has written to the database who is not the owner of the table. */
+export function othersWrites(queries: Queries): number {
+  return (writesOf.get(queries)?.() ?? 0) + (writesBeside.get(queries) ?? 0);
+}
+
+/** Rows are about to change, or have, past what owns their table: nobody may go on with what is remembered of them. */
+export function noteOthersWrites(queries: Queries): void {
+  writesBeside.set(queries, (writesBeside.get(queries) ?? 0) + 1);
 }
 
 /** Makes of a connection what `prepare` makes of it, the first time that it is asked for: statements that run again and again. */
@@ -114,7 +122,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   clients.set(queries, database);
   writesOf.set(
     queries,
-    onceATurn(() => version.values()[0]?.[0]),
+    onceATurn(() => Number(version.values()[0]?.[0] ?? 0)),
   );
   return {
     queries,
@@ -124,6 +132,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     step: (sql) => {
       database.query(sql).run();
     },
+    isInTransaction: () => database.inTransaction,
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
     log: () => {
       const found = log.get();

@@ -5,7 +5,7 @@ import { othersWrites, type Queries } from "./client.ts";
 const MOST_ROWS = 10_000;
 
 export class Remembered<Row> {
-  readonly #known = new WeakMap<Queries, { others: unknown; rows: Map<string, Row> }>();
+  readonly #known = new WeakMap<Queries, { others: number; rows: Map<string, Row> }>();
 
   /** The row of this name: what `find` found, or finds now. Outside of transactions only: what is read there may be taken back. */
   get(queries: Queries, name: string, find: () => Row | undefined): Row | undefined {

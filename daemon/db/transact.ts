@@ -14,6 +14,7 @@ import { errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { Connection, Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
+import { type Rehearsed, tried } from "./rehearsal.ts";
 
 interface Write {
   work(queries: Queries): unknown;
@@ -32,6 +33,14 @@ export interface Database {
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /** The same for what nobody waits for, and is not vital: before what is committed next, or after so long. */
   commitWithin<T>(ms: number, work: (queries: Queries) => T): Promise<T>;
+  /**
+   * Finds out what works would come to, one after another, and takes back all that they did: `seen` is called after each that went well,
+   * before that. Outside of a transaction.
+   */
+  rehearse<T>(
+    works: readonly ((queries: Queries) => T)[],
+    seen: (queries: Queries, index: number) => void,
+  ): Rehearsed<T>[];
   /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
   onCommit(listener: (flushMs: number) => void): void;
   /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
@@ -140,6 +149,18 @@ export function makeDatabase(
       timer ??= setTimeout(schedule, ms);
       return queued(early, work, false);
     },
+    rehearse: (works, seen) => {
+      memory.open();
+      connection.step("BEGIN IMMEDIATE");
+      try {
+        return works.map((work, index) => rehearseOne(connection, memory, work, (queries) => seen(queries, index)));
+      } finally {
+        // SQLite may have rolled back by itself, as it does on a full disk.
+        if (connection.isInTransaction()) connection.step("ROLLBACK");
+        memory.backTo(0);
+        memory.close();
+      }
+    },
     onCommit: (listener) => void listeners.push(listener),
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),
@@ -194,6 +215,28 @@ function attempt(connection: Connection, memory: UndoLog, write: Write): () => v
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
     return () => write.reject(error);
+  }
+}
+
+function rehearseOne<T>(
+  connection: Connection,
+  memory: UndoLog,
+  work: (queries: Queries) => T,
+  seen: (queries: Queries) => void,
+): Rehearsed<T> {
+  const mark = memory.mark();
+  connection.step("SAVEPOINT one");
+  try {
+    const done = tried(connection.queries, work);
+    seen(connection.queries);
+    connection.step("RELEASE one");
+    return done;
+  } catch (error) {
+    if (isDiskFull(error)) throw asServiceError(error);
+    memory.backTo(mark);
+    connection.step("ROLLBACK TO one");
+    connection.step("RELEASE one");
+    return { error };
   }
 }
 

@@ -1,0 +1,162 @@
+/**
+ * Owns the rows of this host's tables that are a copy of what is true for several hosts: what a trial changes of them is gathered, what is
+ * true is written into them, and nothing else may change them.
+ *
+ *   closed      a change of such a row is an error: there is one way to change what is shared
+ *   trying      changes are noted, by table and key (rehearsal.ts)
+ *   bringing    rows are made what is said elsewhere
+ */
+import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
+
+/** A row as it is to be, in JSON by column; null: there is none. */
+export interface SharedRow {
+  tbl: string;
+  /** The values of its primary key, in JSON. */
+  key: string;
+  row: string | null;
+}
+
+type Mode = "closed" | "trying" | "bringing";
+
+interface Table {
+  name: string;
+  columns: readonly string[];
+  keys: readonly string[];
+  /** The row of a key, in JSON. */
+  read(key: string): string | null;
+  remove(key: string): void;
+}
+
+const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
+/** What a trigger of ours says where a shared row is changed past its one way. */
+const CLOSED = "a row that hosts share changes by the directory alone";
+
+export class SharedRows {
+  readonly #queries: Queries;
+  readonly #tables: ReadonlyMap<string, Table>;
+  readonly #setMode: (values: [Mode]) => void;
+  readonly #changed: () => { tbl: string; key: string }[];
+  readonly #forgetChanged: () => void;
+  readonly #written: () => { all: number; shared: number };
+  readonly #inserts = new Map<string, (values: [string]) => void>();
+
+  /** From here on the tables are closed on this connection. Outside of a transaction. */
+  constructor(queries: Queries, tables: readonly string[]) {
+    this.#queries = queries;
+    const run = (sql: string) => rawStatement(queries, sql)([]);
+    run("CREATE TEMP TABLE shared_mode (mode TEXT NOT NULL) STRICT");
+    run("INSERT INTO temp.shared_mode VALUES ('closed')");
+    run(
+      "CREATE TEMP TABLE shared_changed (tbl TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (tbl, key)) WITHOUT ROWID",
+    );
+    run("CREATE TEMP TABLE shared_count (n INTEGER NOT NULL) STRICT");
+    run("INSERT INTO temp.shared_count VALUES (0)");
+    this.#tables = new Map(tables.map((name) => [name, this.#watch(name)]));
+    this.#setMode = rawStatement(queries, "UPDATE temp.shared_mode SET mode = ?");
+    const changed = rawQuery<{ tbl: string; key: string }>(queries, "SELECT tbl, key FROM temp.shared_changed");
+    this.#changed = () => changed([]);
+    const forget = rawStatement(queries, "DELETE FROM temp.shared_changed");
+    this.#forgetChanged = () => forget([]);
+    const written = rawQuery<{ all: number; shared: number }>(
+      queries,
+      "SELECT total_changes() AS 'all', n AS shared FROM temp.shared_count",
+    );
+    this.#written = () => written([])[0] as { all: number; shared: number };
+  }
+
+  /** Begins to note what a work changes, within a trial; what is returned says what it was. Throws where it changed what is not shared. */
+  try(): () => SharedRow[] {
+    this.#forgetChanged();
+    this.#setMode(["trying"]);
+    const before = this.#written();
+    return () => {
+      const after = this.#written();
+      this.#setMode(["closed"]);
+      const changed = this.#changed();
+      // SQLite counts what triggers write too: each change of ours is counted by one, and its key noted once.
+      const ours = (after.shared - before.shared) * 2 + changed.length;
+      if (after.all - before.all > ours) throw new Error("a change of what hosts share wrote something else");
+      return changed.map(({ tbl, key }) => ({ tbl, key, row: this.#table(tbl).read(key) }));
+    };
+  }
+
+  /** Makes rows what they are said to be. Within a transaction; what of them a table does not know is left out. */
+  bring(rows: readonly SharedRow[]): void {
+    if (rows.length === 0) return;
+    noteOthersWrites(this.#queries);
+    this.#setMode(["bringing"]);
+    // Rows name each other, and may trade what only one can have.
+    rawStatement(this.#queries, "PRAGMA defer_foreign_keys = ON")([]);
+    const known = rows.filter(({ tbl }) => this.#tables.has(tbl));
+    for (const { tbl, key } of known) this.#table(tbl).remove(key);
+    for (const { tbl, row } of known) if (row !== null) this.#insert(this.#table(tbl), row);
+    this.#setMode(["closed"]);
+  }
+
+  /** All rows that there are. */
+  all(): SharedRow[] {
+    return [...this.#tables.values()].flatMap(({ name, columns, keys }) => {
+      const rows = rawValues(this.#queries, `SELECT ${keyOf(keys, "")}, ${jsonOf(columns)} FROM main.${name}`)([]);
+      return rows.map(([key, row]) => ({ tbl: name, key: String(key), row: String(row) }));
+    });
+  }
+
+  #table(name: string): Table {
+    const table = this.#tables.get(name);
+    if (!table) throw new Error(`${name} is not shared`);
+    return table;
+  }
+
+  #watch(name: string): Table {
+    const queries = this.#queries;
+    const info = rawQuery<{ name: string; pk: number }>(
+      queries,
+      `SELECT name, pk FROM pragma_table_info('${name}')`,
+    )([]);
+    const columns = info.map((column) => column.name);
+    const keys = info
+      .filter(({ pk }) => pk > 0)
+      .sort((a, b) => a.pk - b.pk)
+      .map((column) => column.name);
+    if (keys.length === 0) throw new Error(`${name} has no key`);
+    for (const event of EVENTS) {
+      const sides = event === "UPDATE" ? ["OLD", "NEW"] : [event === "DELETE" ? "OLD" : "NEW"];
+      const noted = sides.map(
+        (side) => `INSERT OR IGNORE INTO shared_changed VALUES ('${name}', ${keyOf(keys, `${side}.`)});`,
+      );
+      const on = `AFTER ${event} ON main.${name}`;
+      const run = (sql: string) => rawStatement(queries, sql)([]);
+      run(
+        `CREATE TEMP TRIGGER shared_${name}_${event} ${on} WHEN (SELECT mode FROM shared_mode) = 'trying' BEGIN UPDATE shared_count SET n = n + 1; ${noted.join(" ")} END`,
+      );
+      run(
+        `CREATE TEMP TRIGGER closed_${name}_${event} ${on} WHEN (SELECT mode FROM shared_mode) = 'closed' BEGIN SELECT RAISE(ABORT, '${CLOSED}: ${name}'); END`,
+      );
+    }
+    const isIt = keys.map((key, index) => `${key} = json_extract(?1, '$[${index}]')`).join(" AND ");
+    const read = rawValues(queries, `SELECT ${jsonOf(columns)} FROM main.${name} WHERE ${isIt}`);
+    const remove = rawStatement(queries, `DELETE FROM main.${name} WHERE ${isIt}`);
+    return {
+      name,
+      columns,
+      keys,
+      read: (key) => (read([key])[0]?.[0] as string | undefined) ?? null,
+      remove: (key) => remove([key]),
+    };
+  }
+
+  /** A row of a version that knows other columns has those that both know. */
+  #insert({ name, columns }: Table, row: string): void {
+    const said = JSON.parse(row) as Record<string, unknown>;
+    const both = columns.filter((column) => column in said);
+    const statement = `INSERT INTO main.${name} (${both.join(", ")}) SELECT ${both.map((column) => `json_extract(?1, '$.${column}')`).join(", ")}`;
+    const insert = this.#inserts.get(statement) ?? rawStatement(this.#queries, statement);
+    this.#inserts.set(statement, insert);
+    insert([row]);
+  }
+}
+
+const keyOf = (keys: readonly string[], side: string) => `json_array(${keys.map((key) => side + key).join(", ")})`;
+
+const jsonOf = (columns: readonly string[]) =>
+  `json_object(${columns.map((column) => `'${column}', ${column}`).join(", ")})`;

@@ -1,0 +1,120 @@
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { locally } from "../../../daemon/db/rehearsal.ts";
+import { SharedRows } from "../../../daemon/db/shared-rows.ts";
+import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
+
+let connection: Connection;
+let database: Database;
+let shared: SharedRows;
+
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  connection.execute("CREATE TABLE orgs (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, size REAL, note TEXT) STRICT");
+  connection.execute(
+    "CREATE TABLE keys (org TEXT NOT NULL REFERENCES orgs (id), n INTEGER NOT NULL, PRIMARY KEY (org, n)) STRICT",
+  );
+  connection.execute("CREATE TABLE records (text TEXT NOT NULL)");
+  database = makeDatabase(connection);
+  shared = new SharedRows(database.queries, ["orgs", "keys"]);
+});
+
+afterEach(() => database.close());
+
+const run = (text: string) => (queries: Database["queries"]) => void queries.run(sql.raw(text));
+const rowsOf = (table: string) => database.queries.all<Record<string, unknown>>(sql.raw(`SELECT * FROM ${table}`));
+
+function rehearse(works: ((queries: Database["queries"]) => unknown)[]) {
+  const changes: unknown[] = [];
+  let taken = () => {};
+  const done = database.rehearse(
+    works.map((work) => (queries: Database["queries"]) => {
+      const changed = shared.try();
+      taken = () => changes.push(changed());
+      return work(queries);
+    }),
+    () => taken(),
+  );
+  return { done, changes };
+}
+
+describe("rows that hosts share", () => {
+  test("a trial says what it would change, and changes nothing", () => {
+    const { done, changes } = rehearse([
+      run("INSERT INTO orgs VALUES ('a', 'one', 1.5, NULL)"),
+      (queries) => {
+        run("INSERT INTO keys VALUES ('a', 7)")(queries);
+        run("UPDATE orgs SET name = 'two' WHERE id = 'a'")(queries);
+        return "told";
+      },
+    ]);
+    expect(done).toMatchObject([{ steps: [] }, { value: "told" }]);
+    expect(changes).toEqual([
+      [{ tbl: "orgs", key: '["a"]', row: '{"id":"a","name":"one","size":1.5,"note":null}' }],
+      [
+        { tbl: "keys", key: '["a",7]', row: '{"org":"a","n":7}' },
+        { tbl: "orgs", key: '["a"]', row: '{"id":"a","name":"two","size":1.5,"note":null}' },
+      ],
+    ]);
+    expect([rowsOf("orgs"), rowsOf("keys")]).toEqual([[], []]);
+  });
+
+  test("one that fails leaves nothing to those after it, and what is a host's alone waits", () => {
+    const seen: string[] = [];
+    const { done } = rehearse([
+      (queries) => {
+        run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL)")(queries);
+        throw new Error("refused");
+      },
+      (queries) => {
+        run("INSERT INTO orgs VALUES ('b', 'one', NULL, NULL)")(queries);
+        locally(queries, () => seen.push("step"));
+      },
+    ]);
+    expect(done[0]).toMatchObject({ error: { message: "refused" } });
+    expect(seen).toEqual([]);
+    if (done[1] && "steps" in done[1]) for (const step of done[1].steps) step(database.queries);
+    expect(seen).toEqual(["step"]);
+  });
+
+  test("nothing else changes them, and a trial changes nothing else", async () => {
+    await expect(database.commit(run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL)"))).rejects.toMatchObject({
+      cause: { message: expect.stringContaining("directory alone: orgs") },
+    });
+    await database.commit(run("INSERT INTO records VALUES ('one')"));
+    const both = (queries: Database["queries"]) => {
+      run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL), ('b', 'two', NULL, NULL)")(queries);
+      run("UPDATE orgs SET size = 1")(queries);
+    };
+    const { done } = rehearse([
+      run("INSERT INTO records VALUES ('two')"),
+      (queries) => [both(queries), run("INSERT INTO records VALUES ('two')")(queries)],
+      both,
+    ]);
+    const refused = { error: { message: expect.stringContaining("something else") } };
+    expect(done).toMatchObject([refused, refused, { steps: [] }]);
+    expect(rowsOf("records")).toEqual([{ text: "one" }]);
+  });
+
+  test("rows that trade a name, name each other or go are brought together", async () => {
+    const bring = (rows: Parameters<SharedRows["bring"]>[0]) => database.commit(() => shared.bring(rows));
+    const org = (id: string, name: string) => ({
+      tbl: "orgs",
+      key: `["${id}"]`,
+      row: JSON.stringify({ id, name, size: 2, later: "x" }),
+    });
+    await bring([{ tbl: "keys", key: '["a",1]', row: '{"org":"a","n":1}' }, org("a", "one"), org("b", "two")]);
+    await bring([org("a", "two"), org("b", "one"), { tbl: "unknown", key: "[]", row: "{}" }]);
+    expect(rowsOf("orgs")).toEqual([
+      { id: "a", name: "two", size: 2, note: null },
+      { id: "b", name: "one", size: 2, note: null },
+    ]);
+    expect(shared.all()).toHaveLength(3);
+    await bring([
+      { tbl: "keys", key: '["a",1]', row: null },
+      { tbl: "orgs", key: '["a"]', row: null },
+    ]);
+    expect([rowsOf("orgs"), rowsOf("keys")]).toEqual([[{ id: "b", name: "one", size: 2, note: null }], []]);
+  });
+});
