@@ -48,6 +48,7 @@ import snapshots from "./migrations/0045_snapshots.sql" with { type: "text" };
 import branches from "./migrations/0046_branches.sql" with { type: "text" };
 import checkpoints from "./migrations/0047_checkpoints.sql" with { type: "text" };
 import webhooks from "./migrations/0048_webhooks.sql" with { type: "text" };
+import cluster from "./migrations/0049_cluster.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -99,6 +100,7 @@ export const MIGRATIONS: readonly string[] = [
   branches,
   checkpoints,
   webhooks,
+  cluster,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -227,8 +227,7 @@ function rehearseOne<T>(
   const mark = memory.mark();
   connection.step("SAVEPOINT one");
   try {
-    const done = tried(connection.queries, work);
-    seen(connection.queries);
+    const done = tried(connection.queries, work, () => seen(connection.queries));
     connection.step("RELEASE one");
     return done;
   } catch (error) {

@@ -1,0 +1,64 @@
+/**
+ * Owns the seam between one host and several. What is true for the service as a whole, unlike rooms and all that is in them, is changed by
+ * a Directory: organizations, people, keys, and which host has which room. Reading is no part of it: each host reads its own tables,
+ * where all of that is too.
+ *
+ *   alone.ts      a host by itself: its tables are what is true
+ *   postgres.ts   several: a PostgreSQL database is, and the tables of each are a copy
+ */
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import type { Database } from "../db/transact.ts";
+
+/** Which room of whose, by its name. */
+export interface PlacedRoom {
+  room_uid: RoomUid;
+  org_id: OrgId;
+  room_id: string;
+  labels: Record<string, string>;
+  created_at: string;
+}
+
+/** Another host, as it is to be reached. */
+export interface Host {
+  host_id: string;
+  state: HostState;
+  /** For hosts, as host:port. */
+  address: string;
+  /** What it shows there, as PEM. */
+  certificate: string;
+  /** For clients. */
+  url: string;
+  labels: Record<string, string>;
+  joined_at: string;
+}
+
+/** degraded: it runs, and its last sandboxes did not start; unreachable: it has said nothing for a while. */
+export type HostState = "active" | "degraded" | "draining" | "unreachable" | "gone";
+
+/** What an organization has on a host. */
+export interface OrgUse {
+  rooms: number;
+  sandboxes: number;
+  memory_mib: number;
+  disk_gib: number;
+}
+
+export interface Directory {
+  /**
+   * This host's database, by whose commits what is shared may be changed too. Where there are several hosts these reject with
+   * cluster_unavailable when the directory is away; what such a commit changes that is this host's alone stands in `locally` or `twice`.
+   */
+  readonly database: Database;
+  /** Within a commit of that: the room is this host's from here on. Throws room_id_in_use. */
+  place(queries: Queries, room: PlacedRoom): void;
+  /** Its name is free. Never rejects: it is tried until it is done. */
+  release(roomUid: RoomUid): Promise<void>;
+  /** Which host has a room that is not here; null: none. */
+  elsewhere(orgId: OrgId, roomId: string): Host | null;
+  /** Within a commit of that: what an organization has here, and on all hosts together. */
+  withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
+  /** Calls `listener` when something that is shared was changed by another host. */
+  onChange(listener: () => void): void;
+  close(): Promise<void>;
+}

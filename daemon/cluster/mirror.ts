@@ -1,0 +1,82 @@
+/**
+ * Owns this host's copy of what hosts share: up to which change it is whole, what is newer in the directory, and bringing it here. A daemon
+ * and the operator's commands beside it have the same copy: whoever has news brings them, and once is enough.
+ */
+import type { Queries } from "../db/client.ts";
+import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import type { Database } from "../db/transact.ts";
+import type { Run } from "./connections.ts";
+import { mirror } from "./table.ts";
+
+/** A change, by its number and a name that no other has: after a failover another may have the number. */
+export interface Point {
+  seq: number;
+  change_id: string;
+}
+
+/** What is newer than a point: the rows, as of another one. All of them, where that point is none that the directory knows. */
+export interface News {
+  to: Point;
+  rows: SharedRow[];
+  isWhole: boolean;
+}
+
+const NOTHING: Point = { seq: 0, change_id: "" };
+
+export function pointOf(queries: Queries): Point {
+  return queries.select({ seq: mirror.seq, change_id: mirror.change_id }).from(mirror).get() ?? NOTHING;
+}
+
+function setPoint(queries: Queries, { seq, change_id }: Point): void {
+  const row = { only_one: 1, seq, change_id };
+  queries.insert(mirror).values(row).onConflictDoUpdate({ target: mirror.only_one, set: row }).run();
+}
+
+const NEWS = `
+  WITH here AS (SELECT seq FROM roomd.cluster),
+       known AS (SELECT $1 = 0 OR EXISTS (SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2) AS is_known)
+  SELECT here.seq::float8 AS seq, known.is_known,
+         (SELECT change_id FROM roomd.changes WHERE changes.seq = here.seq) AS change_id,
+         (SELECT json_agg(json_build_array(tbl, key, "row"::text) ORDER BY rows.seq)
+            FROM roomd.rows
+           WHERE rows.seq > CASE WHEN known.is_known THEN $1 ELSE 0 END AND ("row" IS NOT NULL OR known.is_known)) AS rows
+    FROM here, known`;
+
+interface Said {
+  seq: number;
+  is_known: boolean;
+  change_id: string | null;
+  rows: [tbl: string, key: string, row: string | null][] | null;
+}
+
+/** Asks for what is newer, in one statement: all of it is of one moment. */
+export async function newsSince(run: Run, from: Point): Promise<News> {
+  const { rows } = await run(NEWS, [from.seq, from.change_id]);
+  const said = rows[0] as unknown as Said | undefined;
+  if (!said) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
+  return {
+    to: { seq: said.seq, change_id: said.change_id ?? "" },
+    rows: (said.rows ?? []).map(([tbl, key, row]) => ({ tbl, key, row })),
+    isWhole: !said.is_known,
+  };
+}
+
+/** Brings news that are asked for from a point on; what somebody has brought already is left. Resolves with whether there were any. */
+export async function bring(database: Database, shared: SharedRows, from: Point, news: News): Promise<boolean> {
+  const { to, rows, isWhole } = news;
+  if (to.seq <= from.seq && !isWhole) return false;
+  return await database.commit((queries) => {
+    const at = pointOf(queries);
+    if (at.change_id !== from.change_id) return false;
+    shared.bring(isWhole ? withoutOthers(shared, rows) : rows);
+    setPoint(queries, to);
+    return true;
+  });
+}
+
+/** All rows as they are to be, and that there are no others: the directory lost changes that were brought here, or forgot how to tell. */
+function withoutOthers(shared: SharedRows, rows: readonly SharedRow[]): SharedRow[] {
+  const named = new Set(rows.map(({ tbl, key }) => `${tbl} ${key}`));
+  const others = shared.all().filter(({ tbl, key }) => !named.has(`${tbl} ${key}`));
+  return [...others.map((other) => ({ ...other, row: null })), ...rows];
+}

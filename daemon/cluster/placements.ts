@@ -1,0 +1,77 @@
+/** Owns the SQL of what hosts share of rooms: which host has which, and what organizations have on each. */
+import { and, eq, ne, sum } from "drizzle-orm";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import type { OrgUse } from "./directory.ts";
+import { type HostRow, hosts, orgUse, type PlacementRow, placements } from "./table.ts";
+
+export function insertPlacement(queries: Queries, row: PlacementRow): void {
+  queries.insert(placements).values(row).run();
+}
+
+export function deletePlacement(queries: Queries, roomUid: RoomUid): void {
+  queries.delete(placements).where(eq(placements.room_uid, roomUid)).run();
+}
+
+export function placementOf(queries: Queries, orgId: OrgId, roomId: string): PlacementRow | undefined {
+  const isIt = and(eq(placements.org_id, orgId), eq(placements.room_id, roomId));
+  return queries.select().from(placements).where(isIt).get();
+}
+
+export function placementsOn(queries: Queries, hostId: string): PlacementRow[] {
+  return queries.select().from(placements).where(eq(placements.host_id, hostId)).all();
+}
+
+/** Hosts where an organization has rooms. */
+export function hostsOf(queries: Queries, orgId: OrgId): string[] {
+  const found = queries.selectDistinct({ host_id: placements.host_id }).from(placements);
+  return found
+    .where(eq(placements.org_id, orgId))
+    .all()
+    .map(({ host_id }) => host_id);
+}
+
+export function listHosts(queries: Queries): HostRow[] {
+  return queries.select().from(hosts).all();
+}
+
+export function getHost(queries: Queries, hostId: string): HostRow | undefined {
+  return queries.select().from(hosts).where(eq(hosts.host_id, hostId)).get();
+}
+
+export function putHost(queries: Queries, row: HostRow): void {
+  queries.insert(hosts).values(row).onConflictDoUpdate({ target: hosts.host_id, set: row }).run();
+}
+
+export function setUse(queries: Queries, org_id: OrgId, host_id: string, use: OrgUse): void {
+  const row = { org_id, host_id, ...use };
+  queries
+    .insert(orgUse)
+    .values(row)
+    .onConflictDoUpdate({ target: [orgUse.org_id, orgUse.host_id], set: row })
+    .run();
+}
+
+export function usesOf(queries: Queries, hostId: string) {
+  return queries.select().from(orgUse).where(eq(orgUse.host_id, hostId)).all();
+}
+
+/** What an organization has on all hosts but one. */
+export function useBut(queries: Queries, orgId: OrgId, hostId: string): OrgUse {
+  const found = queries
+    .select({
+      rooms: sum(orgUse.rooms).mapWith(Number),
+      sandboxes: sum(orgUse.sandboxes).mapWith(Number),
+      memory_mib: sum(orgUse.memory_mib).mapWith(Number),
+      disk_gib: sum(orgUse.disk_gib).mapWith(Number),
+    })
+    .from(orgUse)
+    .where(and(eq(orgUse.org_id, orgId), ne(orgUse.host_id, hostId)))
+    .get();
+  return {
+    rooms: found?.rooms ?? 0,
+    sandboxes: found?.sandboxes ?? 0,
+    memory_mib: found?.memory_mib ?? 0,
+    disk_gib: found?.disk_gib ?? 0,
+  };
+}

@@ -1,0 +1,261 @@
+/**
+ * Owns how a change becomes true for all hosts. Changes are few, so they come one after another, in rounds that one host has at a time;
+ * what waits on a host shares one.
+ *
+ *   lock     the directory's counter, which is every round's: nothing is changed meanwhile
+ *   catch up this host's copy is brought up to date, so that its tables say what is true
+ *   try      each change runs on them, and is taken back: what it would write, or why it is refused (db/rehearsal.ts)
+ *   write    the rows, numbered, and the counter; COMMIT: from here on it is true
+ *   bring    the rows come into this host's tables, with what of the change is this host's alone
+ *
+ * A host that dies between the last two finds the rows in the directory again, as every other host does.
+ */
+import { randomUUID } from "node:crypto";
+import type { Log } from "../core/log.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import type { LocalStep, Rehearsed } from "../db/rehearsal.ts";
+import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import type { Database } from "../db/transact.ts";
+import { DirectoryAway } from "./away.ts";
+import type { Connections, Run } from "./connections.ts";
+import { bring, type News, newsSince, type Point, pointOf } from "./mirror.ts";
+import { CHANNEL } from "./schema.ts";
+
+/** All of a round; a directory that takes longer is away. */
+const ROUND_MS = 5_000;
+const MOST_CHANGES = 64;
+
+export interface Member {
+  host_id: string;
+  /** Of this host's data: a copy of it is another. */
+  incarnation: string;
+}
+
+export interface RoundDeps {
+  database: Database;
+  shared: SharedRows;
+  connections: Connections;
+  member: Member;
+  log: Log;
+  /** Something that is shared was changed elsewhere. */
+  onNews(): void;
+}
+
+interface Change {
+  work(queries: Queries): unknown;
+  vital: boolean;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** What a round has come to once it is true. */
+interface Round {
+  point: Point;
+  rows: SharedRow[];
+  tried: Rehearsed<unknown>[];
+}
+
+export class Rounds {
+  readonly #deps: RoundDeps;
+  #waiting: Change[] = [];
+  #isAsked = false;
+  #running: Promise<void> | null = null;
+  /** When the copy was last known to be whole, by the monotonic clock. */
+  #wholeAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: RoundDeps) {
+    this.#deps = deps;
+  }
+
+  /** Makes it true, or rejects: as `work` throws, with cluster_unavailable, or disk_full. */
+  change<T>(work: (queries: Queries) => T, vital: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
+      this.#run();
+    });
+  }
+
+  /** Brings what is new. Settles with the attempt. */
+  async pull(): Promise<void> {
+    this.#isAsked = true;
+    this.#run();
+    await this.#running;
+  }
+
+  /** For how long the copy may be behind. */
+  get staleMs(): number {
+    return performance.now() - this.#wholeAt;
+  }
+
+  /** Settles once nothing is under way. */
+  async settle(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  #run(): void {
+    this.#running ??= this.#rounds().finally(() => {
+      this.#running = null;
+      if (this.#waiting.length > 0 || this.#isAsked) this.#run();
+    });
+  }
+
+  async #rounds(): Promise<void> {
+    // What comes in this turn shares the first.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0 || this.#isAsked) {
+      this.#isAsked = false;
+      const batch = this.#waiting.splice(0, MOST_CHANGES);
+      if (batch.length === 0) await this.#pullOnce();
+      else await this.#round(batch);
+    }
+  }
+
+  async #pullOnce(): Promise<void> {
+    const { connections, database, log } = this.#deps;
+    const askedAt = performance.now();
+    try {
+      const from = pointOf(database.queries);
+      const news = await connections.transaction((run) => newsSince(run, from), ROUND_MS);
+      await this.#bring(from, news);
+      this.#wholeAt = askedAt;
+    } catch (error) {
+      if (!(error instanceof DirectoryAway))
+        log.error("the directory's changes not read", { error: describeError(error) });
+    }
+  }
+
+  async #round(batch: readonly Change[]): Promise<void> {
+    const { connections } = this.#deps;
+    const change_id = randomUUID();
+    const askedAt = performance.now();
+    let found: Round | null = null;
+    try {
+      await connections.transaction(async (run) => {
+        await this.#lock(run);
+        found = await this.#try(run, batch, change_id);
+        if (found.rows.length > 0) await this.#write(run, found);
+      }, ROUND_MS);
+    } catch (error) {
+      if (!(found && (await this.#isTrue(error, change_id)))) {
+        for (const change of batch) change.reject(this.#unavailable(error));
+        return;
+      }
+    }
+    this.#wholeAt = askedAt;
+    await this.#finish(batch, found as unknown as Round);
+  }
+
+  /** From here on nobody else changes anything, until the transaction ends. */
+  async #lock(run: Run): Promise<void> {
+    const { host_id, incarnation } = this.#deps.member;
+    const { rows } = await run(
+      `SELECT (SELECT incarnation FROM roomd.leases WHERE host_id = $1) = $2 AS is_member FROM roomd.cluster FOR UPDATE`,
+      [host_id, incarnation],
+    );
+    if (rows[0]?.is_member === true) return;
+    throw new ServiceError("cluster_unavailable", {
+      detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
+      hint: "`roomd cluster list` on another host says which hosts there are.",
+    });
+  }
+
+  async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
+    const { database, shared } = this.#deps;
+    let at = pointOf(database.queries);
+    // Somebody beside this process may have brought some of it meanwhile.
+    for (;;) {
+      const news = await newsSince(run, at);
+      await this.#bring(at, news);
+      const now = pointOf(database.queries);
+      if (now.change_id === news.to.change_id && now.seq === news.to.seq) break;
+      at = now;
+    }
+    const rows = new Map<string, SharedRow>();
+    let changed: () => SharedRow[] = () => [];
+    const works = batch.map(({ work }) => (queries: Queries) => {
+      changed = shared.try();
+      return work(queries);
+    });
+    const tried = database.rehearse(works, () => {
+      for (const row of changed()) rows.set(`${row.tbl} ${row.key}`, row);
+    });
+    const point = rows.size === 0 ? pointOf(database.queries) : { seq: pointOf(database.queries).seq + 1, change_id };
+    return { point, rows: [...rows.values()], tried };
+  }
+
+  async #write(run: Run, { point: { seq, change_id }, rows }: Round): Promise<void> {
+    await run(
+      `INSERT INTO roomd.rows (tbl, key, "row", seq)
+         SELECT tbl, key, "row"::jsonb, $2 FROM json_to_recordset($1::json) AS given (tbl text, key text, "row" text)
+       ON CONFLICT (tbl, key) DO UPDATE SET seq = excluded.seq,
+         "row" = CASE WHEN excluded."row" IS NULL THEN NULL ELSE coalesce(roomd.rows."row", '{}') || excluded."row" END`,
+      [JSON.stringify(rows), seq],
+    );
+    await run("INSERT INTO roomd.changes (seq, change_id, host_id) VALUES ($1, $2, $3)", [
+      seq,
+      change_id,
+      this.#deps.member.host_id,
+    ]);
+    await run("UPDATE roomd.cluster SET seq = $1", [seq]);
+    await run(`NOTIFY ${CHANNEL}`);
+  }
+
+  /** Whether a round whose end is not known has come true. Its lock is waited for, so the answer is the last word. */
+  async #isTrue(error: unknown, change_id: string): Promise<boolean> {
+    if (!(error instanceof DirectoryAway && error.ambiguous)) return false;
+    try {
+      return await this.#deps.connections.transaction(async (run) => {
+        await run("SELECT FROM roomd.cluster FOR UPDATE");
+        const { rows } = await run("SELECT FROM roomd.changes WHERE change_id = $1", [change_id]);
+        return rows.length > 0;
+      }, ROUND_MS);
+    } catch {
+      return false;
+    }
+  }
+
+  async #bring(from: Point, news: News): Promise<void> {
+    const { database, shared, log, onNews } = this.#deps;
+    if (news.isWhole)
+      log.warn("the directory knows another past than this host: its copy is made anew", {
+        from: from.seq,
+        to: news.to.seq,
+      });
+    if (await bring(database, shared, from, news)) onNews();
+  }
+
+  /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
+  async #finish(batch: readonly Change[], { point, rows, tried }: Round): Promise<void> {
+    const { database, shared, log } = this.#deps;
+    const from = pointOf(database.queries);
+    const brought = bring(database, shared, from, { to: point, rows, isWhole: false });
+    const settled = batch.map(async (change, index) => {
+      const outcome = tried[index];
+      if (!outcome || "error" in outcome) return change.reject(outcome?.error);
+      try {
+        const { value, steps } = outcome;
+        await (steps.length === 0 ? brought : database.commit((queries) => runAll(steps, queries), change.vital));
+        change.resolve(value);
+      } catch (error) {
+        change.reject(error);
+      }
+    });
+    // What could not be brought is in the directory: the next round, or pull, brings it.
+    await brought.catch((error: unknown) => log.error("a change not brought", { error: describeError(error) }));
+    await Promise.all(settled);
+  }
+
+  #unavailable(error: unknown): unknown {
+    if (!(error instanceof DirectoryAway)) return error;
+    const isUnknown = error.ambiguous ? " Whether it was done is not known." : "";
+    return new ServiceError("cluster_unavailable", {
+      detail: `The directory of hosts does not answer: ${error.message}.${isUnknown}`,
+      cause: error,
+    });
+  }
+}
+
+function runAll(steps: readonly LocalStep[], queries: Queries): void {
+  for (const step of steps) step(queries);
+}

@@ -1,0 +1,56 @@
+/**
+ * Owns what lies in the PostgreSQL database that hosts share: rows as JSON, numbered by the change that wrote them, so that every host's
+ * copy can be brought up to date; which changes there were; who is a member, and until when it is known to run; who may join.
+ * It only ever expands: a member of an older version goes on.
+ */
+import type { Run } from "./connections.ts";
+
+export const VERSION = 1;
+/** What is sent to hosts that listen: there is something new, or may be. */
+export const CHANNEL = "roomd";
+
+const STATEMENTS = [
+  "CREATE SCHEMA IF NOT EXISTS roomd",
+  `CREATE TABLE IF NOT EXISTS roomd.cluster (
+     only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+     cluster_id text NOT NULL,
+     version    integer NOT NULL,
+     seq        bigint NOT NULL
+   )`,
+  `CREATE TABLE IF NOT EXISTS roomd.changes (
+     seq       bigint PRIMARY KEY,
+     change_id text NOT NULL UNIQUE,
+     host_id   text NOT NULL,
+     at        timestamptz NOT NULL DEFAULT now()
+   )`,
+  // The row is null once there is none any more.
+  `CREATE TABLE IF NOT EXISTS roomd.rows (
+     tbl text NOT NULL,
+     key text NOT NULL,
+     "row" jsonb,
+     seq bigint NOT NULL,
+     PRIMARY KEY (tbl, key)
+   )`,
+  "CREATE INDEX IF NOT EXISTS rows_by_seq ON roomd.rows (seq)",
+  // Nobody but the first has a room's name, whatever a host believes.
+  `CREATE UNIQUE INDEX IF NOT EXISTS rows_room_names ON roomd.rows (("row" ->> 'org_id'), ("row" ->> 'room_id'))
+     WHERE tbl = 'placements' AND "row" IS NOT NULL`,
+  `CREATE TABLE IF NOT EXISTS roomd.leases (
+     host_id     text PRIMARY KEY,
+     incarnation text NOT NULL,
+     version     text NOT NULL,
+     lease_until timestamptz NOT NULL,
+     load        jsonb NOT NULL
+   )`,
+  `CREATE TABLE IF NOT EXISTS roomd.invitations (
+     token_sha256 text PRIMARY KEY,
+     sealed       text NOT NULL,
+     expires_at   timestamptz NOT NULL,
+     used_by      text
+   )`,
+];
+
+/** Makes what is not there yet. Within a transaction. */
+export async function makeSchema(run: Run): Promise<void> {
+  for (const statement of STATEMENTS) await run(statement);
+}

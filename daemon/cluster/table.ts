@@ -1,0 +1,56 @@
+/** Owns the tables of what hosts share, as the queries see this host's copy, and which tables those are. */
+import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+
+/** Each is true for the service as a whole: rows of one are changed by the directory alone. */
+export const SHARED_TABLES = [
+  ...["hosts", "placements", "org_use"],
+  ...["orgs", "api_keys", "ssh_keys"],
+  ...["users", "memberships", "links", "sessions", "identities", "passkeys", "browsers", "departed_subjects"],
+  ...["signup_grants", "signup_requests"],
+  ...["oauth_clients", "oauth_devices", "oauth_grants", "oauth_tokens"],
+  ...["billing_checkouts", "billing_customers", "billing_events"],
+];
+
+export const hosts = sqliteTable("hosts", {
+  host_id: text().primaryKey(),
+  state: text().$type<"active" | "draining" | "gone">().notNull(),
+  address: text().notNull(),
+  certificate: text().notNull(),
+  url: text().notNull(),
+  labels: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+  joined_at: text().notNull(),
+});
+
+export type HostRow = typeof hosts.$inferSelect;
+
+export const placements = sqliteTable("placements", {
+  room_uid: text().$type<RoomUid>().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  room_id: text().notNull(),
+  host_id: text().notNull(),
+  epoch: integer().notNull(),
+  labels: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+  created_at: text().notNull(),
+});
+
+export type PlacementRow = typeof placements.$inferSelect;
+
+export const orgUse = sqliteTable(
+  "org_use",
+  {
+    org_id: text().$type<OrgId>().notNull(),
+    host_id: text().notNull(),
+    rooms: integer().notNull(),
+    sandboxes: integer().notNull(),
+    memory_mib: integer().notNull(),
+    disk_gib: real().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.host_id] })],
+);
+
+export const mirror = sqliteTable("mirror", {
+  only_one: integer().primaryKey(),
+  seq: integer().notNull(),
+  change_id: text().notNull(),
+});
