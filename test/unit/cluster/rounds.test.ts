@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readAddress } from "../../../daemon/cluster/address.ts";
+import { Connections } from "../../../daemon/cluster/connections.ts";
+import { Rounds } from "../../../daemon/cluster/rounds.ts";
+import { makeSchema } from "../../../daemon/cluster/schema.ts";
+import { hosts, orgUse } from "../../../daemon/cluster/table.ts";
+import { makeLog } from "../../../daemon/core/log.ts";
+import { openConnection, type Queries } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { locally } from "../../../daemon/db/rehearsal.ts";
+import { SharedRows } from "../../../daemon/db/shared-rows.ts";
+import { makeDatabase } from "../../../daemon/db/transact.ts";
+import { Postgres } from "../../harness/postgres.ts";
+
+let server: Postgres;
+
+beforeAll(async () => {
+  server = await Postgres.start({ settings: { fsync: "off" } });
+}, 60_000);
+
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
+  const connections = new Connections({ address: readAddress(server.url("tcp")) });
+  await connections.transaction(async (run) => {
+    await makeSchema(run);
+    await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ('c', 1, 0)");
+  }, 5000);
+  connections.close();
+});
+
+interface Peer {
+  rounds: Rounds;
+  queries: Queries;
+  news: number;
+  close(): Promise<void>;
+}
+
+async function peer(host_id: string): Promise<Peer> {
+  const connection = openConnection(":memory:");
+  migrate(connection);
+  const database = makeDatabase(connection);
+  const shared = new SharedRows(database.queries, ["hosts", "org_use"]);
+  const connections = new Connections({ address: readAddress(server.url("tcp")) });
+  const incarnation = randomUUID();
+  await connections.transaction(
+    (run) => run("INSERT INTO roomd.leases VALUES ($1, $2, '1', now(), '{}')", [host_id, incarnation]),
+    5000,
+  );
+  const made: Peer = {
+    queries: database.queries,
+    news: 0,
+    rounds: new Rounds({
+      ...{ database, shared, connections, member: { host_id, incarnation }, log: makeLog("error") },
+      onNews: () => made.news++,
+    }),
+    close: async () => {
+      await made.rounds.settle();
+      connections.close();
+      await database.close();
+    },
+  };
+  return made;
+}
+
+const add = (org_id: string, host_id: string, rooms: number) => (queries: Queries) => {
+  const row = { org_id, host_id, rooms, sandboxes: 0, memory_mib: 0, disk_gib: 0.5 };
+  queries
+    .insert(orgUse)
+    .values(row as typeof orgUse.$inferInsert)
+    .run();
+  return rooms;
+};
+const all = ({ queries }: Peer) => queries.select().from(orgUse).all();
+
+describe("changes of what hosts share", () => {
+  test("are true for all: each sees what the other has changed before it changes anything", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    expect(await a.rounds.change(add("one", "a", 1), true)).toBe(1);
+    expect(await b.rounds.change((queries) => queries.select().from(orgUse).all().length, true)).toBe(1);
+    await expect(b.rounds.change(add("one", "a", 2), true)).rejects.toThrow(/Failed|UNIQUE/);
+    const seven = (queries: Queries) =>
+      queries
+        .update(orgUse)
+        .set({ rooms: 7 })
+        .where(eq(orgUse.org_id, "one" as never))
+        .run();
+    await b.rounds.change((queries) => void seven(queries), true);
+    await a.rounds.pull();
+    expect(all(a)).toMatchObject([{ org_id: "one", rooms: 7, disk_gib: 0.5 }]);
+    expect(all(b)).toEqual(all(a));
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("of two hosts that count up the same row none is lost, and what waits shares rounds", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 0), true);
+    const count = (queries: Queries) => void queries.run(sql`UPDATE org_use SET rooms = rooms + 1`);
+    await Promise.all([a, b].flatMap(({ rounds }) => Array.from({ length: 200 }, () => rounds.change(count, true))));
+    await Promise.all([a.rounds.pull(), b.rounds.pull()]);
+    expect([all(a)[0]?.rooms, all(b)[0]?.rooms]).toEqual([400, 400]);
+    expect(Number(server.sql("SELECT seq FROM roomd.cluster"))).toBeLessThan(100);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("what is a host's alone is done once, where the change was asked for", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    const done: string[] = [];
+    const work = (name: string) => (queries: Queries) => {
+      add(name, "a", 1)(queries);
+      locally(queries, () => done.push(name));
+    };
+    const asked = ["x", "y", "x"].map((name) => a.rounds.change(work(name), true).catch(() => "refused"));
+    expect(await Promise.all(asked)).toEqual([undefined, undefined, "refused"]);
+    await b.rounds.pull();
+    expect(done).toEqual(["x", "y"]);
+    expect(all(b)).toHaveLength(2);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("a host that is no member, or a copy of one, changes nothing", async () => {
+    const a = await peer("a");
+    server.sql("UPDATE roomd.leases SET incarnation = 'another'");
+    await expect(a.rounds.change(add("one", "a", 1), true)).rejects.toMatchObject({ code: "cluster_unavailable" });
+    expect(all(a)).toEqual([]);
+    await a.close();
+  });
+
+  test("while the database is away they are refused, and go on when it is back", async () => {
+    const a = await peer("a");
+    await server.stop();
+    await expect(a.rounds.change(add("one", "a", 1), true)).rejects.toMatchObject({ code: "cluster_unavailable" });
+    await server.begin();
+    await a.rounds.change(add("one", "a", 1), true);
+    expect(all(a)).toHaveLength(1);
+    await a.close();
+  });
+
+  test("a directory that has lost changes is believed: the copy is made anew", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    await a.rounds.change(add("two", "a", 1), true);
+    server.sql("DELETE FROM roomd.changes WHERE seq = 2");
+    server.sql("DELETE FROM roomd.rows WHERE seq = 2");
+    server.sql("UPDATE roomd.cluster SET seq = 1");
+    await b.rounds.change(add("three", "b", 1), true);
+    await a.rounds.pull();
+    expect(all(a).map(({ org_id }) => org_id)).toEqual(["one", "three"]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("rows of a newer version keep what this one does not know", async () => {
+    const a = await peer("a");
+    const row = { host_id: "h", address: "x", certificate: "c", url: "u", labels: {}, joined_at: "t" };
+    await a.rounds.change(
+      (queries) =>
+        void queries
+          .insert(hosts)
+          .values({ ...row, state: "active" })
+          .run(),
+      true,
+    );
+    server.sql(`UPDATE roomd.rows SET "row" = "row" || '{"later": 1}', seq = 2`);
+    server.sql("INSERT INTO roomd.changes VALUES (2, 'z', 'b')");
+    server.sql("UPDATE roomd.cluster SET seq = 2");
+    await a.rounds.change((queries) => void queries.update(hosts).set({ state: "draining" }).run(), true);
+    expect(JSON.parse(server.sql(`SELECT "row" FROM roomd.rows`))).toMatchObject({ later: 1, state: "draining" });
+    await a.close();
+  });
+});
