@@ -8,6 +8,7 @@ import { barrierCommand } from "./barrier.ts";
 import { browserCommand } from "./browser.ts";
 import { checkpointCommand } from "./checkpoint.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
+import { clusterCommand } from "./cluster.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config.ts";
@@ -101,6 +102,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       backupCommand(),
       restoreCommand(setStatus),
       hibernateCommand(setStatus),
+      clusterCommand(),
       upgradeCommand(),
       uninstallCommand(),
     ],

@@ -45,7 +45,6 @@ export interface LeaseDeps {
   member: Member;
   version: string;
   log: Log;
-  load(): Load;
 }
 
 export class Leases {
@@ -62,13 +61,14 @@ export class Leases {
   }
 
   /** Begins; resolves after the first. */
-  async start(): Promise<void> {
-    await this.beat();
-    this.#timer = setInterval(() => void this.beat(), BEAT_MS);
+  async start(load: () => Load): Promise<void> {
+    const beat = () => void this.#beatOnce(load);
+    this.#timer = setInterval(beat, BEAT_MS);
+    await this.#beatOnce(load);
   }
 
-  beat(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => {
+  #beatOnce(load: () => Load): Promise<void> {
+    this.#beating ??= this.#beat(load).finally(() => {
       this.#beating = null;
     });
     return this.#beating;
@@ -88,8 +88,8 @@ export class Leases {
     await this.#beating;
   }
 
-  async #beat(): Promise<void> {
-    const { connections, member, version, log, load } = this.#deps;
+  async #beat(load: () => Load): Promise<void> {
+    const { connections, member, version, log } = this.#deps;
     const askedAt = performance.now();
     try {
       const values = [member.host_id, member.incarnation, version, JSON.stringify(load()), LEASE_SECONDS];

@@ -1,77 +1,66 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
-import type { OrgId } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
-import { Connections } from "./connections.ts";
+import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse } from "./directory.ts";
 import { Leases, type Load } from "./leases.ts";
-import {
-  deletePlacement,
-  getHost,
-  insertPlacement,
-  listHosts,
-  placementOf,
-  setUse,
-  useBut,
-  usesOf,
-} from "./placements.ts";
+import { differences, type Self, type Sources } from "./own.ts";
+import { getHost, insertPlacement, listHosts, placementOf, setUse, useBut } from "./placements.ts";
 import { type Member, Rounds } from "./rounds.ts";
 import { CHANNEL } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
-/** Where no hint comes, or it is lost. */
-const PULL_MS = 1_000;
-/** How soon what could not be released is tried again. */
-const RETRY_MS = 2_000;
+/** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
+const LOOK_MS = 1_000;
 
 export interface PostgresDeps {
-  /** A PostgreSQL database. */
+  /** Of a PostgreSQL database. */
   url: string;
   database: Database;
   member: Member;
+  /** How it is to be known. */
+  self: Omit<Self, "host_id">;
   version: string;
   log: Log;
-  load(): Load;
-  /** What an organization has here just now. */
-  used(orgId: OrgId): OrgUse;
 }
 
 export interface Cluster extends Directory {
-  /** Begins to follow; resolves once it was tried. */
-  start(): Promise<void>;
+  /** Begins to follow, and to say what is so here; resolves once both were tried. */
+  start(sources: Sources): Promise<void>;
   hosts(): Host[];
+  /** Null: there is none of this name. */
   host(hostId: string): Host | null;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
 }
 
-export function makePostgres(deps: PostgresDeps): Cluster {
-  const { database, member, log } = deps;
+export function makePostgres({ url, database, member, self, version, log }: PostgresDeps): Cluster {
   const { queries } = database;
-  const connections = new Connections({ address: readAddress(deps.url) });
+  const { host_id } = member;
+  const connections = new Connections({ address: readAddress(url) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
   const onNews = () => {
     for (const listener of listeners) listener();
   };
   const rounds = new Rounds({ database, shared, connections, member, log, onNews });
-  const leases = new Leases({ connections, member, version: deps.version, log, load: deps.load });
-  const retries = new Set<Timer>();
-  let pulling: Timer | null = null;
-  let listening: { stop(): void } | null = null;
-  let isClosed = false;
+  const leases = new Leases({ connections, member, version, log });
+  let looking: Timer | null = null;
+  let listening: Listening | null = null;
+  let sources: Sources | null = null;
+  /** Whether something may have changed here since it was last compared. */
+  let mayDiffer = true;
 
   const toHost = (row: HostRow): Host => {
     const { state, ...host } = row;
     const lease = leases.of(row.host_id);
-    // Where the database is away it is not known who else is.
-    const isSilent = leases.isFresh && !(lease?.is_alive ?? false);
     if (state === "gone") return row;
-    if (isSilent) return { ...host, state: "unreachable" };
+    // Where the database is away nobody knows who else is.
+    if (leases.isFresh && !lease?.is_alive) return { ...host, state: "unreachable" };
     return { ...host, state: state === "active" && lease?.load.is_degraded ? "degraded" : state };
   };
   const found = (hostId: string): Host | null => {
@@ -79,74 +68,70 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return row ? toHost(row) : null;
   };
 
-  const sharedDatabase: Database = {
-    ...database,
-    commit: (work, vital = true) => rounds.change(work, vital),
-    commitWithin: (_ms, work) => rounds.change(work, false),
-  };
-
-  const release: Directory["release"] = async (roomUid) => {
+  /** Has what is said of this host be what is so. Never rejects: it is tried again. */
+  const settle = async () => {
+    if (!sources || !mayDiffer) return;
+    mayDiffer = false;
+    const found = sources;
+    const differ = () => differences(queries, { host_id, ...self }, found, log);
+    if (differ().length === 0) return;
     try {
-      await rounds.change((within) => deletePlacement(within, roomUid), true);
+      await rounds.change((within) => {
+        for (const set of differ()) set(within);
+      }, true);
     } catch (error) {
-      if (isClosed) return;
-      log.warn("a room's name not released yet", { room_uid: roomUid, error: describeError(error) });
-      const timer = setTimeout(() => {
-        retries.delete(timer);
-        void release(roomUid);
-      }, RETRY_MS);
-      retries.add(timer);
+      mayDiffer = true;
+      log.warn("what is said of this host not set right yet", { error: describeError(error) });
     }
   };
 
-  /** What organizations have here counts elsewhere as it was last said. */
-  const sayUse = async () => {
-    const outdated = usesOf(queries, member.host_id).filter(
-      ({ org_id, host_id: _, ...said }) => !isSame(said, deps.used(org_id)),
-    );
-    if (outdated.length === 0) return;
-    await rounds
-      .change((within) => {
-        for (const { org_id } of outdated) setUse(within, org_id, member.host_id, deps.used(org_id));
-      }, false)
-      .catch((error: unknown) => log.debug("what organizations use not said", { error: describeError(error) }));
-  };
-
   return {
-    database: sharedDatabase,
+    database: {
+      ...database,
+      commit: (work, vital = true) => rounds.change(work, vital),
+      commitWithin: (_ms, work) => rounds.change(work, false),
+    },
 
     place: (within, room) => {
-      const taken = placementOf(within, room.org_id, room.room_id);
-      if (taken) {
+      if (placementOf(within, room.org_id, room.room_id)) {
         throw new ServiceError("room_id_in_use", {
           detail: `There is an active room ${room.room_id}.`,
           hint: "Use it, destroy it first, or choose another room_id.",
         });
       }
-      insertPlacement(within, { ...room, host_id: member.host_id, epoch: 1 });
+      const { room_uid, org_id, room_id, labels, created_at } = room;
+      insertPlacement(within, { room_uid, org_id, room_id, labels, created_at, host_id, epoch: 1 });
     },
 
-    release,
+    release: async () => {
+      mayDiffer = true;
+      await settle();
+    },
 
     elsewhere: (orgId, roomId) => {
       const placed = placementOf(queries, orgId, roomId);
-      return placed && placed.host_id !== member.host_id ? found(placed.host_id) : null;
+      return placed && placed.host_id !== host_id ? found(placed.host_id) : null;
     },
 
     withOthers: (within, orgId, here) => {
-      if (trialOf(within)) setUse(within, orgId, member.host_id, here);
-      return added(here, useBut(within, orgId, member.host_id));
+      if (trialOf(within)) setUse(within, orgId, host_id, here);
+      return together(here, useBut(within, orgId, host_id));
     },
 
     onChange: (listener) => void listeners.push(listener),
 
-    start: async () => {
-      await Promise.all([rounds.pull(), leases.start()]);
+    start: async (given) => {
+      sources = given;
+      database.onCommit(() => {
+        mayDiffer = true;
+      });
+      await Promise.all([rounds.pull(), leases.start(given.load)]);
+      await settle();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
-      pulling = setInterval(() => {
+      looking = setInterval(() => {
         void rounds.pull();
-        void sayUse();
-      }, PULL_MS);
+        void settle();
+      }, LOOK_MS);
     },
 
     hosts: () => listHosts(queries).map(toHost),
@@ -155,9 +140,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
 
     close: async () => {
-      isClosed = true;
-      clearInterval(pulling ?? undefined);
-      for (const timer of retries) clearTimeout(timer);
+      clearInterval(looking ?? undefined);
       listening?.stop();
       await leases.stop();
       await rounds.settle();
@@ -166,11 +149,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   };
 }
 
-const KEYS = ["rooms", "sandboxes", "memory_mib", "disk_gib"] as const;
-
-const isSame = (a: OrgUse, b: OrgUse) => KEYS.every((key) => a[key] === b[key]);
-
-const added = (a: OrgUse, b: OrgUse): OrgUse => ({
+const together = (a: OrgUse, b: OrgUse): OrgUse => ({
   rooms: a.rooms + b.rooms,
   sandboxes: a.sandboxes + b.sandboxes,
   memory_mib: a.memory_mib + b.memory_mib,

@@ -134,7 +134,7 @@ export class Rounds {
       await connections.transaction(async (run) => {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
-        if (found.rows.length > 0) await this.#write(run, found);
+        if (found.rows.length > 0) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
       }, ROUND_MS);
     } catch (error) {
       if (!(found && (await this.#isTrue(error, change_id)))) {
@@ -182,23 +182,6 @@ export class Rounds {
     });
     const point = rows.size === 0 ? pointOf(database.queries) : { seq: pointOf(database.queries).seq + 1, change_id };
     return { point, rows: [...rows.values()], tried };
-  }
-
-  async #write(run: Run, { point: { seq, change_id }, rows }: Round): Promise<void> {
-    await run(
-      `INSERT INTO roomd.rows (tbl, key, "row", seq)
-         SELECT tbl, key, "row"::jsonb, $2 FROM json_to_recordset($1::json) AS given (tbl text, key text, "row" text)
-       ON CONFLICT (tbl, key) DO UPDATE SET seq = excluded.seq,
-         "row" = CASE WHEN excluded."row" IS NULL THEN NULL ELSE coalesce(roomd.rows."row", '{}') || excluded."row" END`,
-      [JSON.stringify(rows), seq],
-    );
-    await run("INSERT INTO roomd.changes (seq, change_id, host_id) VALUES ($1, $2, $3)", [
-      seq,
-      change_id,
-      this.#deps.member.host_id,
-    ]);
-    await run("UPDATE roomd.cluster SET seq = $1", [seq]);
-    await run(`NOTIFY ${CHANNEL}`);
   }
 
   /** Whether a round whose end is not known has come true. Its lock is waited for, so the answer is the last word. */
@@ -254,6 +237,25 @@ export class Rounds {
       cause: error,
     });
   }
+}
+
+/** Writes what a change comes to, and that it is the last one. Within the transaction that has the lock. */
+export async function writeRows(
+  run: Run,
+  { seq, change_id }: Point,
+  rows: readonly SharedRow[],
+  hostId: string,
+): Promise<void> {
+  await run(
+    `INSERT INTO roomd.rows (tbl, key, "row", seq)
+       SELECT tbl, key, "row"::jsonb, $2 FROM json_to_recordset($1::json) AS given (tbl text, key text, "row" text)
+     ON CONFLICT (tbl, key) DO UPDATE SET seq = excluded.seq,
+       "row" = CASE WHEN excluded."row" IS NULL THEN NULL ELSE coalesce(roomd.rows."row", '{}') || excluded."row" END`,
+    [JSON.stringify(rows), seq],
+  );
+  await run("INSERT INTO roomd.changes (seq, change_id, host_id) VALUES ($1, $2, $3)", [seq, change_id, hostId]);
+  await run("UPDATE roomd.cluster SET seq = $1", [seq]);
+  await run(`NOTIFY ${CHANNEL}`);
 }
 
 function runAll(steps: readonly LocalStep[], queries: Queries): void {

@@ -3,6 +3,7 @@
  * room is found, and how what no call asked for is recorded.
  */
 import { chmodSync, closeSync, openSync } from "node:fs";
+import { makeAlone } from "../cluster/alone.ts";
 import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
@@ -20,6 +21,7 @@ import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeCrash } from "../host/last-end.ts";
 import { takeLock } from "../host/lock.ts";
+import { openCluster } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeRecorder } from "./records.ts";
 
@@ -44,6 +46,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     reserve_mib: config["limits.disk_reserve_mib"],
   });
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
+  const cluster = await openCluster({ config, paths, log, database }, hostId);
   const inspected = await inspectHost(config, paths, log);
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
   return {
@@ -54,6 +57,9 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     /** Makes some space on a full disk for what frees more. */
     giveUpSpace: () => disk.giveUp(true),
     database,
+    /** Of several hosts; null: this one is by itself. */
+    cluster,
+    directory: cluster ?? makeAlone(database),
     inspected,
     templates: templatesOn(options, inspected),
     finder: makeRoomFinder(database, paths),
@@ -61,6 +67,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     tracing,
     close: async () => {
       await tracing.stop();
+      await cluster?.close();
       await database.close();
       disk.close();
       for (const release of locks) release();

@@ -6,12 +6,12 @@ import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
 export function composeBilling(
-  { log, database }: Base,
-  { orgs, directory }: Orgs,
+  { log, directory: { database } }: Base,
+  { orgs, changes }: Orgs,
   plans: Plans,
   plan: BillingPlan | null,
   url: () => string,
 ) {
-  const deps = { database, directory, log, plans, url, findOrg: orgs.find, requireOwner };
+  const deps = { database, changes, log, plans, url, findOrg: orgs.find, requireOwner };
   return makeBilling(deps, plan);
 }

@@ -99,7 +99,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const watch =
     certificate === null
       ? null
-      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
+      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.use(renewed, "goes on"));
   return {
     /** Lets no more in by SSH, and ends what is there. */
     stopSsh: async () => {
@@ -115,7 +115,10 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk, tracing }: Base, { orgs, hold, oauth, rates, requests }: Parts) {
+function composeRoad(
+  { config, log, database, directory, disk, tracing }: Base,
+  { orgs, hold, oauth, rates, requests }: Parts,
+) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
@@ -135,6 +138,7 @@ function composeRoad({ config, log, database, disk, tracing }: Base, { orgs, hol
     rates,
     requests,
     traces: tracing.traces,
+    elsewhere: directory.elsewhere,
   });
 }
 

@@ -4,7 +4,11 @@ import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
 /** `url` is where clients reach the service. */
-export function composeOAuth({ config, log, database }: Base, { orgs, directory }: Orgs, url: () => string) {
+export function composeOAuth(
+  { config, log, directory: { database } }: Base,
+  { orgs, changes }: Orgs,
+  url: () => string,
+) {
   const hosts = config["oauth.document_hosts"].split(",").flatMap((host) => host.trim() || []);
-  return makeOAuth({ database, directory, orgs, log, url, documents: config["oauth.documents"] ? hosts : null });
+  return makeOAuth({ database, changes, orgs, log, url, documents: config["oauth.documents"] ? hosts : null });
 }

@@ -1,12 +1,14 @@
 /** Puts together what operators do on the host itself, beside a running daemon or without one. */
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import { makeAlone } from "../cluster/alone.ts";
+import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
-import { getOrg, makeAlone, makeOperator, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
+import { getOrg, makeOperator, makeOrgChanges, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms, countRooms, makeRoomFinder } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listHibernated, listQuarantined } from "../domain/sandboxes/index.ts";
@@ -22,6 +24,7 @@ import { freeBytes } from "../host/files/space.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
+import { openCluster } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { namedRegistries } from "./org-templates.ts";
 import { PERSONAL } from "./personal.ts";
@@ -31,9 +34,11 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
-  const directory = makeAlone(database);
+  const cluster = await openCluster({ config, paths, log, database }, hostIdOf(config, paths.host_id));
+  const { database: shared } = cluster ?? makeAlone(database);
+  const changes = makeOrgChanges(shared);
   const plans = plansOf(config);
-  const operator = makeOperator(database, directory, plans, requireBody);
+  const operator = makeOperator(database, changes, plans, requireBody);
   const { nameOf } = makeRoomFinder(database, paths);
   const roomName = (roomUid: RoomUid) => nameOf(roomUid) ?? roomUid;
   let inspected: InspectedHost | undefined;
@@ -44,8 +49,8 @@ export async function openOperator(options: ComposeOptions) {
   const registry = async () => templatesOn(options, await inspect());
   return {
     ...operator,
-    ...makeUserOperator(database, directory, PERSONAL),
-    ...makeSignUpOperator({ database, mode: config["signup.mode"], hasMail: config["smtp.host"] !== "" }),
+    ...makeUserOperator(shared, changes, PERSONAL),
+    ...makeSignUpOperator({ database: shared, mode: config["signup.mode"], hasMail: config["smtp.host"] !== "" }),
     templates: {
       build: async (
         templateId: string,
@@ -136,6 +141,7 @@ export async function openOperator(options: ComposeOptions) {
       verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),
     close: async () => {
       inspected?.close();
+      await cluster?.close();
       await database.close();
     },
   };

@@ -1,8 +1,10 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
+import type { OrgUse } from "../cluster/directory.ts";
 import type { Config } from "../core/config.ts";
+import type { Queries } from "../db/client.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
-import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
@@ -27,14 +29,14 @@ interface Later {
   url(): string;
 }
 
-export function composeOrgs({ config, log, paths, database, finder }: Base, plans: Plans, later: Later) {
+export function composeOrgs({ config, log, paths, database, directory, finder }: Base, plans: Plans, later: Later) {
   const { queries } = database;
   const prices = pricesOf(config);
   const graceSeconds = config["billing.grace"];
   const quota = makeQuota({
     queries,
     plans,
-    held: (within, orgId) => ({ rooms: countRooms(within, orgId), ...orgSandboxes(within, orgId) }),
+    held: (within, orgId) => directory.withOthers(within, orgId, heldHere(within, orgId)),
     driveUsed: later.driveUsed,
     templateMib: (orgId) => templateMib(paths, orgId),
   });
@@ -47,10 +49,10 @@ export function composeOrgs({ config, log, paths, database, finder }: Base, plan
     planCredits: (orgId) => quota.capsOf(orgId).credits,
     endSandboxes: later.endSandboxes,
   });
-  const directory = makeAlone(database, requireMaker);
+  const changes = makeOrgChanges(directory.database, requireMaker);
   const orgs = makeOrgs({
-    database,
-    directory,
+    database: directory.database,
+    changes,
     log,
     meter,
     roomName: finder.nameOf,
@@ -63,8 +65,8 @@ export function composeOrgs({ config, log, paths, database, finder }: Base, plan
   const plan = planUpstream(config);
   const mailPlan = planMail(config);
   const users = makeUsers({
-    database,
-    directory,
+    database: directory.database,
+    changes,
     log,
     planOf: orgs.planOf,
     url: later.url,
@@ -87,7 +89,12 @@ export function composeOrgs({ config, log, paths, database, finder }: Base, plan
     relink: (within, linkId) => users.links.relink(within, linkId),
   });
   const hold: Hold = (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut));
-  return { outbox, orgs, users, hold, directory, quota, meter, credits, prices, graceSeconds };
+  return { outbox, orgs, users, hold, changes, quota, meter, credits, prices, graceSeconds };
+}
+
+/** What an organization has on this host. */
+export function heldHere(queries: Queries, orgId: OrgId): OrgUse {
+  return { rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId) };
 }
 
 /** Throws ConfigError. */

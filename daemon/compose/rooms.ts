@@ -23,6 +23,7 @@ export function composeRooms(
   const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;
   const deps: RoomDeps = {
     database,
+    directory: base.directory,
     log,
     paths,
     quota,

@@ -73,6 +73,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     pool,
     crashed: base.crashed,
     database,
+    directory: base.directory,
     log,
     meter,
     traces: base.tracing.traces,

@@ -243,6 +243,27 @@ export const CONFIG_KEYS = {
     default: "",
     about: "Name of this host in answers and records; empty: made up at the first start and kept in data_dir.",
   },
+  "cluster.url": {
+    kind: "string",
+    default: "",
+    about:
+      "PostgreSQL database by which several hosts are one service, as postgres://USER:PASSWORD@HOST/DATABASE. Empty: this host is by itself.",
+  },
+  "cluster.listen": {
+    kind: "string",
+    default: "127.0.0.1:7443",
+    about: "Where the other hosts reach this one, as host:port. Nobody but members gets in.",
+  },
+  "cluster.address": {
+    kind: "string",
+    default: "",
+    about: "Address by which they reach it, as host:port, if it is not cluster.listen.",
+  },
+  "cluster.labels": {
+    kind: "string",
+    default: "",
+    about: "What rooms can ask for of a host, as NAME=VALUE separated by commas.",
+  },
   acceleration: {
     kind: ["auto", "kvm", "tcg"],
     default: "auto",

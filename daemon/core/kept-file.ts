@@ -2,7 +2,7 @@
  * Owns writing small files that must survive a loss of power: each is there whole, as it was or as it is to be, and once it is
  * written it stays so.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -17,10 +17,19 @@ import {
 import { dirname } from "node:path";
 import { errnoOf } from "./service-error.ts";
 
+const KEY_BYTES = 32;
+
 /** What the file holds, after making it where there is none. Two that start at once agree on one. */
 export function readKept(file: string, make: () => string | Buffer): Buffer {
   if (!existsSync(file)) makeKept(file, make());
   return readFileSync(file);
+}
+
+/** A key of 256 bits that the file holds, made where there is none. Throws when the file is not one that was written here. */
+export function keptKey(file: string): Buffer {
+  const key = readKept(file, () => randomBytes(KEY_BYTES));
+  if (key.byteLength === KEY_BYTES) return key;
+  throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
 }
 
 /** Writes the file anew, under its name only when it is whole. */

@@ -164,6 +164,8 @@ export interface Done<Op extends Operation> {
   events?: EventsReply;
   /** The caller's copy is still current (If-None-Match). */
   unchanged?: { etag: string };
+  /** It is what another host has answered, as it is. */
+  answer?: Response;
 }
 
 /** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */

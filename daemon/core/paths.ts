@@ -121,6 +121,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     database: join(data, "roomd.db"),
     audit_heads: join(data, "audit-heads.ndjson"),
     tls: join(data, "tls"),
+    /** What this host knows of itself as one of several. */
+    cluster: join(data, "cluster"),
     host_id: join(data, "host_id"),
     /** What `roomd setup` keeps: the first keys, in lines NAME=VALUE. */
     first_keys: join(data, "setup.env"),

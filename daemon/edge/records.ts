@@ -9,6 +9,7 @@ import type { Log } from "../core/log.ts";
 import { actorOf, type Caller } from "../core/operation.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
+import { locally } from "../db/rehearsal.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
@@ -51,11 +52,18 @@ export class Records implements Keeper {
     await this.#deps.database.commit(() => this.note(claim, begun), false);
   }
 
-  keep(walk: Walk, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
-    const { database, answers, requireProof } = this.#deps;
+  requireKept(walk: Walk): void {
     const session = walk.operation.wantsProof && walk.call.caller?.session;
     // Its body may have come slowly.
-    if (session) requireProof(database.queries, session.session_id);
+    if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
+  }
+
+  locally(step: () => void): void {
+    locally(this.#deps.database.queries, step);
+  }
+
+  keep(walk: Walk, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
+    const { database, answers } = this.#deps;
     const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
     if (this.#isRecorded(walk.operation, walk.call.caller)) {
       const entries = each.map((facts) => entryOf(walk, ended, facts));

@@ -9,6 +9,8 @@
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
+import type { OrgId } from "../../shared/ids.ts";
+import type { Host } from "../cluster/directory.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
@@ -42,6 +44,8 @@ export interface RoadDeps extends CallerDeps {
   rates: RatesOf;
   requests: RequestCounts;
   traces: Traces;
+  /** Which other host has a room that is not here; null: none. */
+  elsewhere(orgId: OrgId, roomId: string): Host | null;
 }
 
 export interface Road {
@@ -77,6 +81,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const rateRefusals = new RateRefusals(database, log);
   const answers = makeAnswers(database);
   const records = new Records({ ...deps, answers, rateRefusals });
+
+  /** Where the room is that was not found here. */
+  const hostOf = (error: unknown, { call, request }: Walk): Host | null => {
+    const { room_id } = request.params;
+    if (!(error instanceof ServiceError) || error.code !== "room_not_found") return null;
+    return call.caller && room_id !== undefined ? deps.elsewhere(call.caller.org_id, room_id) : null;
+  };
 
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
@@ -129,7 +140,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         if (claim) await faultPoint("call.worked");
       }
     } catch (error) {
-      reply = refused(error);
+      const host = hostOf(error, walk);
+      if (host && request.forward) {
+        tenure?.end(null);
+        // The other host walks the whole road with it, and keeps what is to be kept.
+        return { ...(await request.forward(host).catch(refused)), rate: walk.rate };
+      }
+      reply = refused(host ? misdirected(host) : error);
     }
     // What it has done is on disk.
     leave();
@@ -174,6 +191,15 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       rateRefusals.settle();
     },
   };
+}
+
+/** What came by another host, or by a door that leads to none. */
+function misdirected({ host_id, url }: Host): ServiceError {
+  return new ServiceError("misdirected", {
+    detail: `The room is on ${host_id}.`,
+    details: { host: host_id, url },
+    hint: `Ask ${url}.`,
+  });
 }
 
 /** As how many calls it counts. */

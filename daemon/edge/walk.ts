@@ -3,6 +3,7 @@ import type { Source } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import type { TraceContext } from "../../shared/traceparent.ts";
+import type { Host } from "../cluster/directory.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
 import { now } from "../core/clock.ts";
 import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
@@ -36,10 +37,16 @@ export interface RoadRequest {
   trace: TraceContext | null;
   transfer: Transfer;
   signal: AbortSignal;
+  /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
+  forward?(host: Host): Promise<Outcome>;
 }
 
 /** How what a verb says is kept: within its transaction but for the second. */
 export interface Keeper {
+  /** Throws where it must not be kept: as proof_required. */
+  requireKept(walk: Walk): void;
+  /** Does it once what is kept is true. */
+  locally(step: () => void): void;
   note(claim: Claimed, begun: Begun): void;
   noteFirst(claim: Claimed, begun: Begun): Promise<void>;
   /** Its record, or several, and its answer where it is claimed. `undo` is given what takes the change of phase back. */
@@ -105,12 +112,15 @@ export class Walk implements Work {
 
   /** One whose verb outlasts it, as when its key has ended, is on record with what came of it all the same. */
   keep(outcome: string, body: object, each?: readonly AuditFacts[]): void {
-    const { phase } = this;
-    this.#keeper.keep(this, outcome, body, each);
-    if (phase.is !== "working") return;
-    this.phase = { is: "kept", claim: phase.claim };
-    this.#keeper.undo(() => {
-      this.phase = phase;
+    this.#keeper.requireKept(this);
+    this.#keeper.locally(() => {
+      const { phase } = this;
+      this.#keeper.keep(this, outcome, body, each);
+      if (phase.is !== "working") return;
+      this.phase = { is: "kept", claim: phase.claim };
+      this.#keeper.undo(() => {
+        this.phase = phase;
+      });
     });
   }
 

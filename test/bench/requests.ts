@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { openConnection } from "../../daemon/db/client.ts";
 import { migrate } from "../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../daemon/db/transact.ts";
-import { makeAlone } from "../../daemon/domain/orgs/alone.ts";
+import { makeOrgChanges } from "../../daemon/domain/orgs/changes.ts";
 import { makeAuthenticate, newKey } from "../../daemon/domain/orgs/keys.ts";
 import { RateLimit } from "../../daemon/edge/rate-limit.ts";
 import { requireScope } from "../../daemon/edge/scope.ts";
@@ -71,7 +71,7 @@ async function benchRecognition(report: Report): Promise<void> {
     const maker = { type: "operator", id: "bench" };
     const { key, row } = newKey({ org_id, kind: "api", name: "bench", maker });
     const org = { org_id, name: "bench", plan: "free", created_at: MOMENT } as const;
-    await makeAlone(database).addOrg({ org, keys: [row] }, () => {});
+    await makeOrgChanges(database).addOrg({ org, keys: [row] }, () => {});
     const authenticate = makeAuthenticate(connection.queries, () => {});
     const rates = new RateLimit({ perSecond: 1_000_000, burst: 1_000_000 });
     const samples: number[] = [];

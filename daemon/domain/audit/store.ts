@@ -6,6 +6,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInsert } from "../../db/client.ts";
+import { locally } from "../../db/rehearsal.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
 import { chainHead, moveHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
@@ -14,14 +15,14 @@ import { DailyRecords } from "./daily.ts";
 import type { AuditEntry } from "./entry.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
-/** Adds a record to its organization's chain. Within a transaction. */
+/** Adds a record to its organization's chain, which is this host's own. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
   appendAudits(queries, [entry]);
 }
 
 /** Adds records, or counts them where a chain has had its records of the day. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
-  chainAudits(queries, entries, limits.get(queries));
+  locally(queries, () => chainAudits(queries, entries, limits.get(queries)));
 }
 
 const limits = new WeakMap<Queries, DailyRecords>();

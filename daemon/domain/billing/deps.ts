@@ -3,11 +3,11 @@ import type { Log } from "../../core/log.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory, Plans } from "../orgs/index.ts";
+import type { OrgChanges, Plans } from "../orgs/index.ts";
 
 export interface BillingDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   log: Log;
   plans: Plans;
   /** Where the web is, without a slash at its end. */

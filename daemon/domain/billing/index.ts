@@ -50,7 +50,7 @@ export interface Billing {
 
 /** `plan` null: nothing is sold. */
 export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billing {
-  const { database, directory, url } = deps;
+  const { database, changes, url } = deps;
   const { queries } = database;
   const provider = plan && makeStripe(plan);
   const settling = provider && new Settling(deps, provider, plan.monthly_credits);
@@ -202,7 +202,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
           const maker = { type: "user", id: call.caller.key_id as string };
           const made = newKey({ org_id, kind: "api", name: KEY_NAME, maker });
           const { key_id, name } = made.row;
-          const body = await directory.addKey(made.row, (within) => {
+          const body = await changes.addKey(made.row, (within) => {
             call.audit.details = { checkout_id, key_id };
             if (!takeKey(within, checkout_id, key_id)) {
               const taken = getCheckout(within, checkout_id)?.key_id ?? null;

@@ -150,7 +150,7 @@ export class Settling {
   }
 
   async #settle(orgId: OrgId, customerId: string, eventIds: readonly string[]): Promise<void> {
-    const { database, directory } = this.#deps;
+    const { database, changes } = this.#deps;
     const org = getOrg(database.queries, orgId);
     if (!org || org.ending_at !== null) {
       await this.endAll(orgId, customerId);
@@ -164,7 +164,7 @@ export class Settling {
       if (isEntitled) return plan === BOUGHT ? null : { plan: BOUGHT, plan_by: "billing" };
       return plan === BOUGHT && plan_by === "billing" ? { plan: FREE, plan_by: "billing" } : null;
     };
-    await directory.setPlan(orgId, decide, (queries, { before, change }) => {
+    await changes.setPlan(orgId, decide, (queries, { before, change }) => {
       putCustomer(queries, row);
       if (change) record(queries, orgId, "billing.plan_set", { plan: change.plan, before: before.plan });
       for (const each of subscriptions) this.#grant(queries, orgId, each);

@@ -1,10 +1,10 @@
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory, Orgs } from "../orgs/index.ts";
+import type { OrgChanges, Orgs } from "../orgs/index.ts";
 
 export interface OAuthDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   orgs: Pick<Orgs, "callerOfGrant" | "withUse" | "holds">;
   log: Log;
   /** What we are called: the URL by which clients reach the service, without a slash at its end. */

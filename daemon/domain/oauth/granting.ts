@@ -30,9 +30,9 @@ interface Narrowing {
   expires_in_seconds?: number | undefined;
 }
 
-type Deps = Pick<OAuthDeps, "database" | "directory" | "orgs" | "url"> & { clients: Clients };
+type Deps = Pick<OAuthDeps, "database" | "changes" | "orgs" | "url"> & { clients: Clients };
 
-export function makeGranting({ database, directory, orgs, url, clients }: Deps): Bound[] {
+export function makeGranting({ database, changes, orgs, url, clients }: Deps): Bound[] {
   const { queries } = database;
   const onEnded = () => orgs.holds.look();
 
@@ -63,7 +63,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
         const code = makeSecret("oac-");
-        const body = await directory.addKey(row, (within) => {
+        const body = await changes.addKey(row, (within) => {
           requireStillIn(within, call.caller);
           insertGrant(within, {
             key_id: row.key_id,
@@ -103,7 +103,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, device.scopes, narrowing));
         let isFirst = false;
-        await directory.addKey(row, (within) => {
+        await changes.addKey(row, (within) => {
           requireStillIn(within, call.caller);
           isFirst = decideDevice(within, typed, allow, row.key_id);
           if (!isFirst) return;
@@ -123,7 +123,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         });
         if (!isFirst) {
           // Somebody has decided meanwhile: nobody comes for this one.
-          await directory.revokeKey(row.key_id, () => {});
+          await changes.revokeKey(row.key_id, () => {});
           throw new ServiceError("device_not_found");
         }
         return { outcome: "ok", body: decided };
@@ -139,7 +139,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
       run: async (call, _input, { key_id, name }) => {
         call.work.whenSettled(onEnded);
         const ended = { grant_id: key_id };
-        await directory.revokeKey(key_id, (within) => {
+        await changes.revokeKey(key_id, (within) => {
           dropGrant(within, key_id);
           call.audit.details = { ...ended, name };
           call.work.keep("ok", ended);

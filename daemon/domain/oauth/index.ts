@@ -71,7 +71,7 @@ export interface OAuth {
 
 const BEARER = /^Bearer +(oat-\S+) *$/i;
 
-export function makeOAuth({ database, directory, orgs, log, url, documents }: OAuthDeps): OAuth {
+export function makeOAuth({ database, changes, orgs, log, url, documents }: OAuthDeps): OAuth {
   const { queries } = database;
   const clients = new Clients(database, documents && new Documents(documents, log));
   const devices = new Devices(database, clients, url);
@@ -102,7 +102,7 @@ export function makeOAuth({ database, directory, orgs, log, url, documents }: OA
   const end = async (keyId: KeyId, within: (queries: Queries) => void): Promise<void> => {
     const key = getKey(queries, keyId);
     if (!key || key.revoked_at !== null) return;
-    await directory.revokeKey(keyId, (inside) => {
+    await changes.revokeKey(keyId, (inside) => {
       within(inside);
       dropGrant(inside, keyId);
     });
@@ -126,7 +126,7 @@ export function makeOAuth({ database, directory, orgs, log, url, documents }: OA
   };
 
   return {
-    operations: makeGranting({ database, directory, orgs, url, clients }),
+    operations: makeGranting({ database, changes, orgs, url, clients }),
 
     isToken: (authorization) => BEARER.test(authorization),
 

@@ -5,8 +5,8 @@ import { type KeyId, newId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { Directory, Within } from "./directory.ts";
 import { newKey } from "./keys.ts";
+import type { OrgChanges, Within } from "./org-changes.ts";
 import type { KeyRow, NewOrgRow } from "./table.ts";
 
 const FIRST_KEY = "first";
@@ -23,7 +23,7 @@ export type Maker = Pick<Parameters<typeof appendAudit>[1], "actor" | "source" |
 
 /** `further` are keys that are made with it. Throws already_exists. */
 export function createOrg<T>(
-  directory: Directory,
+  changes: OrgChanges,
   { name, plan = "free" }: NewOrg,
   maker: Maker,
   within: Within<NewOrgRecord, T>,
@@ -32,7 +32,7 @@ export function createOrg<T>(
   const org = { org_id: newId("org"), name, plan, created_at: now() };
   const { type, id } = maker.actor;
   const { key, row } = newKey({ org_id: org.org_id, kind: "api", name: FIRST_KEY, maker: { type, id } });
-  return directory.addOrg({ org, keys: [row, ...further], isFirst }, (queries) => {
+  return changes.addOrg({ org, keys: [row, ...further], isFirst }, (queries) => {
     const made = { ...maker, outcome: "success" as const, at: org.created_at };
     appendAudit(queries, { ...made, event: "org.created", org_id: org.org_id, details: { name, plan } });
     for (const { key_id, org_id, name, kind } of [row, ...further]) {
@@ -42,13 +42,13 @@ export function createOrg<T>(
   });
 }
 
-export function makeOrgCreate({ directory }: { directory: Directory }): Bound {
+export function makeOrgCreate({ changes }: { changes: OrgChanges }): Bound {
   return bind(orgCreate, {
     run: async (call, input) => {
       const { caller, source, request_id, ip, audit } = call;
       audit.details = { name: input.name };
       const actor = { type: "operator", id: caller.key_id, name: caller.name };
-      const body = await createOrg(directory, input, { actor, source, request_id, ip }, (_queries, made) => {
+      const body = await createOrg(changes, input, { actor, source, request_id, ip }, (_queries, made) => {
         audit.details = { org_id: made.org_id, name: input.name, plan: made.plan };
         call.work.keep("created", made);
         return made;

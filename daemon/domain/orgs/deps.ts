@@ -1,11 +1,11 @@
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory } from "./directory.ts";
+import type { OrgChanges } from "./org-changes.ts";
 import type { UsageDeps } from "./usage/usage.ts";
 
 export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   log: Log;
   roomName(roomUid: string): string | null;
 }

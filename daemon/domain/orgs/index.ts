@@ -17,12 +17,12 @@ import type { KeyRow } from "./table.ts";
 import { makeCreditList } from "./usage/credit-list.ts";
 import { makeUsage } from "./usage/usage.ts";
 
-export { makeAlone } from "./alone.ts";
-export type { Directory, PlanChange } from "./directory.ts";
+export { makeOrgChanges } from "./changes.ts";
 export { grantBy } from "./grant.ts";
 export { isKeySeen } from "./key-verbs.ts";
 export { isGood, newKey } from "./keys.ts";
 export { makeOperator } from "./operator.ts";
+export type { OrgChanges, PlanChange } from "./org-changes.ts";
 export { orgsPersonal } from "./personal.ts";
 export { type Caps, type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota, templatesExceeded, templateWarnings } from "./quota.ts";
@@ -65,9 +65,9 @@ export interface Orgs {
   stop(): Promise<void>;
 }
 
-export function makeOrgs({ database, directory, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
+export function makeOrgs({ database, changes, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
   const { queries } = database;
-  const lastUsed = new LastUsed(directory, log);
+  const lastUsed = new LastUsed(changes, log);
   const holds = new Holds();
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
@@ -83,8 +83,8 @@ export function makeOrgs({ database, directory, log, meter, standing, credits, r
   return {
     operations: [
       makeMe(),
-      makeOrgCreate({ directory }),
-      ...makeKeyVerbs({ database, directory, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
+      makeOrgCreate({ changes }),
+      ...makeKeyVerbs({ database, changes, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
       makeUsage({
         meter,
         standing,
@@ -96,7 +96,7 @@ export function makeOrgs({ database, directory, log, meter, standing, credits, r
         },
       }),
       makeCreditList({ database, findOrg: find, credits }),
-      ...makeSshKeys({ database, directory, findOrg: find, onRemoved: () => holds.look() }),
+      ...makeSshKeys({ database, changes, findOrg: find, onRemoved: () => holds.look() }),
     ],
     authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
     callerOfGrant: makeCallerOfGrant(queries, (keyId) => lastUsed.note(keyId)),

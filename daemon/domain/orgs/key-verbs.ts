@@ -8,9 +8,9 @@ import { type Bound, bind, type Caller, type KeyCall } from "../../core/operatio
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory } from "./directory.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
 import { newKey, rotationOf, toRecord } from "./keys.ts";
+import type { OrgChanges } from "./org-changes.ts";
 import { getKeyOf, listKeysBefore } from "./store.ts";
 import type { KeyRow, SshKeyRow } from "./table.ts";
 
@@ -18,7 +18,7 @@ const CURSOR = "keys";
 
 export interface KeyVerbDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   /** A key with its last use. */
   withUse(row: KeyRow): KeyRow;
   /** Called when a key has ended, and it is on record. */
@@ -33,7 +33,7 @@ export function isKeySeen(queries: Queries, caller: Caller, row: KeyRow): boolea
   return first?.created_by_id === caller.key_id;
 }
 
-export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbDeps): Bound[] {
+export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDeps): Bound[] {
   const shown = (row: KeyRow) => toRecord(withUse(row));
   /** Also for a key that is bound to rooms: it sees the keys within them. */
   const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
@@ -57,7 +57,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
         const grant = grantBy(caller, { ...asked, expires_at });
         const { key, row } = newKey({ ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
-        const body = await directory.addKey(row, () => {
+        const body = await changes.addKey(row, () => {
           const made = { ...toRecord(row), key };
           call.audit.details = { key_id: row.key_id, name, ...grant };
           call.work.keep("created", made);
@@ -92,7 +92,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         requireGivable(caller, grant);
         call.work.whenSettled(onEnded);
         const rotate = (old: KeyRow) => rotationOf(old, grace_seconds, makerOf(caller));
-        const body = await directory.rotateKey(key_id, rotate, (_queries, { key, row, replaced }) => {
+        const body = await changes.rotateKey(key_id, rotate, (_queries, { key, row, replaced }) => {
           const made = { ...toRecord(row), key, replaces: shown(replaced) };
           call.audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
           call.work.keep("created", made);
@@ -106,7 +106,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
       find: findKey,
       run: async (call, _, { key_id, name }) => {
         call.audit.details = { key_id, name };
-        const revoked = await directory.revokeKey(key_id, (_queries, { key, sshKeys }) => {
+        const revoked = await changes.revokeKey(key_id, (_queries, { key, sshKeys }) => {
           call.audit.details = { key_id, name, ...endedWith(sshKeys) };
           return key;
         });

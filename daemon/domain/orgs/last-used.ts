@@ -2,20 +2,20 @@
 import type { KeyId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
-import type { Directory } from "./directory.ts";
+import type { OrgChanges } from "./org-changes.ts";
 import type { KeyRow } from "./table.ts";
 
 const TOGETHER_MS = 15_000;
 
 export class LastUsed {
-  readonly #directory: Directory;
+  readonly #changes: OrgChanges;
   readonly #log: Log;
   #noted = new Map<KeyId, number>();
   #writing = new Map<KeyId, number>();
   #timer: Timer | null = null;
 
-  constructor(directory: Directory, log: Log) {
-    this.#directory = directory;
+  constructor(changes: OrgChanges, log: Log) {
+    this.#changes = changes;
     this.#log = log;
   }
 
@@ -39,7 +39,7 @@ export class LastUsed {
     this.#noted = new Map();
     this.#writing = noted;
     const uses = [...noted].map(([key_id, usedAt]) => ({ key_id, last_used_at: at(usedAt) }));
-    await this.#directory
+    await this.#changes
       .noteUses(uses)
       .catch((error: unknown) => this.#log.error("last use of keys not written", { error: String(error) }));
   }

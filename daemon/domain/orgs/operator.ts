@@ -10,9 +10,9 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { createOrg, type Maker, type NewOrg } from "./create.ts";
-import type { Directory } from "./directory.ts";
 import { endedWith } from "./key-verbs.ts";
 import { type NewKey, newKey, rotationOf, toRecord as toKeyRecord } from "./keys.ts";
+import type { OrgChanges } from "./org-changes.ts";
 import type { Plans } from "./plans.ts";
 import { type NewSshKey, newSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
@@ -36,7 +36,7 @@ export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_a
 /** `requireBody` throws where the fields break a rule of the operation. */
 export function makeOperator(
   database: Database,
-  directory: Directory,
+  changes: OrgChanges,
   plans: Plans,
   requireBody: (operation: { body: TObject }, fields: Record<string, unknown>) => void,
 ) {
@@ -44,7 +44,7 @@ export function makeOperator(
     appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
 
   const addOrg = (request: NewOrg, more: Parameters<typeof createOrg>[4] = {}) =>
-    createOrg(directory, request, BY_OPERATOR, (_queries, { org_id, api_key }) => ({ org_id, api_key }), more);
+    createOrg(changes, request, BY_OPERATOR, (_queries, { org_id, api_key }) => ({ org_id, api_key }), more);
 
   return {
     /** Once per database: the first organization, its key, and the operator's key. */
@@ -60,7 +60,7 @@ export function makeOperator(
     },
 
     setPlan: (orgId: OrgId, plan: Plan) =>
-      directory.setPlan(
+      changes.setPlan(
         orgId,
         () => ({ plan, plan_by: "operator" }),
         (queries, { before, change }) => {
@@ -98,7 +98,7 @@ export function makeOperator(
       const { expires_in_seconds: seconds, ...request } = asked;
       const expires_at = seconds === undefined ? null : after(now(), seconds);
       const { key, row } = newKey({ ...request, org_id, expires_at, kind: "api", maker: MAKER });
-      return directory.addKey(row, (queries, { key_id, name, kind }) => {
+      return changes.addKey(row, (queries, { key_id, name, kind }) => {
         record(queries, "key.created", org_id, { key_id, name, kind });
         return { key_id, key };
       });
@@ -112,7 +112,7 @@ export function makeOperator(
     rotateKey: (keyId: KeyId, graceSeconds: number) => {
       requireBody(keyRotate, { grace_seconds: graceSeconds });
       const rotate = (old: KeyRow) => rotationOf(old, graceSeconds, MAKER);
-      return directory.rotateKey(keyId, rotate, (queries, { key, row, replaced }) => {
+      return changes.rotateKey(keyId, rotate, (queries, { key, row, replaced }) => {
         const details = { key_id: keyId, new_key_id: row.key_id, grace_seconds: graceSeconds };
         record(queries, "key.rotated", row.org_id, details);
         return { ...toKeyRecord(row), key, replaces: toKeyRecord(replaced) };
@@ -120,13 +120,13 @@ export function makeOperator(
     },
 
     revokeKey: (keyId: KeyId) =>
-      directory.revokeKey(keyId, (queries, { key: { org_id, name }, sshKeys }) =>
+      changes.revokeKey(keyId, (queries, { key: { org_id, name }, sshKeys }) =>
         record(queries, "key.revoked", org_id, { key_id: keyId, name, ...endedWith(sshKeys) }),
       ),
 
     addSshKey: (orgId: OrgId, request: NewSshKey) => {
       requireBody(sshKeyAdd, { ...request });
-      return directory.addSshKey(newSshKey(orgId, request, MAKER), (queries, added) => {
+      return changes.addSshKey(newSshKey(orgId, request, MAKER), (queries, added) => {
         const { ssh_key_id, fingerprint, name } = added;
         record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
         return toRecord(added);
@@ -139,7 +139,7 @@ export function makeOperator(
     },
 
     removeSshKey: (orgId: OrgId, sshKeyId: string) =>
-      directory.removeSshKey(orgId, sshKeyId, (queries, { fingerprint }) => {
+      changes.removeSshKey(orgId, sshKeyId, (queries, { fingerprint }) => {
         record(queries, "key.ssh_removed", orgId, { ssh_key_id: sshKeyId, fingerprint });
         return { ssh_key_id: sshKeyId, fingerprint, state: "removed" };
       }),

@@ -21,7 +21,7 @@ type Held = Counted | "template_mib";
 export interface QuotaDeps {
   queries: Queries;
   plans: Plans;
-  /** What the organization has, also within a transaction. */
+  /** What the organization has, on all hosts together; also within a transaction. */
   held(queries: Queries, orgId: OrgId): Record<Counted, number>;
   /** What the drives of its rooms take together. */
   driveUsed(orgId: OrgId): Promise<number>;

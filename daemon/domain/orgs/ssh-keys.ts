@@ -9,8 +9,8 @@ import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory } from "./directory.ts";
 import { endBy } from "./grant.ts";
+import type { OrgChanges } from "./org-changes.ts";
 import { findSshKeys, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
 import { fingerprintOf, readPublicKey } from "./ssh-public-key.ts";
 import type { SshKeyRow } from "./table.ts";
@@ -26,13 +26,13 @@ export interface NewSshKey {
 
 export interface SshKeysDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   findOrg(caller: Caller, orgId: string): string;
   /** Called when a key has been removed. */
   onRemoved(): void;
 }
 
-export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeysDeps): Bound[] {
+export function makeSshKeys({ database, changes, findOrg, onRemoved }: SshKeysDeps): Bound[] {
   return [
     bind(sshKeyAdd, {
       find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
@@ -49,7 +49,7 @@ export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeys
         }
         const made = newSshKey(orgId, input, { type: "key", id: caller.key_id });
         const key = { ...made, expires_at: endBy(caller, made.expires_at) };
-        const body = await directory.addSshKey(key, (_queries, row) => {
+        const body = await changes.addSshKey(key, (_queries, row) => {
           const added = toRecord(row);
           audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
           call.work.keep("created", added);
@@ -69,7 +69,7 @@ export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeys
       find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
       run: async ({ audit }, { ssh_key_id }, orgId) => {
         audit.details = { ssh_key_id };
-        const { fingerprint } = await directory.removeSshKey(orgId, ssh_key_id, (_queries, removed) => removed);
+        const { fingerprint } = await changes.removeSshKey(orgId, ssh_key_id, (_queries, removed) => removed);
         onRemoved();
         return { outcome: "ok", body: { ssh_key_id, fingerprint, state: "removed" as const } };
       },

@@ -3,9 +3,8 @@
  * data directory: so it can be shown again, and neither it nor its hash is in the database.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { readKept } from "../../core/kept-file.ts";
+import { keptKey } from "../../core/kept-file.ts";
 
-const KEY_BYTES = 32;
 /** 130 bits, and letters that a host name may have. */
 const LABEL_CHARACTERS = 26;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
@@ -16,10 +15,7 @@ export class PortTokens {
 
   /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
   constructor(file: string) {
-    this.#key = readKept(file, () => randomBytes(KEY_BYTES));
-    if (this.#key.byteLength !== KEY_BYTES) {
-      throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
-    }
+    this.#key = keptKey(file);
   }
 
   of(label: string): string {

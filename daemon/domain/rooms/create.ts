@@ -7,6 +7,8 @@ import { after, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { twice } from "../../db/rehearsal.ts";
 import { violatesUnique } from "../../db/transact.ts";
 import { syncDirectory } from "../../host/files/async-calls.ts";
 import { markDrive } from "../../host/isolation/directories.ts";
@@ -37,7 +39,7 @@ export function makeCreate(
       let body: RoomRecord;
       try {
         const record = await records.of(row);
-        body = await deps.database.commit((queries) => {
+        body = await placing(deps, row, (queries) => {
           insertRoom(queries, row);
           const warnings = deps.quota.admit(queries, call, { rooms: 1 });
           const made = { ...record, warnings: [...warnings, ...record.warnings] };
@@ -51,6 +53,14 @@ export function makeCreate(
       schedule(row);
       return { outcome: "created", body };
     },
+  });
+}
+
+/** Has a room in one commit with its row, which `write` writes: it is this host's, and counts for its organization, on all hosts. */
+export function placing<T>({ directory }: RoomDeps, row: RoomRow, write: (queries: Queries) => T): Promise<T> {
+  return directory.database.commit((queries) => {
+    directory.place(queries, row);
+    return twice(queries, write);
   });
 }
 

@@ -1,5 +1,6 @@
 /** What rooms need of others. */
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { Directory } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -11,6 +12,8 @@ import type { RoomRow } from "./table.ts";
 
 export interface RoomDeps {
   database: Database;
+  /** Whose room is where. */
+  directory: Pick<Directory, "database" | "place" | "release">;
   log: Log;
   paths: Paths;
   /** What the organization's plan allows. */

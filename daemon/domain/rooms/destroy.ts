@@ -146,6 +146,8 @@ async function destroy(
     deps.meter.closes(queries, room_uid);
     return late ? "erase" : drive_until_at;
   });
+  // Its name is free for others once the directory says so, for which nobody waits.
+  void deps.directory.release(room_uid);
   if (until !== "erase") return { agents, drive_until_at: until };
   await eraseKept(row);
   return { agents, drive_until_at: null };

@@ -9,6 +9,8 @@ import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { twice } from "../../db/rehearsal.ts";
 import { violatesUnique } from "../../db/transact.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
 import { actingAs } from "../agents/index.ts";
@@ -185,26 +187,28 @@ async function insert(
   room: RoomTarget,
 ): Promise<string[]> {
   const growth = supervisors.growth();
+  const write = (queries: Queries) => {
+    requireActive(deps.currentRoom(room.room_uid));
+    supervisors.requireUnheld(room.room_uid);
+    if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
+    // What the machine that it takes has of it already is its own.
+    const free = freeMemoryMib(queries, growth) + (growth.resident_mib.get(row.sandbox_id) ?? 0);
+    insertSandbox(queries, row);
+    call.work.note({ sandbox_id: row.sandbox_id });
+    const warnings = [
+      ...deps.quota.admit(queries, call, {
+        sandboxes: 1,
+        memory_mib: row.memory_mib,
+        disk_gib: row.disk_mib / 1024,
+      }),
+      ...deps.credits.admit(queries, row.org_id),
+    ];
+    requireMemory(row.memory_mib, free);
+    return warnings;
+  };
   try {
-    return await deps.database.commit((queries) => {
-      requireActive(deps.currentRoom(room.room_uid));
-      supervisors.requireUnheld(room.room_uid);
-      if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
-      // What the machine that it takes has of it already is its own.
-      const free = freeMemoryMib(queries, growth) + (growth.resident_mib.get(row.sandbox_id) ?? 0);
-      insertSandbox(queries, row);
-      call.work.note({ sandbox_id: row.sandbox_id });
-      const warnings = [
-        ...deps.quota.admit(queries, call, {
-          sandboxes: 1,
-          memory_mib: row.memory_mib,
-          disk_gib: row.disk_mib / 1024,
-        }),
-        ...deps.credits.admit(queries, row.org_id),
-      ];
-      requireMemory(row.memory_mib, free);
-      return warnings;
-    });
+    // It counts for its organization on all hosts.
+    return await deps.directory.database.commit((queries) => twice(queries, write));
   } catch (error) {
     if (violatesUnique(error, "sandboxes.guest_cid")) throw cidInUse(deps, row.guest_cid);
     if (violatesUnique(error, "sandboxes.room_uid")) {

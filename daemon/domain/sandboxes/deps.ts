@@ -1,7 +1,9 @@
 /** What sandboxes need of others. */
+
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { Directory } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
@@ -21,6 +23,7 @@ type EventPlace = Pick<SandboxRow, "org_id" | "room_uid" | "agent_id" | "sandbox
 
 export interface SandboxDeps {
   database: Database;
+  directory: Pick<Directory, "database">;
   log: Log;
   paths: Paths;
   templates: Templates;

@@ -3,14 +3,14 @@ import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory, Plans } from "../orgs/index.ts";
+import type { OrgChanges, Plans } from "../orgs/index.ts";
 import type { OrgEndDeps } from "./org-end.ts";
 import type { SignUpPlan } from "./sign-up.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface UserDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   log: Log;
   /** All that holds on to keys, and to sessions. */
   holds: Holds;

@@ -9,7 +9,7 @@ import { ConfigError } from "../../core/config.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { Directory } from "../orgs/index.ts";
+import type { OrgChanges } from "../orgs/index.ts";
 import { changeRole } from "./role-change.ts";
 import { getMembership } from "./store.ts";
 
@@ -47,14 +47,14 @@ export function roleOf(roles: GroupRoles, groups: readonly string[]): GivenRole 
 
 /** Puts a member who has another role into the one that is given, with all that follows from less. Throws sign_in_failed. */
 export async function follow(
-  directory: Directory,
+  changes: OrgChanges,
   { org_id, user_id, before, role }: { org_id: OrgId; user_id: UserId; before: Role; role: GivenRole },
 ): Promise<void> {
   const require = (within: Queries) => {
     if (getMembership(within, org_id, user_id)?.role === before) return;
     throw new ServiceError("sign_in_failed", { detail: "Your role has just changed. Try again." });
   };
-  await changeRole(directory, { org_id, user_id, role, require, before: () => before }, (within, details) => {
+  await changeRole(changes, { org_id, user_id, role, require, before: () => before }, (within, details) => {
     const actor = { type: "system", id: "oidc", name: "oidc" };
     const what = { event: "member.role_set", outcome: "success", source: "web", details } as const;
     appendAudit(within, { ...what, at: now(), org_id, actor });

@@ -10,7 +10,7 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { type Directory, getOrg } from "../orgs/index.ts";
+import { getOrg, type OrgChanges } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import { addUser } from "./add-user.ts";
 import { begin, type SignedIn } from "./begin.ts";
@@ -42,7 +42,7 @@ const linkOf = (sessionId: SessionId): Given => ({ purpose: "link elsewhere", to
 
 interface IdentityDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   /** Called when sessions and keys have ended, and it is on record. */
   onEnded(): void;
   challenges: Challenges;
@@ -198,7 +198,7 @@ export class Identities {
 
   /** Who is a member is put where the groups say, where groups say anything. Throws sign_in_failed. */
   async #follow({ issuer, subject, groups }: Vouched, role: GivenRole | null): Promise<void> {
-    const { database, directory, upstream, onEnded } = this.#deps;
+    const { database, changes, upstream, onEnded } = this.#deps;
     const welcome = upstream?.plan.welcome;
     const there = identityBySubject(database.queries, issuer, subject);
     // Where the issuer says nothing of groups, nobody is moved.
@@ -208,7 +208,7 @@ export class Identities {
     const before = getMembership(database.queries, org_id, user_id)?.role;
     if (before === undefined || before === "owner" || before === role) return;
     if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups is let in here." });
-    await follow(directory, { org_id, user_id, before, role });
+    await follow(changes, { org_id, user_id, before, role });
     onEnded();
   }
 

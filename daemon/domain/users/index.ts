@@ -58,7 +58,7 @@ export interface Users {
 
 export function makeUsers({
   database,
-  directory,
+  changes,
   log,
   holds,
   planOf,
@@ -78,11 +78,11 @@ export function makeUsers({
   const passkeys = new Passkeys({ database, challenges, url, issuer });
   const rpId = () => passkeys.place?.rp_id ?? null;
   const isOpen = signUpPlan.mode === "open" || signUpPlan.mode === "approval";
-  const identities = new Identities({ isOpen, database, directory, onEnded, challenges, upstream, url, rpId });
+  const identities = new Identities({ isOpen, database, changes, onEnded, challenges, upstream, url, rpId });
   const newcomers = new Newcomers(passwords, passkeys);
   const links = new LetterLinks();
   const signIn = new SignIn(database, passwords, onEnded);
-  const ends = { database, directory, log, rooms, onEnded };
+  const ends = { database, changes, log, rooms, onEnded };
   const writing = new Set<SessionId>();
   const seen = (sessionId: SessionId) => {
     if (writing.has(sessionId)) return;
@@ -97,15 +97,15 @@ export function makeUsers({
       ...makeAccount({ database, onEnded }),
       ...passkeys.operations(),
       ...identities.operations(),
-      ...makeMembers({ database, directory, url, links, hasMail, onEnded }),
+      ...makeMembers({ database, changes, url, links, hasMail, onEnded }),
       makeOrgDelete(ends),
-      ...makePersonal({ database, directory, personal, onEnded }),
+      ...makePersonal({ database, changes, personal, onEnded }),
     ],
     keepEnding: () => keepEndingOrgs(ends),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    redeem: new Redeem({ database, directory, newcomers, signIn, onEnded }),
-    signUp: new SignUp({ database, directory, plans, plan: signUpPlan, hasMail, newcomers }),
+    redeem: new Redeem({ database, changes, newcomers, signIn, onEnded }),
+    signUp: new SignUp({ database, changes, plans, plan: signUpPlan, hasMail, newcomers }),
     addresses: new Addresses(database, log, hasMail),
     links,
     passkeys,

@@ -38,9 +38,9 @@ import {
 } from "./store.ts";
 import type { LinkRow } from "./table.ts";
 
-type MemberDeps = Pick<UserDeps, "database" | "directory" | "url" | "hasMail" | "onEnded"> & { links: LetterLinks };
+type MemberDeps = Pick<UserDeps, "database" | "changes" | "url" | "hasMail" | "onEnded"> & { links: LetterLinks };
 
-export function makeMembers({ database, directory, url, links, hasMail, onEnded }: MemberDeps): Bound[] {
+export function makeMembers({ database, changes, url, links, hasMail, onEnded }: MemberDeps): Bound[] {
   const { queries } = database;
   const find = ({ caller }: KeyCall, { org_id }: Record<string, string>): OrgId => {
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
@@ -69,7 +69,7 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
         };
         call.work.whenSettled(onEnded);
         const change = { org_id, user_id, role, require, before: () => before };
-        const body = await changeRole(directory, change, (within, details) => {
+        const body = await changeRole(changes, change, (within, details) => {
           const changed = toRecord(requireMember(within, org_id, user_id));
           call.audit.details = details;
           call.work.keep("ok", changed);
@@ -90,7 +90,7 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
           requireOtherOwner(within, org_id, user_id, role);
         };
         call.work.whenSettled(onEnded);
-        const body = await directory.revokeKeysOf(
+        const body = await changes.revokeKeysOf(
           org_id,
           user_id,
           { require, gives: [] },

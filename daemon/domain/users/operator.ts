@@ -7,7 +7,7 @@ import type { Queries } from "../../db/client.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit, recordsAbout } from "../audit/index.ts";
-import { type Directory, getOrg } from "../orgs/index.ts";
+import { getOrg, type OrgChanges } from "../orgs/index.ts";
 import { addUser } from "./add-user.ts";
 import { addLink, pathOf } from "./links.ts";
 import { beginOrgEnd } from "./org-end.ts";
@@ -44,7 +44,7 @@ export interface LinkTo {
 /** The operator knows whose address it is. */
 const asVerified = (user: UserRow): UserRow => ({ ...user, verified_at: user.verified_at ?? user.created_at });
 
-export function makeUserOperator(database: Database, directory: Directory, personal: readonly PersonalTable[]) {
+export function makeUserOperator(database: Database, changes: OrgChanges, personal: readonly PersonalTable[]) {
   const record = (queries: Queries, event: string, org_id: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor: OPERATOR, source: "cli", details });
   /** Of the organizations that somebody belongs to; the host's own where there is none. */
@@ -137,7 +137,7 @@ export function makeUserOperator(database: Database, directory: Directory, perso
         return { user_id, disabled: isDisabled, ...ended };
       };
       return isDisabled
-        ? directory.endGrantsOf(user_id, (queries, ended) => change(queries, ended.length))
+        ? changes.endGrantsOf(user_id, (queries, ended) => change(queries, ended.length))
         : database.commit((queries) => change(queries, 0));
     },
 
@@ -152,7 +152,7 @@ export function makeUserOperator(database: Database, directory: Directory, perso
 
     /** Of what is kept afterwards nothing names the person. Throws member_not_found, last_owner. */
     forgetUser: (email: string) =>
-      forget(directory, personal, asVerified(requireUser(database.queries, email)), (queries, forgotten) => {
+      forget(changes, personal, asVerified(requireUser(database.queries, email)), (queries, forgotten) => {
         record(queries, "user.forgotten", null, { ...forgotten });
         return forgotten;
       }),
@@ -167,7 +167,7 @@ export function makeUserOperator(database: Database, directory: Directory, perso
           });
         }
       };
-      return beginOrgEnd(directory, orgId, { but: null, require }, (queries, begun) => {
+      return beginOrgEnd(changes, orgId, { but: null, require }, (queries, begun) => {
         record(queries, "org.ending", orgId, { ...begun });
         return { org_id: orgId, ...begun };
       });

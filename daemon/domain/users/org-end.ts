@@ -16,7 +16,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
-import { type Directory, getOrg, listEndingOrgs } from "../orgs/index.ts";
+import { getOrg, listEndingOrgs, type OrgChanges } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import { requireOwner } from "./roles.ts";
 import { deleteMembership, dropInvitations, endSessions, listMembers } from "./store.ts";
@@ -28,7 +28,7 @@ const LOOK_MS = 500;
 
 export interface OrgEndDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   log: Log;
   rooms: {
     /** Those that are not destroyed. */
@@ -40,7 +40,7 @@ export interface OrgEndDeps {
   onEnded(): void;
 }
 
-export function makeOrgDelete({ database, directory, rooms, onEnded }: OrgEndDeps): Bound {
+export function makeOrgDelete({ database, changes, rooms, onEnded }: OrgEndDeps): Bound {
   return bind(orgDelete, {
     find: ({ caller }, { org_id }) => {
       const org = getOrg(database.queries, caller.org_id);
@@ -56,7 +56,7 @@ export function makeOrgDelete({ database, directory, rooms, onEnded }: OrgEndDep
       const { user_id } = whoIs(call);
       call.work.whenSettled(onEnded);
       const body = await beginOrgEnd(
-        directory,
+        changes,
         org_id,
         { but: user_id, require: (within) => requireOwner(within, call.caller) },
         (within, ended) => {
@@ -78,12 +78,12 @@ interface Begun {
 
 /** The first commit. `but` sees how far it is. Throws org_not_found; rejects as `require` throws. */
 export function beginOrgEnd<T>(
-  directory: Directory,
+  changes: OrgChanges,
   orgId: OrgId,
   { but, require }: { but: UserId | null; require(queries: Queries): void },
   within: (queries: Queries, begun: Begun) => T,
 ): Promise<T> {
-  return directory.endOrg(orgId, require, (queries, { keys_revoked }) => {
+  return changes.endOrg(orgId, require, (queries, { keys_revoked }) => {
     const others = listMembers(queries, orgId).filter(({ user_id }) => user_id !== but);
     for (const { user_id } of others) removeFrom(queries, orgId, user_id);
     dropInvitations(queries, orgId);
@@ -97,11 +97,11 @@ function removeFrom(queries: Queries, orgId: OrgId, userId: UserId): void {
 }
 
 /** Brings organizations to the end that somebody has asked for; what is returned ends that. */
-export function keepEndingOrgs({ database, directory, log, rooms, onEnded }: OrgEndDeps): () => void {
+export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEndDeps): () => void {
   const underWay = new Set<OrgId>();
   const finish = async (orgId: OrgId) => {
     await rooms.endAll(orgId);
-    await directory.finishOrg(orgId, (queries) => {
+    await changes.finishOrg(orgId, (queries) => {
       for (const { user_id } of listMembers(queries, orgId)) removeFrom(queries, orgId, user_id);
       appendAudit(queries, {
         event: "org.ended",

@@ -7,7 +7,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { forgetRows, nameOf, type PersonalTable, rowsAbout } from "../../db/personal.ts";
 import { appendAudit } from "../audit/index.ts";
-import { type Directory, getOrg } from "../orgs/index.ts";
+import { getOrg, type OrgChanges } from "../orgs/index.ts";
 import { requireUser, whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { countOwners, deleteMembership, endSessions, membershipsOf } from "./store.ts";
@@ -40,9 +40,9 @@ export const usersPersonal: readonly PersonalTable[] = [
   },
 ];
 
-type PersonalDeps = Pick<UserDeps, "database" | "directory" | "personal" | "onEnded">;
+type PersonalDeps = Pick<UserDeps, "database" | "changes" | "personal" | "onEnded">;
 
-export function makePersonal({ database, directory, personal, onEnded }: PersonalDeps): Bound[] {
+export function makePersonal({ database, changes, personal, onEnded }: PersonalDeps): Bound[] {
   return [
     bind(accountExport, {
       run: (call) => {
@@ -59,7 +59,7 @@ export function makePersonal({ database, directory, personal, onEnded }: Persona
           : [{ field: "email", code: "differs", message: "is not the address of this account" }],
       run: async (call, _input, user) => {
         call.work.whenSettled(onEnded);
-        const body = await forget(directory, personal, user, (_within, forgotten) => {
+        const body = await forget(changes, personal, user, (_within, forgotten) => {
           call.audit.details = { ...forgotten };
           call.work.keep("ok", forgotten);
           return forgotten;
@@ -87,13 +87,13 @@ interface Forgotten {
  * alone. `within` comes first of all that is written. Throws last_owner.
  */
 export function forget<T>(
-  directory: Directory,
+  changes: OrgChanges,
   personal: readonly PersonalTable[],
   user: UserRow,
   within: (queries: Queries, forgotten: Forgotten) => T,
 ): Promise<T> {
   const { user_id } = user;
-  return directory.revokeKeysEverywhere(
+  return changes.revokeKeysEverywhere(
     user_id,
     (queries) => {
       requireSuccessors(queries, user_id);

@@ -5,7 +5,7 @@ import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { type Directory, listOrgs } from "../orgs/index.ts";
+import { listOrgs, type OrgChanges } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
 import { noteDeparted } from "./departed.ts";
 import { dropIdentities } from "./identities-store.ts";
@@ -36,7 +36,7 @@ import type { LinkRow, UserRow } from "./table.ts";
 
 interface RedeemDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   newcomers: Newcomers;
   signIn: SignIn;
   /** Called when sessions have ended or look elsewhere, and it is on record. */
@@ -87,11 +87,11 @@ export class Redeem {
    * has made some of them without leave is out. Throws link_not_found, validation_failed, rate_limited.
    */
   async renew(token: string, way: NewWay, isOnly: boolean, asked: Asked): Promise<SignedIn> {
-    const { database, directory, newcomers, onEnded } = this.#deps;
+    const { database, changes, newcomers, onEnded } = this.#deps;
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
     const { password_hash, passkey } = await newcomers.way(way, asked);
-    if (isOnly && user_id !== null) await directory.endGrantsOf(user_id, () => {});
+    if (isOnly && user_id !== null) await changes.endGrantsOf(user_id, () => {});
     const signedIn = await database.commit((queries) => {
       const link = requireLink(queries, token, ["user"]);
       const user = link.user_id === null ? undefined : getUser(queries, link.user_id);

@@ -2,7 +2,7 @@
 import type { Role } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Directory } from "../orgs/index.ts";
+import type { OrgChanges } from "../orgs/index.ts";
 import { givenBy } from "./roles.ts";
 import { dropInvitationsBy, setRole } from "./store.ts";
 
@@ -18,11 +18,11 @@ interface RoleChange {
 
 /** `within` gets what the record tells. Rejects as `require` throws. */
 export function changeRole<T>(
-  directory: Directory,
+  changes: OrgChanges,
   { org_id, user_id, role, require, before }: RoleChange,
   within: (queries: Queries, details: Record<string, unknown>) => T,
 ): Promise<T> {
-  return directory.revokeKeysOf(org_id, user_id, { require, gives: givenBy(role) }, (queries, { keys, sshKeys }) => {
+  return changes.revokeKeysOf(org_id, user_id, { require, gives: givenBy(role) }, (queries, { keys, sshKeys }) => {
     // Who may give less has invited nobody to more.
     if (before() !== role) dropInvitationsBy(queries, org_id, user_id);
     setRole(queries, org_id, user_id, role);

@@ -18,7 +18,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { countPosted, post, postNothing } from "../mail/index.ts";
-import { type Directory, grantCredits, type Plans } from "../orgs/index.ts";
+import { grantCredits, type OrgChanges, type Plans } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
 import { giveUp, holderOf, isClaimed } from "./holders.ts";
 import { addLink, requireLink } from "./links.ts";
@@ -69,7 +69,7 @@ export interface SignUpNote {
 
 interface SignUpDeps {
   database: Database;
-  directory: Directory;
+  changes: OrgChanges;
   plans: Plans;
   plan: SignUpPlan;
   hasMail: boolean;
@@ -157,7 +157,7 @@ export class SignUp {
     orgName: string,
     asked: Asked,
   ): Promise<SignedIn> {
-    const { directory, newcomers, plan, plans } = this.#deps;
+    const { changes, newcomers, plan, plans } = this.#deps;
     const { kind, email } = this.look(token);
     if (kind !== "signup") throw new ServiceError("link_not_found");
     const called = orgName.trim();
@@ -166,7 +166,7 @@ export class SignUp {
     const created_at = now();
     const user = { ...made.user, verified_at: created_at };
     const org = { org_id: newId("org"), name: called, plan: PLAN, created_at } as const;
-    return await directory.addOrg({ org, keys: [] }, (queries) => {
+    return await changes.addOrg({ org, keys: [] }, (queries) => {
       const { link_id } = requireLink(queries, token, ["signup"]);
       if (!useLink(queries, link_id, created_at)) throw new ServiceError("link_not_found");
       giveUp(queries, email, null);

@@ -2,11 +2,10 @@
  * Owns the secrets of webhooks and what they sign. A secret is made of the webhook's id, a number that grows with each rotation, and a
  * key that lies in the data directory: neither it nor its hash is in the database.
  */
-import { createHmac, randomBytes } from "node:crypto";
-import { readKept } from "../../core/kept-file.ts";
+import { createHmac } from "node:crypto";
+import { keptKey } from "../../core/kept-file.ts";
 import type { WebhookRow } from "./table.ts";
 
-const KEY_BYTES = 32;
 const PREFIX = "whsec_";
 
 export class WebhookSecrets {
@@ -14,10 +13,7 @@ export class WebhookSecrets {
 
   /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
   constructor(file: string) {
-    this.#key = readKept(file, () => randomBytes(KEY_BYTES));
-    if (this.#key.byteLength !== KEY_BYTES) {
-      throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
-    }
+    this.#key = keptKey(file);
   }
 
   /** As people keep it: whsec_ and 32 bytes in base64. */

@@ -16,6 +16,7 @@ export function usualHeaders(requestId: string, host: string): HeaderFields {
 
 /** `accept` is the request's header of that name. */
 export function toResponse(reply: RoadReply, requestId: string, host: string, accept: string | null): Response {
+  if (reply.kind === "done" && reply.done.answer) return reply.done.answer;
   // A key that is not good, or no longer, has no rate.
   const headers: HeaderFields = {
     ...usualHeaders(requestId, host),

@@ -10,6 +10,7 @@ import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
+import { type Listener, openListener } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
@@ -23,7 +24,6 @@ import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
-import { type Listener, openListener } from "./tls-listener.ts";
 import { answerForWeb, type Web } from "./web.ts";
 import {
   foreignOrigin,

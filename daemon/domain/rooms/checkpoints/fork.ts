@@ -16,7 +16,7 @@ import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { appendAudit } from "../../audit/index.ts";
-import { inUse, makeDirectories, newRoom } from "../create.ts";
+import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
 import { insertRoom } from "../store.ts";
@@ -44,7 +44,7 @@ export async function forkRoom(
   over: AbortSignal,
 ): Promise<Started> {
   const { deps } = parts;
-  const { database, paths, branch } = deps;
+  const { paths, branch } = deps;
   const { checkpoint_id, sandboxes } = checkpoint;
   const place = paths.checkpoint(source.room_uid, checkpoint_id);
   const as = new Map<string, SandboxId>(sandboxes.map(({ sandbox_id }) => [sandbox_id, newId("sbx")]));
@@ -73,7 +73,7 @@ export async function forkRoom(
     await faultPoint("fork.drive");
     const state = await readState(place.state);
     const pathOf = (path: string) => renamed(path, [source.room_id, ...source.former_ids], room_id);
-    warnings = await database.commit((queries) => {
+    warnings = await placing(deps, row, (queries) => {
       over.throwIfAborted();
       insertRoom(queries, row);
       giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {

@@ -4,7 +4,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
+import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
 import { newKey } from "../../../../daemon/domain/orgs/keys.ts";
 import { LastUsed } from "../../../../daemon/domain/orgs/last-used.ts";
 import { getKey } from "../../../../daemon/domain/orgs/store.ts";
@@ -30,7 +30,7 @@ const makeKeys = (count: number): Promise<KeyRow[]> =>
     Array.from({ length: count }, (_, n) => {
       const maker = { type: "operator", id: "host" };
       const { row } = newKey({ org_id: null, kind: "api", name: `key ${n}`, maker });
-      return makeAlone(database).addKey(row, () => row);
+      return makeOrgChanges(database).addKey(row, () => row);
     }),
   );
 
@@ -38,7 +38,7 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
   const rows = await makeKeys(10);
   const [first] = rows as [KeyRow];
   const used = new LastUsed(
-    makeAlone(database),
+    makeOrgChanges(database),
     makeLog("error", () => {}),
   );
   const before = commits;
@@ -59,7 +59,7 @@ test("uses are written by themselves after a while", async () => {
   const [row] = (await makeKeys(1)) as [KeyRow];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   new LastUsed(
-    makeAlone(database),
+    makeOrgChanges(database),
     makeLog("error", () => {}),
   ).note(row.key_id);
   const before = commits;

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
-import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
-import type { Directory } from "../../../../daemon/domain/orgs/directory.ts";
+import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
 import { makeOrgs, type Orgs } from "../../../../daemon/domain/orgs/index.ts";
 import { type NewKey, newKey } from "../../../../daemon/domain/orgs/keys.ts";
+import type { OrgChanges } from "../../../../daemon/domain/orgs/org-changes.ts";
 import { newId } from "../../../../shared/ids.ts";
 
 const org_id = newId("org");
@@ -16,25 +16,25 @@ const never = () => {
 };
 
 let connection: Connection;
-let directory: Directory;
+let changes: OrgChanges;
 let orgs: Orgs;
 
 beforeEach(async () => {
   connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
-  directory = makeAlone(database);
+  changes = makeOrgChanges(database);
   const log = { debug: never, info: never, warn: never, error: never } as never;
   const asked = { meter: {} as never, standing: never, credits: never, roomName: never };
-  orgs = makeOrgs({ database, directory, log, ...asked });
+  orgs = makeOrgs({ database, changes, log, ...asked });
   const org = { org_id, name: "org", plan: "free", created_at: "2026-01-01" } as const;
-  await directory.addOrg({ org, keys: [] }, () => {});
+  await changes.addOrg({ org, keys: [] }, () => {});
 });
 afterEach(() => connection.close());
 
 async function held(more: Partial<NewKey> = {}) {
   const { row } = newKey({ org_id, kind: "api", name: "k", maker, ...more });
-  await directory.addKey(row, () => {});
+  await changes.addKey(row, () => {});
   const line = { key_id: row.key_id, isCut: false };
   orgs.holdLine(row.key_id, () => {
     line.isCut = true;
@@ -45,11 +45,11 @@ const isCut = (line: { isCut: boolean }) => {
   orgs.holds.look();
   return line.isCut;
 };
-const removeMaker = () => directory.revokeKeysOf(org_id, maker.id as never, { require: () => {}, gives: [] }, () => {});
+const removeMaker = () => changes.revokeKeysOf(org_id, maker.id as never, { require: () => {}, gives: [] }, () => {});
 
 test("what an administrator's key without an end has made stays when that is revoked", async () => {
   const line = await held();
-  await directory.revokeKey(line.key_id, () => {});
+  await changes.revokeKey(line.key_id, () => {});
   expect(isCut(line)).toBe(false);
 });
 
@@ -59,13 +59,13 @@ test.each([
 ] as const)("what a key %s has made ends with it", async (_, more) => {
   const line = await held(more);
   expect(isCut(line)).toBe(false);
-  await directory.revokeKey(line.key_id, () => {});
+  await changes.revokeKey(line.key_id, () => {});
   expect(isCut(line)).toBe(true);
 });
 
 test("what it has made ends when its maker is removed, though it was revoked before", async () => {
   const [first, second] = [await held(), await held()];
-  await directory.revokeKey(first.key_id, () => {});
+  await changes.revokeKey(first.key_id, () => {});
   await removeMaker();
   expect([isCut(first), isCut(second)]).toEqual([true, true]);
 });

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { makeAlone } from "../../../../daemon/cluster/alone.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -109,6 +110,7 @@ function makeAll() {
   const forgotten: string[] = [];
   const deps = {
     database,
+    directory: makeAlone(database),
     paths,
     log: makeLog("error", (line) => logged.push(line)),
     quota: { admit: () => [] },

@@ -125,6 +125,7 @@ export class ExecutionsFixture {
       requireProof: () => {},
       auditReads: true,
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
+      elsewhere: () => null,
       requests: new RequestCounts(),
     });
     this.meter = new Meter(this.database);

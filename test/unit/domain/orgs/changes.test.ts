@@ -1,11 +1,11 @@
-/** The Directory of a host by itself: what it refuses, and that a change and what is kept with it are there together or not at all. */
+/** The OrgChanges of a host by itself: what it refuses, and that a change and what is kept with it are there together or not at all. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
-import type { Directory } from "../../../../daemon/domain/orgs/directory.ts";
+import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
 import { newKey, rotationOf } from "../../../../daemon/domain/orgs/keys.ts";
+import type { OrgChanges } from "../../../../daemon/domain/orgs/org-changes.ts";
 import { newSshKey } from "../../../../daemon/domain/orgs/ssh-keys.ts";
 import type { KeyRow, NewOrgRow, SshKeyRow } from "../../../../daemon/domain/orgs/table.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
@@ -16,7 +16,7 @@ const NONE = "org_none" as OrgId;
 
 let connection: Connection;
 let database: Database;
-let directory: Directory;
+let changes: OrgChanges;
 let org: NewOrgRow;
 let key: KeyRow;
 let sshKey: SshKeyRow;
@@ -30,12 +30,12 @@ beforeEach(async () => {
   connection = openConnection(":memory:");
   migrate(connection);
   database = makeDatabase(connection);
-  directory = makeAlone(database);
+  changes = makeOrgChanges(database);
   org = orgOf("first");
   key = keyOf(org.org_id);
   sshKey = sshKeyOf(org.org_id);
-  await directory.addOrg({ org, keys: [key], isFirst: true }, () => {});
-  await directory.addSshKey(sshKey, () => {});
+  await changes.addOrg({ org, keys: [key], isFirst: true }, () => {});
+  await changes.addSshKey(sshKey, () => {});
 });
 afterEach(() => database.close());
 
@@ -47,14 +47,14 @@ const toStarter = () => ({ plan: "starter", plan_by: "operator" }) as const;
 const CHANGES: Record<string, (within: () => unknown) => Promise<unknown>> = {
   addOrg: (within) => {
     const made = orgOf("second");
-    return directory.addOrg({ org: made, keys: [keyOf(made.org_id), keyOf(null)] }, within);
+    return changes.addOrg({ org: made, keys: [keyOf(made.org_id), keyOf(null)] }, within);
   },
-  setPlan: (within) => directory.setPlan(org.org_id, toStarter, within),
-  addKey: (within) => directory.addKey(keyOf(org.org_id), within),
-  rotateKey: (within) => directory.rotateKey(key.key_id, rotate, within),
-  revokeKey: (within) => directory.revokeKey(key.key_id, within),
-  addSshKey: (within) => directory.addSshKey({ ...sshKeyOf(org.org_id), fingerprint: "SHA256:other" }, within),
-  removeSshKey: (within) => directory.removeSshKey(org.org_id, sshKey.ssh_key_id, within),
+  setPlan: (within) => changes.setPlan(org.org_id, toStarter, within),
+  addKey: (within) => changes.addKey(keyOf(org.org_id), within),
+  rotateKey: (within) => changes.rotateKey(key.key_id, rotate, within),
+  revokeKey: (within) => changes.revokeKey(key.key_id, within),
+  addSshKey: (within) => changes.addSshKey({ ...sshKeyOf(org.org_id), fingerprint: "SHA256:other" }, within),
+  removeSshKey: (within) => changes.removeSshKey(org.org_id, sshKey.ssh_key_id, within),
 };
 
 describe.each(Object.entries(CHANGES))("%s", (_, change) => {
@@ -75,15 +75,15 @@ describe.each(Object.entries(CHANGES))("%s", (_, change) => {
 });
 
 const REFUSED: [string, string, () => Promise<unknown>][] = [
-  ["a name that is taken", "already_exists", () => directory.addOrg({ org: orgOf("first"), keys: [] }, () => {})],
-  ["a second first", "already_exists", () => directory.addOrg({ org: orgOf("b"), keys: [], isFirst: true }, () => {})],
-  ["a plan of none", "org_not_found", () => directory.setPlan(NONE, toStarter, () => {})],
-  ["a key of none", "org_not_found", () => directory.addKey(keyOf(NONE), () => {})],
-  ["an SSH key of none", "org_not_found", () => directory.addSshKey(sshKeyOf(NONE), () => {})],
-  ["the same SSH key", "already_exists", () => directory.addSshKey(sshKeyOf(org.org_id, "b"), () => {})],
-  ["to remove another's SSH key", "key_not_found", () => directory.removeSshKey(NONE, sshKey.ssh_key_id, () => {})],
-  ["to rotate what is not there", "key_not_found", () => directory.rotateKey(newId("kid"), rotate, () => {})],
-  ["to revoke what is not there", "key_not_found", () => directory.revokeKey(newId("kid"), () => {})],
+  ["a name that is taken", "already_exists", () => changes.addOrg({ org: orgOf("first"), keys: [] }, () => {})],
+  ["a second first", "already_exists", () => changes.addOrg({ org: orgOf("b"), keys: [], isFirst: true }, () => {})],
+  ["a plan of none", "org_not_found", () => changes.setPlan(NONE, toStarter, () => {})],
+  ["a key of none", "org_not_found", () => changes.addKey(keyOf(NONE), () => {})],
+  ["an SSH key of none", "org_not_found", () => changes.addSshKey(sshKeyOf(NONE), () => {})],
+  ["the same SSH key", "already_exists", () => changes.addSshKey(sshKeyOf(org.org_id, "b"), () => {})],
+  ["to remove another's SSH key", "key_not_found", () => changes.removeSshKey(NONE, sshKey.ssh_key_id, () => {})],
+  ["to rotate what is not there", "key_not_found", () => changes.rotateKey(newId("kid"), rotate, () => {})],
+  ["to revoke what is not there", "key_not_found", () => changes.revokeKey(newId("kid"), () => {})],
 ];
 
 test.each(REFUSED)("refuses %s", async (_, code, change) => {
@@ -93,13 +93,13 @@ test.each(REFUSED)("refuses %s", async (_, code, change) => {
 });
 
 test("what one change has ended another does not change", async () => {
-  await directory.revokeKey(key.key_id, () => {});
-  await expect(directory.revokeKey(key.key_id, () => {})).rejects.toMatchObject({ code: "key_not_found" });
-  await expect(directory.rotateKey(key.key_id, rotate, () => {})).rejects.toMatchObject({ code: "key_not_found" });
+  await changes.revokeKey(key.key_id, () => {});
+  await expect(changes.revokeKey(key.key_id, () => {})).rejects.toMatchObject({ code: "key_not_found" });
+  await expect(changes.rotateKey(key.key_id, rotate, () => {})).rejects.toMatchObject({ code: "key_not_found" });
 });
 
 test("of two rotations at once one is", async () => {
-  const both = await Promise.allSettled([1, 2].map(() => directory.rotateKey(key.key_id, rotate, () => {})));
+  const both = await Promise.allSettled([1, 2].map(() => changes.rotateKey(key.key_id, rotate, () => {})));
   expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(rows()[1]).toHaveLength(2);
 });
@@ -112,10 +112,10 @@ describe("public SSH keys", () => {
   /** A key of its own, and what it has added: without an end, or with one. */
   async function maker(more: Partial<KeyRow> = {}) {
     const made = { ...keyOf(org.org_id), scopes: ["terminal" as const], ...more };
-    await directory.addKey(made, () => {});
+    await changes.addKey(made, () => {});
     const adds = async (by: KeyRow, expires_at: string | null = null): Promise<string> => {
       const added = newSshKey(org.org_id, { public_key: PUBLIC_KEY }, { type: "key", id: by.key_id });
-      await directory.addSshKey({ ...added, expires_at, fingerprint: `SHA256:${added.ssh_key_id}` }, () => {});
+      await changes.addSshKey({ ...added, expires_at, fingerprint: `SHA256:${added.ssh_key_id}` }, () => {});
       return added.ssh_key_id;
     };
     return { made, adds };
@@ -123,7 +123,7 @@ describe("public SSH keys", () => {
 
   const nextOf = async (old: KeyRow, until: string): Promise<KeyRow> => {
     let row: KeyRow | undefined;
-    await directory.rotateKey(
+    await changes.rotateKey(
       old.key_id,
       (found) => {
         const rotation = rotate(found);
@@ -138,7 +138,7 @@ describe("public SSH keys", () => {
     database.queries.all<{ expires_at: string | null }>(`SELECT expires_at FROM ssh_keys WHERE ssh_key_id = '${id}'`)[0]
       ?.expires_at;
   const revoke = (row: KeyRow) =>
-    directory.revokeKey(row.key_id, (_queries, { sshKeys }) => sshKeys.map(({ ssh_key_id }) => ssh_key_id));
+    changes.revokeKey(row.key_id, (_queries, { sshKeys }) => sshKeys.map(({ ssh_key_id }) => ssh_key_id));
 
   test("of a key that was rotated end with the last that is good still, when what took its place is revoked", async () => {
     const { made: first, adds } = await maker();

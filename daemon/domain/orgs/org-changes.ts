@@ -1,8 +1,8 @@
 /**
- * Owns the seam between one host and several: every change of organizations, their plans, API keys and public SSH keys goes through a
- * Directory. These are true for a service as a whole, unlike rooms and all that is in them. `alone.ts` is that of a host by itself.
+ * Owns what changes of organizations there are, of their plans, API keys and public SSH keys. All of that is true for the service as a
+ * whole, on however many hosts: `changes.ts` makes them on the database whose commits are.
  *
- *   verb ──▶ Directory: checks the rules, changes what is true ──▶ this host's tables, and `within` in the same transaction
+ *   verb ──▶ OrgChanges: checks the rules, changes the rows ──▶ `within` in the same transaction
  *
  * Reading is no part of it: rows are read where they are, in this host's tables, and nobody waits for that.
  */
@@ -12,10 +12,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Rotation } from "./keys.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
-/**
- * Runs in the transaction that brings a change to this host's tables: what is to be kept with it, such as its record. It may run
- * twice, and must not refuse: the change may be true already.
- */
+/** Runs in the transaction of a change: what is to be kept with it, such as its record. */
 export type Within<Change, T> = (queries: Queries, change: Change) => T;
 
 export interface NewOrgRows {
@@ -34,7 +31,7 @@ export interface PlanSet {
 }
 
 /** Each resolves with what `within` returns once the change is on disk. Other rejections: disk_full. */
-export interface Directory {
+export interface OrgChanges {
   /** Throws already_exists. */
   addOrg<T>(made: NewOrgRows, within: Within<NewOrgRow, T>): Promise<T>;
   /** `decide` says what the plan becomes, null: it stays. Throws org_not_found. */

@@ -1,4 +1,4 @@
-/** Owns the Directory of a host by itself: its own tables are what is true, and one transaction checks and changes them. */
+/** Owns how organizations, keys and public SSH keys are changed: one transaction checks the rules and changes the rows. */
 import type { Scope } from "../../../shared/api/contract.ts";
 import { MAX_KEYS } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
@@ -7,9 +7,9 @@ import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
-import type { Directory, Ended } from "./directory.ts";
 import { givesForGood } from "./grant.ts";
 import { isGood } from "./keys.ts";
+import type { Ended, OrgChanges } from "./org-changes.ts";
 import {
   countSshKeys,
   deleteSshKey,
@@ -37,7 +37,7 @@ import {
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
 /** `requireMaker` throws where whoever has made a key may not, in the transaction that adds it. */
-export function makeAlone(database: Database, requireMaker: RequireMaker = () => {}): Directory {
+export function makeOrgChanges(database: Database, requireMaker: RequireMaker = () => {}): OrgChanges {
   const use = prepareUse(database.queries);
   return {
     addOrg: ({ org, keys, isFirst = false }, within) =>

@@ -1,0 +1,29 @@
+/** Owns what a host knows of itself as a member of a service of several: kept in data_dir once it has joined. */
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { replaceKept } from "../core/kept-file.ts";
+
+export interface Membership {
+  cluster_id: string;
+  host_id: string;
+  /** Of this data: a backup that is restored elsewhere is another host, or none. */
+  incarnation: string;
+}
+
+const fileIn = (directory: string) => join(directory, "member.json");
+
+/** Null: it has not joined. */
+export function readMembership(directory: string): Membership | null {
+  const file = fileIn(directory);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Membership) : null;
+}
+
+export function writeMembership(directory: string, membership: Membership): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  replaceKept(fileIn(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
+}
+
+/** What came of nothing. */
+export function forgetMembership(directory: string): void {
+  rmSync(fileIn(directory), { force: true });
+}

@@ -1,0 +1,309 @@
+/**
+ * Owns how a host becomes a member and ceases to be one.
+ *
+ *   init     the first: the directory is made, and what this host has becomes what is shared
+ *   join     a further one, which has nothing yet: by a token, it gets what hosts have in common
+ *   drain    no rooms are placed on it; remove: it is gone, its rooms' names are free
+ */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { eq, sql } from "drizzle-orm";
+import { now } from "../core/clock.ts";
+import { replaceKept } from "../core/kept-file.ts";
+import type { Log } from "../core/log.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import { SharedRows } from "../db/shared-rows.ts";
+import type { Database } from "../db/transact.ts";
+import { readAddress } from "./address.ts";
+import { DirectoryAway } from "./away.ts";
+import { Connections, type Run } from "./connections.ts";
+import type { HostState, PlacedRoom } from "./directory.ts";
+import { accept, invite, type Secrets } from "./invitation.ts";
+import type { Lease, Load } from "./leases.ts";
+import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
+import { deletePlacement, getHost, insertPlacement, listHosts, placementsOn, putHost } from "./placements.ts";
+import { Rounds, writeRows } from "./rounds.ts";
+import { makeSchema, VERSION } from "./schema.ts";
+import { type HostRow, orgUse, SHARED_TABLES } from "./table.ts";
+
+const ASK_MS = 10_000;
+
+export interface MembershipDeps {
+  /** Of PostgreSQL. */
+  url: string;
+  database: Database;
+  log: Log;
+  /** Where what it knows of itself lies, in data_dir. */
+  directory: string;
+  /** Files that all hosts have alike, and making those that are not there. */
+  secretFiles: readonly string[];
+  makeSecrets(): void;
+  /** How it is to be known. */
+  self: Pick<HostRow, "host_id" | "address" | "url" | "labels">;
+  /** Makes its certificate, or reads it; PEM. */
+  certificate(): Promise<string>;
+  /** The rooms that it has. */
+  rooms(queries: Queries): PlacedRoom[];
+}
+
+export type Memberships = ReturnType<typeof makeMemberships>;
+
+export function makeMemberships(deps: MembershipDeps) {
+  const { database, self } = deps;
+  const { queries } = database;
+  const connections = new Connections({ address: readAddress(deps.url) });
+  const transaction = <T>(work: (run: Run) => Promise<T>) => connections.transaction(work, ASK_MS);
+
+  const selfRow = async (): Promise<HostRow> => ({
+    ...self,
+    state: "active",
+    certificate: await deps.certificate(),
+    joined_at: now(),
+  });
+  const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
+
+  const requireStranger = () => {
+    if (readMembership(deps.directory) === null) return;
+    throw new ServiceError("invalid_state", {
+      detail: "This host is a member already.",
+      hint: "See `roomd cluster list`.",
+    });
+  };
+  /** Changes what is shared, as a member. */
+  const change = async <T>(work: (within: Queries) => T): Promise<T> => {
+    const member = readMembership(deps.directory);
+    if (!member) {
+      throw new ServiceError("invalid_state", {
+        detail: "This host is no member.",
+        hint: "Run `roomd cluster init` on the first host, and `roomd cluster join TOKEN` on the others.",
+      });
+    }
+    const shared = sharedRows();
+    const rounds = new Rounds({ database, shared, connections, member, log: deps.log, onNews: () => {} });
+    return await rounds.change(work, true);
+  };
+  let closed: SharedRows | null = null;
+  const sharedRows = () => {
+    closed ??= new SharedRows(queries, SHARED_TABLES);
+    return closed;
+  };
+
+  const requireHost = (within: Queries, hostId: string): HostRow => {
+    const host = getHost(within, hostId);
+    if (host && host.state !== "gone") return host;
+    const known = listHosts(within).flatMap(({ host_id, state }) => (state === "gone" ? [] : [host_id]));
+    throw new ServiceError("invalid_state", {
+      detail: `There is no host ${hostId}: the hosts are ${known.join(", ")}.`,
+    });
+  };
+
+  return {
+    /** Throws invalid_state where it is a member, or the database has a service already. */
+    init: async (): Promise<{ cluster_id: string; host_id: string }> => {
+      requireStranger();
+      const row = await selfRow();
+      const membership = become(randomUUID());
+      // All that this host has is shared from here on.
+      const rows = sharedRows().all();
+      await transaction(async (run) => {
+        await makeSchema(run);
+        const { rows: there } = await run("SELECT cluster_id FROM roomd.cluster FOR UPDATE");
+        if (there.length > 0) {
+          throw new ServiceError("already_exists", {
+            detail: "The database has a service of hosts already.",
+            hint: "Run `roomd cluster token` on one of them and `roomd cluster join TOKEN` here.",
+          });
+        }
+        await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ($1, $2, 0)", [
+          membership.cluster_id,
+          VERSION,
+        ]);
+        await addLease(run, membership);
+        await writeRows(run, { seq: 1, change_id: randomUUID() }, rows, self.host_id);
+        writeMembership(deps.directory, membership);
+      }).catch((error: unknown) => {
+        forgetMembership(deps.directory);
+        throw error;
+      });
+      await change((within) => {
+        putHost(within, row);
+        for (const room of deps.rooms(within)) insertPlacement(within, { ...room, host_id: self.host_id, epoch: 1 });
+      });
+      return { cluster_id: membership.cluster_id, host_id: self.host_id };
+    },
+
+    /** Throws invalid_state where the token is not good, or this host has organizations of its own. */
+    join: async (token: string): Promise<{ cluster_id: string; host_id: string }> => {
+      requireStranger();
+      requireEmpty(queries);
+      const row = await selfRow();
+      const membership = await transaction(async (run) => {
+        const { rows } = await run("SELECT cluster_id, version FROM roomd.cluster FOR UPDATE");
+        const [cluster] = rows;
+        if (!cluster)
+          throw new ServiceError("invalid_state", {
+            detail: "The database has no service of hosts.",
+            hint: "Run `roomd cluster init` on the first host.",
+          });
+        if (Number(cluster.version) > VERSION)
+          throw new ServiceError("invalid_state", {
+            detail: "The other hosts have a newer version.",
+            hint: "Upgrade this one first.",
+          });
+        await requireFreeName(run, self.host_id);
+        const secrets = await accept(run, token, self.host_id);
+        const made = become(String(cluster.cluster_id));
+        await addLease(run, made);
+        writeSecrets(deps.secretFiles, secrets);
+        writeMembership(deps.directory, made);
+        return made;
+      }).catch((error: unknown) => {
+        forgetMembership(deps.directory);
+        throw error;
+      });
+      await change((within) => putHost(within, row));
+      return { cluster_id: membership.cluster_id, host_id: self.host_id };
+    },
+
+    invite: async () => {
+      await change(() => {});
+      deps.makeSecrets();
+      return await transaction((run) => invite(run, readSecrets(deps.secretFiles)));
+    },
+
+    /** No room is placed on it any more, or again. */
+    setDraining: (hostId: string, isDraining: boolean) =>
+      change((within) => {
+        const host = requireHost(within, hostId);
+        putHost(within, { ...host, state: isDraining ? "draining" : "active" });
+        return { host_id: hostId, state: isDraining ? "draining" : "active" };
+      }),
+
+    /** It is no member any more; the rooms that it had are lost to the service, and their names free. */
+    remove: async (hostId: string, { force }: { force: boolean }) => {
+      const removed = await change((within) => {
+        const host = requireHost(within, hostId);
+        const rooms = placementsOn(within, hostId);
+        if (rooms.length > 0 && !force) {
+          const names = rooms.slice(0, 5).map(({ room_id }) => room_id);
+          throw new ServiceError("invalid_state", {
+            detail: `${rooms.length} rooms are on ${hostId}: ${names.join(", ")}${rooms.length > 5 ? ", …" : ""}.`,
+            hint: "Destroy them first, or say --force: whatever is in them is lost to the service.",
+          });
+        }
+        for (const { room_uid } of rooms) deletePlacement(within, room_uid);
+        within.delete(orgUse).where(eq(orgUse.host_id, hostId)).run();
+        putHost(within, { ...host, state: "gone" });
+        return { host_id: hostId, rooms_lost: rooms.map(({ room_id, org_id }) => ({ room_id, org_id })) };
+      });
+      await transaction((run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
+      return removed;
+    },
+
+    /** The hosts with what is known of them; `away` says why the database was not asked, null: it was. */
+    list: async (): Promise<{ items: ListedHost[]; away: string | null }> => {
+      try {
+        await change(() => {});
+        const { rows } = await transaction((run) =>
+          run("SELECT host_id, version, lease_until > now() AS is_alive, load FROM roomd.leases"),
+        );
+        const leases = new Map((rows as unknown as Lease[]).map((lease) => [lease.host_id, lease]));
+        return { items: listed(queries, leases), away: null };
+      } catch (error) {
+        if (
+          !(error instanceof ServiceError && error.code === "cluster_unavailable") &&
+          !(error instanceof DirectoryAway)
+        )
+          throw error;
+        return { items: listed(queries, null), away: error.message };
+      }
+    },
+
+    close: () => connections.close(),
+  };
+}
+
+async function requireFreeName(run: Run, hostId: string): Promise<void> {
+  const { rows } = await run(
+    `SELECT FROM roomd.rows WHERE tbl = 'hosts' AND key = $1 AND "row" ->> 'state' <> 'gone'`,
+    [JSON.stringify([hostId])],
+  );
+  if (rows.length === 0) return;
+  throw new ServiceError("already_exists", {
+    detail: `There is a host ${hostId}.`,
+    hint: "Give this one another name by host_id, or remove the other with `roomd cluster remove`.",
+  });
+}
+
+/** What is here already would be nobody's: two services are not put together. */
+function requireEmpty(queries: Queries): void {
+  const [{ count } = { count: 0 }] = queries.all<{ count: number }>(sql`SELECT count(*) AS count FROM orgs`);
+  if (count === 0) return;
+  throw new ServiceError("invalid_state", {
+    detail: "This host has organizations of its own.",
+    hint: "Join with a new data_dir; templates can be built, or copied, afterwards.",
+  });
+}
+
+function readSecrets(files: readonly string[]): Secrets {
+  return Object.fromEntries(files.map((file) => [basename(file), readFileSync(file).toString("base64")]));
+}
+
+function writeSecrets(files: readonly string[], secrets: Secrets): void {
+  for (const file of files) {
+    const content = secrets[basename(file)];
+    if (content !== undefined) replaceKept(file, Buffer.from(content, "base64"), 0o600);
+  }
+}
+
+async function addLease(run: Run, { host_id, incarnation }: Membership): Promise<void> {
+  await run(
+    `INSERT INTO roomd.leases (host_id, incarnation, version, lease_until, load) VALUES ($1, $2, '', now(), '{}')
+     ON CONFLICT (host_id) DO UPDATE SET incarnation = excluded.incarnation, lease_until = now()`,
+    [host_id, incarnation],
+  );
+}
+
+export interface ListedHost {
+  host_id: string;
+  state: HostState;
+  address: string;
+  url: string;
+  labels: Record<string, string>;
+  version: string | null;
+  rooms: number;
+  memory_mib: Load["memory_mib"] | null;
+  todo: string;
+}
+
+/** `leases` is null where the database was not asked. */
+function listed(queries: Queries, leases: ReadonlyMap<string, Lease> | null): ListedHost[] {
+  return listHosts(queries)
+    .filter(({ state }) => state !== "gone")
+    .map(({ host_id, address, url, labels, state }) => {
+      const lease = leases?.get(host_id);
+      const isSilent = leases !== null && !lease?.is_alive;
+      const shown: HostState = isSilent
+        ? "unreachable"
+        : state === "active" && lease?.load.is_degraded
+          ? "degraded"
+          : state;
+      const rooms = placementsOn(queries, host_id).length;
+      return {
+        ...{ host_id, state: shown, address, url, labels, rooms },
+        version: lease?.version || null,
+        memory_mib: lease?.load.memory_mib ?? null,
+        todo: todoOf(shown, host_id, rooms),
+      };
+    });
+}
+
+function todoOf(state: HostState, hostId: string, rooms: number): string {
+  if (state === "unreachable") return `start it, or give its ${rooms} rooms up: roomd cluster remove ${hostId} --force`;
+  if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
+  if (state === "draining")
+    return rooms === 0 ? `it is empty: roomd cluster remove ${hostId}` : "wait until its rooms have ended";
+  return "";
+}

@@ -1,0 +1,87 @@
+/** Owns what makes this host one of several: what of the configuration says so, its directory, and what it tells the others. */
+import { isIP } from "node:net";
+import { VERSION } from "../../shared/version.ts";
+import { readMembership } from "../cluster/member-file.ts";
+import type { Cluster } from "../cluster/postgres.ts";
+import type { HostRow } from "../cluster/table.ts";
+import { type Config, ConfigError } from "../core/config.ts";
+import { parseListen, WILDCARDS } from "../core/listen.ts";
+import type { Log } from "../core/log.ts";
+import type { Paths } from "../core/paths.ts";
+import type { Database } from "../db/transact.ts";
+import { planListen } from "../edge/http/tls.ts";
+
+export interface ClusterPlan {
+  /** Of the PostgreSQL database. */
+  url: string;
+  listen: { hostname: string; port: number };
+  /** What the other hosts are told. */
+  self: Pick<HostRow, "address" | "url" | "labels">;
+}
+
+/** Null: this host is by itself. Throws ConfigError. */
+export function planCluster(config: Config): ClusterPlan | null {
+  const url = config["cluster.url"];
+  if (url === "") return null;
+  const listen = parseListen("cluster.listen", config["cluster.listen"], "10.0.0.1:7443");
+  const given = config["cluster.address"];
+  if (given === "" && WILDCARDS.has(listen.hostname)) {
+    throw new ConfigError(
+      `cluster.listen = ${JSON.stringify(config["cluster.listen"])} names no address: say by cluster.address where the other hosts reach this one`,
+    );
+  }
+  const reached = given === "" ? listen : parseListen("cluster.address", given, "host-1.internal:7443");
+  const host = isIP(reached.hostname) === 6 ? `[${reached.hostname}]` : reached.hostname;
+  return {
+    url,
+    listen,
+    self: {
+      address: `${host}:${reached.port}`,
+      url: planListen(config).url,
+      labels: labelsOf(config["cluster.labels"]),
+    },
+  };
+}
+
+function labelsOf(text: string): Record<string, string> {
+  const pairs = text.split(",").flatMap((each) => each.trim() || []);
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name, value] = /^([A-Za-z0-9][\w.-]{0,62})=([\w.-]{0,63})$/.exec(pair) ?? [];
+      if (name === undefined || value === undefined) {
+        throw new ConfigError(`cluster.labels: ${JSON.stringify(pair)} must be NAME=VALUE, such as zone=a`);
+      }
+      return [name, value];
+    }),
+  );
+}
+
+interface Opened {
+  config: Config;
+  paths: Paths;
+  log: Log;
+  database: Database;
+}
+
+/** The directory of a host that is a member; null for one by itself. Throws ConfigError where it has not joined. */
+export async function openCluster({ config, paths, log, database }: Opened, hostId: string): Promise<Cluster | null> {
+  const plan = planCluster(config);
+  const member = readMembership(paths.cluster);
+  if (!plan) {
+    if (!member) return null;
+    throw new ConfigError(
+      "this host is a member of a service of several, and cluster.url is empty: say where their database is",
+    );
+  }
+  if (!member) {
+    throw new ConfigError(
+      "cluster.url is set, and this host is no member: run `roomd cluster init` on the first host, `roomd cluster join TOKEN` on the others",
+    );
+  }
+  if (member.host_id !== hostId) {
+    throw new ConfigError(`this host joined as ${member.host_id}, and is called ${hostId} now: set host_id back`);
+  }
+  // Its driver is loaded by those alone who are one of several.
+  const { makePostgres } = await import("../cluster/postgres.ts");
+  return makePostgres({ url: plan.url, database, member, self: plan.self, version: VERSION, log });
+}

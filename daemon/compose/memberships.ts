@@ -1,0 +1,64 @@
+/** Owns how a host becomes a member of a service of several, and ceases to be one, as it is put together for the operator's commands. */
+import { loadHostCertificate } from "../cluster/certificate.ts";
+import type { PlacedRoom } from "../cluster/directory.ts";
+import { ConfigError } from "../core/config.ts";
+import { hostIdOf } from "../core/host-id.ts";
+import { keptKey } from "../core/kept-file.ts";
+import type { Paths } from "../core/paths.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import { liveRooms } from "../domain/rooms/index.ts";
+import { loadHostKey } from "../edge/ssh/host-key.ts";
+import { LockedError, takeLock } from "../host/lock.ts";
+import { type ComposeOptions, makeDirectories, openDatabase } from "./base.ts";
+import { planCluster } from "./cluster.ts";
+
+/** What the others are told of this host's rooms. */
+export function placedRooms(queries: Queries): PlacedRoom[] {
+  return liveRooms(queries).map(({ room_uid, org_id, room_id, labels, created_at }) => ({
+    ...{ room_uid, org_id, room_id, labels, created_at },
+  }));
+}
+
+/** For the operator's commands, by which a host becomes a member, and ceases to be one. Throws ConfigError without cluster.url. */
+export async function openMemberships(options: ComposeOptions) {
+  const { config, paths, log } = options;
+  const plan = planCluster(config);
+  if (!plan) throw new ConfigError("cluster.url is empty: it says by which PostgreSQL database hosts are one service");
+  makeDirectories(paths);
+  const database = openDatabase(paths);
+  // Its driver is loaded by those alone who are one of several.
+  const { makeMemberships } = await import("../cluster/membership.ts");
+  const memberships = makeMemberships({
+    ...{ url: plan.url, database, log, directory: paths.cluster },
+    self: { host_id: hostIdOf(config, paths.host_id), ...plan.self },
+    // Made by whoever reads them first.
+    secretFiles: [paths.ssh_host_key, paths.port_key, paths.webhook_key],
+    makeSecrets: () => {
+      loadHostKey(paths.ssh_host_key);
+      for (const file of [paths.port_key, paths.webhook_key]) keptKey(file);
+    },
+    certificate: async () => (await loadHostCertificate(paths.cluster)).cert,
+    rooms: placedRooms,
+  });
+  return {
+    ...memberships,
+    close: async () => {
+      memberships.close();
+      await database.close();
+    },
+  };
+}
+
+/** For what changes this host itself, which no daemon may be at work on. */
+export function requireStopped(paths: Paths): () => void {
+  try {
+    return takeLock(paths.data_lock, "data_dir");
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new ServiceError("invalid_state", {
+      detail: `A roomd daemon (pid ${error.holder}) is running here.`,
+      hint: "Stop it first, as with `systemctl stop roomd`, and start it afterwards.",
+    });
+  }
+}
