@@ -30,7 +30,7 @@ export default defineConfig({
       // Files of the drive are many, and the disk may be slow.
       ring("unit", 0, { testTimeout: 30_000 }),
       ring("protocol", 0),
-      ring("api", 1, { testTimeout: 20_000, hookTimeout: 30_000 }),
+      ring("api", 1, { testTimeout: 20_000, hookTimeout: 30_000, globalSetup: "test/harness/shared-postgres.ts" }),
       ring("web", 1, { testTimeout: 20_000, hookTimeout: 60_000 }),
       // Guests share the host's cores, and without KVM each needs one: one file at a time.
       ring("vm", 2, { fileParallelism: false, testTimeout: 120_000, hookTimeout: 300_000 }),

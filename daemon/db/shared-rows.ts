@@ -125,9 +125,7 @@ export class SharedRows {
     if (keys.length === 0) throw new Error(`${name} has no key`);
     for (const event of EVENTS) {
       const sides = event === "UPDATE" ? ["OLD", "NEW"] : [event === "DELETE" ? "OLD" : "NEW"];
-      const noted = sides.map(
-        (side) => `INSERT OR IGNORE INTO shared_changed VALUES ('${name}', ${keyOf(keys, `${side}.`)});`,
-      );
+      const noted = sides.map((side) => noteOf(name, keyOf(keys, `${side}.`)));
       const on = `AFTER ${event} ON main.${name}`;
       const run = (sql: string) => rawStatement(queries, sql)([]);
       run(
@@ -159,6 +157,10 @@ export class SharedRows {
     insert([row]);
   }
 }
+
+/** Not OR IGNORE: in a trigger the statement that runs it decides what a conflict does. */
+const noteOf = (name: string, key: string) =>
+  `INSERT INTO shared_changed SELECT '${name}', ${key} WHERE NOT EXISTS (SELECT 1 FROM shared_changed WHERE tbl = '${name}' AND key = ${key});`;
 
 const keyOf = (keys: readonly string[], side: string) => `json_array(${keys.map((key) => side + key).join(", ")})`;
 

@@ -9,7 +9,9 @@ import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
 import { CAPPED } from "../../shared/api/plans.ts";
 import { undocumented } from "./documented.ts";
+import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
+import { newDatabase } from "./postgres.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
 
 export type { Json } from "./json.ts";
@@ -104,6 +106,7 @@ export class TestDaemon {
     const daemon = new TestDaemon(options);
     try {
       await options.prepare?.(daemon);
+      await daemon.#joinSharedPostgres();
       const init = await daemon.cli(["init", "--json"]);
       if (init.status !== 0) throw new Error(`roomd init failed: ${init.stderr}`);
       const made = JSON.parse(init.stdout) as { org_id: string; api_key: string; operator_key: string };
@@ -116,6 +119,16 @@ export class TestDaemon {
       await daemon.stop();
       throw error;
     }
+  }
+
+  /** Where every daemon is to be one of several, this one is the first of them. */
+  async #joinSharedPostgres(): Promise<void> {
+    const url = process.env.ROOMD_TEST_CLUSTER_URL;
+    if (url === undefined || this.env.ROOMD_CLUSTER_URL !== undefined) return;
+    this.env.ROOMD_CLUSTER_URL = await newDatabase(url);
+    this.env.ROOMD_CLUSTER_LISTEN = `127.0.0.1:${await freePort()}`;
+    const { status, stderr } = await this.cli(["cluster", "init"]);
+    if (status !== 0) throw new Error(`roomd cluster init failed: ${stderr}`);
   }
 
   get pid(): number {
