@@ -1,15 +1,21 @@
 /** Owns the Directory of a host by itself: its own tables are what is true, and one transaction checks and changes them. */
 import type { Database } from "../db/transact.ts";
+import { noSuchHost } from "./choose.ts";
 import type { Directory } from "./directory.ts";
 
-export function makeAlone(database: Database): Directory {
+export function makeAlone(database: Database, hostId: string): Directory {
   return {
     database,
     // The name is unique among this host's own rooms.
     place: () => {},
+    choose: ({ host, host_labels = {} }) => {
+      if ((host ?? hostId) !== hostId || Object.keys(host_labels).length > 0) throw noSuchHost();
+      return null;
+    },
     release: () => Promise.resolve(),
     elsewhere: () => null,
     withOthers: (_queries, _orgId, here) => here,
+    usedElsewhere: () => 0,
     onChange: () => {},
     close: () => Promise.resolve(),
   };

@@ -36,12 +36,25 @@ export interface Host {
 /** degraded: it runs, and its last sandboxes did not start; unreachable: it has said nothing for a while. */
 export type HostState = "active" | "degraded" | "draining" | "unreachable" | "gone";
 
+/** Which host a new room wants. */
+export interface WantedPlace {
+  org_id: OrgId;
+  room_id: string;
+  host?: string | undefined;
+  host_labels?: Record<string, string> | undefined;
+}
+
 /** What an organization has on a host. */
 export interface OrgUse {
   rooms: number;
   sandboxes: number;
   memory_mib: number;
   disk_gib: number;
+}
+
+/** The same, with what it has used of its credits, in millionths of one. */
+export interface HostUse extends OrgUse {
+  used_micro: number;
 }
 
 export interface Directory {
@@ -52,12 +65,19 @@ export interface Directory {
   readonly database: Database;
   /** Within a commit of that: the room is this host's from here on. Throws room_id_in_use. */
   place(queries: Queries, room: PlacedRoom): void;
+  /**
+   * Where a new room is to be: null, here. Throws host_unreachable, or insufficient_capacity where no host is as it is wanted. Who has
+   * the name already is told again, or that it has it.
+   */
+  choose(wanted: WantedPlace): Host | null;
   /** Its name is free. Never rejects: it is tried until it is done. */
   release(roomUid: RoomUid): Promise<void>;
   /** Which host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Host | null;
   /** Within a commit of that: what an organization has here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
+  /** What it has used of its credits on other hosts, in millionths of one, as they said last. */
+  usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** Calls `listener` when something that is shared was changed by another host. */
   onChange(listener: () => void): void;
   close(): Promise<void>;

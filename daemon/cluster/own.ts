@@ -5,7 +5,7 @@
 import type { OrgId } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Queries } from "../db/client.ts";
-import type { OrgUse, PlacedRoom } from "./directory.ts";
+import type { HostUse, PlacedRoom } from "./directory.ts";
 import type { Load } from "./leases.ts";
 import {
   deletePlacement,
@@ -24,7 +24,7 @@ export interface Sources {
   certificate: string;
   load(): Load;
   /** What an organization has here just now. */
-  used(queries: Queries, orgId: OrgId): OrgUse;
+  used(queries: Queries, orgId: OrgId): HostUse;
   /** The rooms that it has. */
   rooms(queries: Queries): PlacedRoom[];
 }
@@ -62,5 +62,12 @@ export function differences(queries: Queries, self: Self, sources: Sources, log:
   ];
 }
 
-const isSame = (a: OrgUse, b: OrgUse) =>
-  a.rooms === b.rooms && a.sandboxes === b.sandboxes && a.memory_mib === b.memory_mib && a.disk_gib === b.disk_gib;
+/** What is spent grows all the time: it is said again once it is a credit more. */
+const CREDIT_MICRO = 1_000_000;
+
+const isSame = (a: HostUse, b: HostUse) =>
+  a.rooms === b.rooms &&
+  a.sandboxes === b.sandboxes &&
+  a.memory_mib === b.memory_mib &&
+  a.disk_gib === b.disk_gib &&
+  Math.abs(a.used_micro - b.used_micro) < CREDIT_MICRO;

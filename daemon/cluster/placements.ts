@@ -2,7 +2,7 @@
 import { and, eq, ne, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
-import type { OrgUse } from "./directory.ts";
+import type { HostUse } from "./directory.ts";
 import { type HostRow, hosts, orgUse, type PlacementRow, placements } from "./table.ts";
 
 export function insertPlacement(queries: Queries, row: PlacementRow): void {
@@ -43,7 +43,7 @@ export function putHost(queries: Queries, row: HostRow): void {
   queries.insert(hosts).values(row).onConflictDoUpdate({ target: hosts.host_id, set: row }).run();
 }
 
-export function setUse(queries: Queries, org_id: OrgId, host_id: string, use: OrgUse): void {
+export function setUse(queries: Queries, org_id: OrgId, host_id: string, use: HostUse): void {
   const row = { org_id, host_id, ...use };
   queries
     .insert(orgUse)
@@ -57,13 +57,14 @@ export function usesOf(queries: Queries, hostId: string) {
 }
 
 /** What an organization has on all hosts but one. */
-export function useBut(queries: Queries, orgId: OrgId, hostId: string): OrgUse {
+export function useBut(queries: Queries, orgId: OrgId, hostId: string): HostUse {
   const found = queries
     .select({
       rooms: sum(orgUse.rooms).mapWith(Number),
       sandboxes: sum(orgUse.sandboxes).mapWith(Number),
       memory_mib: sum(orgUse.memory_mib).mapWith(Number),
       disk_gib: sum(orgUse.disk_gib).mapWith(Number),
+      used_micro: sum(orgUse.used_micro).mapWith(Number),
     })
     .from(orgUse)
     .where(and(eq(orgUse.org_id, orgId), ne(orgUse.host_id, hostId)))
@@ -73,5 +74,6 @@ export function useBut(queries: Queries, orgId: OrgId, hostId: string): OrgUse {
     sandboxes: found?.sandboxes ?? 0,
     memory_mib: found?.memory_mib ?? 0,
     disk_gib: found?.disk_gib ?? 0,
+    used_micro: found?.used_micro ?? 0,
   };
 }

@@ -5,6 +5,7 @@ import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
+import { chooseHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse } from "./directory.ts";
 import { Leases, type Load } from "./leases.ts";
@@ -103,6 +104,15 @@ export function makePostgres({ url, database, member, self, version, log }: Post
       insertPlacement(within, { room_uid, org_id, room_id, labels, created_at, host_id, epoch: 1 });
     },
 
+    choose: (wanted) => {
+      const placed = placementOf(queries, wanted.org_id, wanted.room_id);
+      const named = placed ? found(placed.host_id) : null;
+      const candidates = () =>
+        listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
+      const chosen = named ?? chooseHost(candidates(), wanted);
+      return chosen.host_id === host_id ? null : chosen;
+    },
+
     release: async () => {
       mayDiffer = true;
       await settle();
@@ -114,9 +124,11 @@ export function makePostgres({ url, database, member, self, version, log }: Post
     },
 
     withOthers: (within, orgId, here) => {
-      if (trialOf(within)) setUse(within, orgId, host_id, here);
+      if (trialOf(within) && sources) setUse(within, orgId, host_id, { ...sources.used(within, orgId), ...here });
       return together(here, useBut(within, orgId, host_id));
     },
+
+    usedElsewhere: (within, orgId) => useBut(within, orgId, host_id).used_micro,
 
     onChange: (listener) => void listeners.push(listener),
 

@@ -1,15 +1,18 @@
 /** Owns the tables of what hosts share, as the queries see this host's copy, and which tables those are. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import { type SharedTable, whole } from "../db/shared-rows.ts";
 
 /** Each is true for the service as a whole: rows of one are changed by the directory alone. */
-export const SHARED_TABLES = [
-  ...["hosts", "placements", "org_use"],
-  ...["orgs", "api_keys", "ssh_keys"],
-  ...["users", "memberships", "links", "sessions", "identities", "passkeys", "browsers", "departed_subjects"],
-  ...["signup_grants", "signup_requests"],
-  ...["oauth_clients", "oauth_devices", "oauth_grants", "oauth_tokens"],
-  ...["billing_checkouts", "billing_customers", "billing_events"],
+export const SHARED_TABLES: readonly SharedTable[] = [
+  ...["hosts", "placements", "org_use", "orgs", "credit_grants", "api_keys", "ssh_keys"].map(whole),
+  ...["users", "memberships", "links", "sessions", "identities", "passkeys", "browsers", "departed_subjects"].map(
+    whole,
+  ),
+  ...["signup_grants", "signup_requests", "oauth_clients", "oauth_devices", "oauth_grants", "oauth_tokens"].map(whole),
+  ...["billing_checkouts", "billing_customers", "billing_events"].map(whole),
+  // What is spent is a row of each host's.
+  { name: "credit_ledger", but: { column: "kind", is: "spend" } },
 ];
 
 export const hosts = sqliteTable("hosts", {
@@ -45,6 +48,7 @@ export const orgUse = sqliteTable(
     sandboxes: integer().notNull(),
     memory_mib: integer().notNull(),
     disk_gib: real().notNull(),
+    used_micro: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.org_id, table.host_id] })],
 );

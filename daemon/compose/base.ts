@@ -59,7 +59,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     database,
     /** Of several hosts; null: this one is by itself. */
     cluster,
-    directory: cluster ?? makeAlone(database),
+    directory: cluster ?? makeAlone(database, hostId),
     inspected,
     templates: templatesOn(options, inspected),
     finder: makeRoomFinder(database, paths),

@@ -3,10 +3,8 @@
  * doors; in the end all of that is undone. What a part is made of is a file beside this one. A part that needs one above it
  * asks by a function, which nobody calls before all are made.
  */
-import { availableParallelism } from "node:os";
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
-import { loadHostCertificate } from "../cluster/certificate.ts";
 import { countLog } from "../core/log.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
@@ -14,22 +12,21 @@ import { RequestCounts } from "../core/request-counts.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
-import { checkpointBytes, countAllRooms } from "../domain/rooms/index.ts";
-import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { checkpointBytes } from "../domain/rooms/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planTraces } from "../domain/traces/index.ts";
 import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
-import { type Base, type ComposeOptions, openBase } from "./base.ts";
+import { type ComposeOptions, openBase } from "./base.ts";
 import { composeBilling } from "./billing.ts";
 import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
-import { placedRooms } from "./memberships.ts";
+import { followOthers } from "./hosts.ts";
 import { composeOAuth } from "./oauth.ts";
 import { composeOrgTemplates } from "./org-templates.ts";
-import { composeOrgs, heldHere } from "./orgs.ts";
+import { composeOrgs } from "./orgs.ts";
 import { ratesOf } from "./rates.ts";
 import { composeRooms } from "./rooms.ts";
 import { composeSandboxes, type Reached } from "./sandboxes.ts";
@@ -217,29 +214,6 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await base.close();
     },
   };
-}
-
-/** Begins to follow what other hosts change, and tells them of this one; a host by itself has nobody to tell. */
-async function followOthers(
-  { cluster, paths, templates, database: { queries } }: Base,
-  sandboxes: Sandboxes,
-): Promise<void> {
-  await cluster?.start({
-    certificate: (await loadHostCertificate(paths.cluster)).cert,
-    rooms: placedRooms,
-    used: heldHere,
-    load: () => {
-      const { memory_mib: promised, sandboxes: states } = sandboxes.figures();
-      return {
-        memory_mib: { promised, total: promised + sandboxes.capacity().memory_mib_free },
-        cpus: availableParallelism(),
-        rooms: countAllRooms(queries),
-        sandboxes: Object.values(states).reduce((sum, count) => sum + count, 0),
-        is_degraded: false,
-        templates: templates.list(null).map(({ record }) => record.template_id),
-      };
-    },
-  });
 }
 
 /** Every operation of the list has its verb, and there is no other. */

@@ -1,4 +1,6 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
+import type { InputOf } from "../../shared/api/contract.ts";
+import { roomCreate } from "../../shared/api/rooms.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
@@ -139,6 +141,8 @@ function composeRoad(
     requests,
     traces: tracing.traces,
     elsewhere: directory.elsewhere,
+    choose: ({ name }, { org_id }, input) =>
+      name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
   });
 }
 

@@ -34,11 +34,12 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
-  const cluster = await openCluster({ config, paths, log, database }, hostIdOf(config, paths.host_id));
-  const { database: shared } = cluster ?? makeAlone(database);
+  const hostId = hostIdOf(config, paths.host_id);
+  const cluster = await openCluster({ config, paths, log, database }, hostId);
+  const { database: shared } = cluster ?? makeAlone(database, hostId);
   const changes = makeOrgChanges(shared);
   const plans = plansOf(config);
-  const operator = makeOperator(database, changes, plans, requireBody);
+  const operator = makeOperator(database, shared, changes, plans, requireBody);
   const { nameOf } = makeRoomFinder(database, paths);
   const roomName = (roomUid: RoomUid) => nameOf(roomUid) ?? roomUid;
   let inspected: InspectedHost | undefined;

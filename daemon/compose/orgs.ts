@@ -1,10 +1,20 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
-import type { OrgUse } from "../cluster/directory.ts";
+import type { HostUse } from "../cluster/directory.ts";
 import type { Config } from "../core/config.ts";
 import type { Queries } from "../db/client.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
-import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import {
+  Credits,
+  getCredits,
+  listOrgs,
+  Meter,
+  makeOrgChanges,
+  makeOrgs,
+  makeQuota,
+  type Plans,
+  pricesOf,
+} from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
@@ -46,6 +56,7 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
     log,
     meter,
     graceSeconds,
+    usedElsewhere: directory.usedElsewhere,
     planCredits: (orgId) => quota.capsOf(orgId).credits,
     endSandboxes: later.endSandboxes,
   });
@@ -61,6 +72,11 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
       ...(await quota.standing(orgId)),
       guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },
     }),
+  });
+  // What others have ended ends here too.
+  directory.onChange(() => {
+    orgs.holds.look();
+    credits.start(listOrgs(queries).map(({ org_id }) => org_id));
   });
   const plan = planUpstream(config);
   const mailPlan = planMail(config);
@@ -83,6 +99,7 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
   });
   const outbox = new Outbox({
     database,
+    shared: directory.database,
     log,
     plan: mailPlan,
     url: later.url,
@@ -92,9 +109,10 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
   return { outbox, orgs, users, hold, changes, quota, meter, credits, prices, graceSeconds };
 }
 
-/** What an organization has on this host. */
-export function heldHere(queries: Queries, orgId: OrgId): OrgUse {
-  return { rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId) };
+/** What an organization has on this host, and has used of its credits. */
+export function heldHere(queries: Queries, orgId: OrgId): HostUse {
+  const { used_micro } = getCredits(queries, orgId);
+  return { rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId), used_micro };
 }
 
 /** Throws ConfigError. */

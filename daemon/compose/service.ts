@@ -20,6 +20,7 @@ import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
+import { listedHosts } from "./hosts.ts";
 import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
@@ -96,6 +97,7 @@ export function composeService(base: Base, told: Told) {
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
+    hosts: () => listedHosts(base, sandboxes, told.url),
     paths,
     templates,
     findings: () => inspected.findings,

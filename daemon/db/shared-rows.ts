@@ -18,12 +18,22 @@ export interface SharedRow {
   row: string | null;
 }
 
+/** Whose rows are shared, all but some. */
+export interface SharedTable {
+  name: string;
+  but?: { column: string; is: string };
+}
+
+export const whole = (name: string): SharedTable => ({ name });
+
 type Mode = "closed" | "trying" | "bringing";
 
 interface Table {
   name: string;
   columns: readonly string[];
   keys: readonly string[];
+  /** Which of its rows are shared. */
+  which: string;
   /** The row of a key, in JSON. */
   read(key: string): string | null;
   remove(key: string): void;
@@ -43,7 +53,7 @@ export class SharedRows {
   readonly #inserts = new Map<string, (values: [string]) => void>();
 
   /** From here on the tables are closed on this connection. Outside of a transaction. */
-  constructor(queries: Queries, tables: readonly string[]) {
+  constructor(queries: Queries, tables: readonly SharedTable[]) {
     this.#queries = queries;
     const run = (sql: string) => rawStatement(queries, sql)([]);
     run("CREATE TEMP TABLE shared_mode (mode TEXT NOT NULL) STRICT");
@@ -53,7 +63,7 @@ export class SharedRows {
     );
     run("CREATE TEMP TABLE shared_count (n INTEGER NOT NULL) STRICT");
     run("INSERT INTO temp.shared_count VALUES (0)");
-    this.#tables = new Map(tables.map((name) => [name, this.#watch(name)]));
+    this.#tables = new Map(tables.map((table) => [table.name, this.#watch(table)]));
     this.#setMode = rawStatement(queries, "UPDATE temp.shared_mode SET mode = ?");
     const changed = rawQuery<{ tbl: string; key: string }>(queries, "SELECT tbl, key FROM temp.shared_changed");
     this.#changed = () => changed([]);
@@ -99,8 +109,9 @@ export class SharedRows {
 
   /** All rows that there are. */
   all(): SharedRow[] {
-    return [...this.#tables.values()].flatMap(({ name, columns, keys }) => {
-      const rows = rawValues(this.#queries, `SELECT ${keyOf(keys, "")}, ${jsonOf(columns)} FROM main.${name}`)([]);
+    return [...this.#tables.values()].flatMap(({ name, columns, keys, which }) => {
+      const select = `SELECT ${keyOf(keys, "")}, ${jsonOf(columns)} FROM main.${name} WHERE ${which}`;
+      const rows = rawValues(this.#queries, select)([]);
       return rows.map(([key, row]) => ({ tbl: name, key: String(key), row: String(row) }));
     });
   }
@@ -111,7 +122,7 @@ export class SharedRows {
     return table;
   }
 
-  #watch(name: string): Table {
+  #watch({ name, but }: SharedTable): Table {
     const queries = this.#queries;
     const info = rawQuery<{ name: string; pk: number }>(
       queries,
@@ -123,16 +134,18 @@ export class SharedRows {
       .sort((a, b) => a.pk - b.pk)
       .map((column) => column.name);
     if (keys.length === 0) throw new Error(`${name} has no key`);
+    const which = (side = "") => (but ? `${side}${but.column} <> '${but.is}'` : "1");
     for (const event of EVENTS) {
       const sides = event === "UPDATE" ? ["OLD", "NEW"] : [event === "DELETE" ? "OLD" : "NEW"];
       const noted = sides.map((side) => noteOf(name, keyOf(keys, `${side}.`)));
       const on = `AFTER ${event} ON main.${name}`;
+      const isShared = which(`${sides[0]}.`);
       const run = (sql: string) => rawStatement(queries, sql)([]);
       run(
-        `CREATE TEMP TRIGGER shared_${name}_${event} ${on} WHEN (SELECT mode FROM shared_mode) = 'trying' BEGIN UPDATE shared_count SET n = n + 1; ${noted.join(" ")} END`,
+        `CREATE TEMP TRIGGER shared_${name}_${event} ${on} WHEN ${isShared} AND (SELECT mode FROM shared_mode) = 'trying' BEGIN UPDATE shared_count SET n = n + 1; ${noted.join(" ")} END`,
       );
       run(
-        `CREATE TEMP TRIGGER closed_${name}_${event} ${on} WHEN (SELECT mode FROM shared_mode) = 'closed' BEGIN SELECT RAISE(ABORT, '${CLOSED}: ${name}'); END`,
+        `CREATE TEMP TRIGGER closed_${name}_${event} ${on} WHEN ${isShared} AND (SELECT mode FROM shared_mode) = 'closed' BEGIN SELECT RAISE(ABORT, '${CLOSED}: ${name}'); END`,
       );
     }
     const isIt = keys.map((key, index) => `${key} = json_extract(?1, '$[${index}]')`).join(" AND ");
@@ -142,6 +155,7 @@ export class SharedRows {
       name,
       columns,
       keys,
+      which: which(),
       read: (key) => (read([key])[0]?.[0] as string | undefined) ?? null,
       remove: (key) => remove([key]),
     };

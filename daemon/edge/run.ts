@@ -46,6 +46,8 @@ export interface RoadDeps extends CallerDeps {
   traces: Traces;
   /** Which other host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Host | null;
+  /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
+  choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
 }
 
 export interface Road {
@@ -85,6 +87,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   /** Where the room is that was not found here. */
   const hostOf = (error: unknown, { call, request }: Walk): Host | null => {
     const { room_id } = request.params;
+    if (error instanceof Elsewhere) return error.host;
     if (!(error instanceof ServiceError) || error.code !== "room_not_found") return null;
     return call.caller && room_id !== undefined ? deps.elsewhere(call.caller.org_id, room_id) : null;
   };
@@ -121,6 +124,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
+      const chosen = call.caller && request.hop === undefined ? deps.choose(operation, call.caller, input) : null;
+      if (chosen) throw new Elsewhere(chosen);
       const calls = callsIn(operation, input);
       if (call.caller && calls > 1) walk.rate = rates.takeMore(call.caller, walk.rate, calls - 1);
       rates.require(call.caller, walk.rate);
@@ -191,6 +196,16 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       rateRefusals.settle();
     },
   };
+}
+
+/** It is carried out by another host. */
+class Elsewhere extends Error {
+  readonly host: Host;
+
+  constructor(host: Host) {
+    super(host.host_id);
+    this.host = host;
+  }
 }
 
 /** What came by another host, or by a door that leads to none. */

@@ -12,6 +12,7 @@ import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
 import * as grants from "./grants.ts";
+import * as hosts from "./hosts.ts";
 import * as identities from "./identities.ts";
 import * as locate from "./locate.ts";
 import * as members from "./members.ts";
@@ -41,6 +42,7 @@ export const operations = {
   config_get: service.configGet,
   me_get: service.meGet,
   locate: locate.locate,
+  host_list: hosts.hostList,
   openapi_get: service.openapiGet,
   org_create: orgs.orgCreate,
   org_delete: orgEnd.orgDelete,

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
+import { hostLabels } from "./hosts.ts";
 
 export const roomId = Type.String({
   pattern: NAME_PATTERN,
@@ -81,11 +82,18 @@ export const roomCreate = operation({
     ttl_seconds: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 31_536_000, description: "The room is destroyed after this time." }),
     ),
+    host: Type.Optional(
+      Type.String({
+        pattern: NAME_PATTERN,
+        description: "Where it is to be, of several hosts; else one with memory to give.",
+      }),
+    ),
+    host_labels: Type.Optional({ ...hostLabels, description: "It is to be on a host that has all of these labels." }),
   }),
   output: room,
   outcomes: { created: 201 },
   location: "/v1/rooms/{room_id}",
-  errors: ["room_id_in_use", "quota_exceeded"],
+  errors: ["room_id_in_use", "quota_exceeded", "insufficient_capacity", "host_unreachable", "cluster_unavailable"],
   audit: "room.created",
   example: { body: { room_id: "build-42", labels: { team: "search" } } },
 });

@@ -30,6 +30,8 @@ CREATE TABLE org_use (
   sandboxes  INTEGER NOT NULL,
   memory_mib INTEGER NOT NULL,
   disk_gib   REAL NOT NULL,
+  -- Of its credits, in millionths of one.
+  used_micro INTEGER NOT NULL,
   PRIMARY KEY (org_id, host_id)
 ) STRICT, WITHOUT ROWID;
 -- Up to which change the copy is whole.
@@ -38,3 +40,11 @@ CREATE TABLE mirror (
   seq       INTEGER NOT NULL,
   change_id TEXT NOT NULL
 ) STRICT;
+-- What was granted is true on all hosts, what is used on each by itself.
+CREATE TABLE credit_grants (
+  org_id  TEXT NOT NULL PRIMARY KEY,
+  -- Beside those of its plan. Without a row nothing was granted, and without any of its plan it has no limit.
+  granted INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO credit_grants SELECT org_id, granted FROM org_credits WHERE granted IS NOT NULL;
+ALTER TABLE org_credits DROP COLUMN granted;

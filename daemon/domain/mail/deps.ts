@@ -6,6 +6,8 @@ import type { MailPlan } from "./plan.ts";
 
 export interface OutboxDeps {
   database: Database;
+  /** By whose commits links are made anew. */
+  shared: Database;
   log: Log;
   /** Null: no mail is sent. */
   plan: MailPlan | null;

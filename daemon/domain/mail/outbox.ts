@@ -8,6 +8,7 @@ import { after, at, now } from "../../core/clock.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { locally, twice } from "../../db/rehearsal.ts";
 import type { OutboxDeps } from "./deps.ts";
 import { type LetterKind, writeLetter } from "./letters.ts";
 import type { MailPlan } from "./plan.ts";
@@ -38,8 +39,15 @@ export interface NewMail {
   link_id: LinkId | null;
 }
 
-/** Within a transaction. False: the address has had its letters of the day. Throws rate_limited where the person has. */
-export function post(queries: Queries, { kind, to, user_id, link_id }: NewMail): boolean {
+/**
+ * Within a transaction; this host sends it. False: the address has had its letters of the day. Throws rate_limited where the person
+ * has.
+ */
+export function post(queries: Queries, mail: NewMail): boolean {
+  return twice(queries, (within) => postHere(within, mail));
+}
+
+function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): boolean {
   const created_at = now();
   if (user_id !== null && countSince(queries, eq(mails.user_id, user_id)) >= MOST_OF_USER) {
     throw new ServiceError("rate_limited", {
@@ -67,7 +75,7 @@ export function hasRoomFor(queries: Queries, to: string): boolean {
 /** The work of posting to an address, where nobody is to be told: how long it takes tells nothing. */
 export function postNothing(queries: Queries, to: string): void {
   hasRoomFor(queries, to);
-  insertNothing(queries);
+  locally(queries, insertNothing);
 }
 
 function insertNothing(queries: Queries): void {
@@ -137,12 +145,12 @@ export class Outbox {
 
   /** Never rejects. */
   async #send(plan: MailPlan, { mail_id, kind, to_address, link_id, attempts, created_at }: MailRow): Promise<void> {
-    const { database, log, url } = this.#deps;
+    const { database, shared, log, url } = this.#deps;
     const end = (outcome: NonNullable<MailRow["outcome"]>) => ({ next_at: null, outcome });
     const change = (set: Partial<MailRow>) =>
       database.commit((queries) => queries.update(mails).set(set).where(eq(mails.mail_id, mail_id)).run());
     try {
-      const path = link_id === null ? "" : await database.commit((queries) => this.#deps.relink(queries, link_id));
+      const path = link_id === null ? "" : await shared.commit((queries) => this.#deps.relink(queries, link_id));
       if (path === null) return void (await change(end("void")));
       await sendMail(plan, to_address, writeLetter(kind, { url: url(), link: path === "" ? "" : url() + path }));
       await change({ ...end("sent"), attempts: attempts + 1 });

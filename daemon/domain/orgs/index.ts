@@ -30,6 +30,7 @@ export { isSshKeyOf } from "./ssh-keys-store.ts";
 export { getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
 export type { KeyRow, OrgRow } from "./table.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
+export { getCredits } from "./usage/credits-store.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { isEntryOf } from "./usage/ledger.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";

@@ -36,6 +36,7 @@ export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_a
 /** `requireBody` throws where the fields break a rule of the operation. */
 export function makeOperator(
   database: Database,
+  shared: Database,
   changes: OrgChanges,
   plans: Plans,
   requireBody: (operation: { body: TObject }, fields: Record<string, unknown>) => void,
@@ -71,7 +72,7 @@ export function makeOperator(
 
     /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
     grantCredits: (orgId: OrgId, more: number | null, why?: Why) =>
-      database.commit((queries) => {
+      shared.commit((queries) => {
         const org = getOrg(queries, orgId);
         if (!org || org.ending_at !== null) throw new ServiceError("org_not_found");
         const { isNew, ...balance } = grantCredits(queries, orgId, plans[org.plan].credits, more, why);

@@ -1,4 +1,6 @@
 /** What the service as a whole needs of others, to tell of it. */
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { hostList } from "../../../shared/api/hosts.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Histogram } from "../../core/histogram.ts";
 import type { LogCounts } from "../../core/log.ts";
@@ -30,6 +32,8 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
 }
 
 export interface ServiceDeps {
+  /** This one, and the others that are one service with it. */
+  hosts(): OutputOf<typeof hostList>["items"];
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;

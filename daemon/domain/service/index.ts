@@ -4,6 +4,7 @@ import type { Bound } from "../../core/operation.ts";
 import { makeConfig } from "./config.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { makeHealth } from "./health.ts";
+import { makeHosts } from "./hosts.ts";
 import { makeLocate } from "./locate.ts";
 import { makeMetrics } from "./metrics.ts";
 import { makeOpenapi } from "./openapi.ts";
@@ -13,6 +14,14 @@ export type { Lookups } from "./locate.ts";
 
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {
   return {
-    operations: [makeHealth(deps), makeMetrics(deps), makeTop(deps), makeConfig(deps), makeLocate(deps), makeOpenapi()],
+    operations: [
+      makeHealth(deps),
+      makeMetrics(deps),
+      makeTop(deps),
+      makeConfig(deps),
+      makeHosts(deps),
+      makeLocate(deps),
+      makeOpenapi(),
+    ],
   };
 }

@@ -10,7 +10,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import { openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { locally } from "../../../daemon/db/rehearsal.ts";
-import { SharedRows } from "../../../daemon/db/shared-rows.ts";
+import { SharedRows, whole } from "../../../daemon/db/shared-rows.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { Postgres } from "../../harness/postgres.ts";
 
@@ -45,7 +45,7 @@ async function peer(host_id: string): Promise<Peer> {
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
-  const shared = new SharedRows(database.queries, ["hosts", "org_use"]);
+  const shared = new SharedRows(database.queries, ["hosts", "org_use"].map(whole));
   const connections = new Connections({ address: readAddress(server.url("tcp")) });
   const incarnation = randomUUID();
   await connections.transaction(
@@ -69,7 +69,7 @@ async function peer(host_id: string): Promise<Peer> {
 }
 
 const add = (org_id: string, host_id: string, rooms: number) => (queries: Queries) => {
-  const row = { org_id, host_id, rooms, sandboxes: 0, memory_mib: 0, disk_gib: 0.5 };
+  const row = { org_id, host_id, rooms, sandboxes: 0, memory_mib: 0, disk_gib: 0.5, used_micro: 0 };
   queries
     .insert(orgUse)
     .values(row as typeof orgUse.$inferInsert)
@@ -92,7 +92,7 @@ describe("changes of what hosts share", () => {
         .run();
     await b.rounds.change((queries) => void seven(queries), true);
     await a.rounds.pull();
-    expect(all(a)).toMatchObject([{ org_id: "one", rooms: 7, disk_gib: 0.5 }]);
+    expect(all(a)).toMatchObject([{ org_id: "one", rooms: 7, disk_gib: 0.5, used_micro: 0 }]);
     expect(all(b)).toEqual(all(a));
     await Promise.all([a.close(), b.close()]);
   });

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { locally } from "../../../daemon/db/rehearsal.ts";
-import { SharedRows } from "../../../daemon/db/shared-rows.ts";
+import { SharedRows, whole } from "../../../daemon/db/shared-rows.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 
 let connection: Connection;
@@ -17,7 +17,7 @@ beforeEach(() => {
   );
   connection.execute("CREATE TABLE records (text TEXT NOT NULL)");
   database = makeDatabase(connection);
-  shared = new SharedRows(database.queries, ["orgs", "keys"]);
+  shared = new SharedRows(database.queries, [whole("orgs"), { name: "keys", but: { column: "n", is: "0" } }]);
 });
 
 afterEach(() => database.close());
@@ -95,6 +95,14 @@ describe("rows that hosts share", () => {
     const refused = { error: { message: expect.stringContaining("something else") } };
     expect(done).toMatchObject([refused, refused, { steps: [] }]);
     expect(rowsOf("records")).toEqual([{ text: "one" }]);
+  });
+
+  test("of a table some rows may be a host's own", async () => {
+    await database.commit(() => shared.bring([{ tbl: "orgs", key: '["a"]', row: '{"id":"a","name":"one"}' }]));
+    await database.commit(run("INSERT INTO keys VALUES ('a', 0)"));
+    await expect(database.commit(run("INSERT INTO keys VALUES ('a', 1)"))).rejects.toThrow();
+    expect(rowsOf("keys")).toEqual([{ org: "a", n: 0 }]);
+    expect(shared.all().map(({ tbl }) => tbl)).toEqual(["orgs"]);
   });
 
   test("rows that trade a name, name each other or go are brought together", async () => {

@@ -77,6 +77,7 @@ function newRoad(): Road {
     rates: { keys: NO_LIMIT, guests: NO_LIMIT },
     requests: new RequestCounts(),
     elsewhere: () => null,
+    choose: () => null,
   });
 }
 

@@ -2,20 +2,37 @@
 import { eq, sql } from "drizzle-orm";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
-import { type CreditRow, orgCredits } from "./table.ts";
+import { type CreditRow, creditGrants, orgCredits } from "./table.ts";
 
-/** Of an organization of which nothing is written it is nothing. */
+/** Of an organization of which nothing is written it is nothing. `used_micro` is what it has used on this host. */
 export function getCredits(queries: Queries, orgId: OrgId): CreditRow {
   const row = queries.select().from(orgCredits).where(eq(orgCredits.org_id, orgId)).get();
-  return row ?? { org_id: orgId, used_micro: 0, granted: null, exhausted_at: null };
+  const grant = queries.select().from(creditGrants).where(eq(creditGrants.org_id, orgId)).get();
+  return { ...(row ?? { org_id: orgId, used_micro: 0, exhausted_at: null }), granted: grant?.granted ?? null };
 }
 
-export function putCredits(queries: Queries, row: CreditRow): void {
-  queries.insert(orgCredits).values(row).onConflictDoUpdate({ target: orgCredits.org_id, set: row }).run();
+/** Null: nothing. It is so on all hosts. */
+export function putGranted(queries: Queries, org_id: OrgId, granted: number | null): void {
+  const isIt = eq(creditGrants.org_id, org_id);
+  if (granted === null) queries.delete(creditGrants).where(isIt).run();
+  else {
+    const row = { org_id, granted };
+    queries.insert(creditGrants).values(row).onConflictDoUpdate({ target: creditGrants.org_id, set: row }).run();
+  }
+}
+
+/** Since when it has none left; null: it has some. */
+export function putExhausted(queries: Queries, org_id: OrgId, exhausted_at: string | null): void {
+  const set = { exhausted_at };
+  queries
+    .insert(orgCredits)
+    .values({ org_id, used_micro: 0, ...set })
+    .onConflictDoUpdate({ target: orgCredits.org_id, set })
+    .run();
 }
 
 export function addUsed(queries: Queries, orgId: OrgId, micro: number): void {
-  const row = { org_id: orgId, used_micro: micro, granted: null, exhausted_at: null };
+  const row = { org_id: orgId, used_micro: micro, exhausted_at: null };
   const set = { used_micro: sql`${orgCredits.used_micro} + ${micro}` };
   queries.insert(orgCredits).values(row).onConflictDoUpdate({ target: orgCredits.org_id, set }).run();
 }

@@ -15,9 +15,10 @@ import { Deadlines } from "../../../core/deadlines.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
+import { locally } from "../../../db/rehearsal.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
-import { getCredits, putCredits } from "./credits-store.ts";
+import { getCredits, putExhausted, putGranted } from "./credits-store.ts";
 import { enter } from "./ledger.ts";
 import type { Meter } from "./meter.ts";
 import { MICRO } from "./prices.ts";
@@ -35,6 +36,8 @@ export interface CreditDeps {
   log: Log;
   meter: Meter;
   graceSeconds: number;
+  /** What it has used on other hosts, in millionths of a credit. */
+  usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** What the organization's plan grants; null: no limit. */
   planCredits(orgId: OrgId): number | null;
   /** Ends the organization's sandboxes that are not in standby. Never rejects. */
@@ -132,7 +135,8 @@ export class Credits {
     const row = getCredits(queries, orgId);
     const running = this.#deps.meter.running(queries, orgId);
     const granted = grantedOf(this.#deps.planCredits(orgId), row.granted);
-    return { row, running, balance: balanceOf(granted, row.used_micro + running.micro) };
+    const elsewhere = this.#deps.usedElsewhere(queries, orgId);
+    return { row, running, balance: balanceOf(granted, row.used_micro + running.micro + elsewhere) };
   }
 
   #warningsOf({ row: { exhausted_at }, balance: { granted, remaining } }: Account): string[] {
@@ -150,7 +154,7 @@ export class Credits {
     const { granted, used, remaining } = balance;
     const { sandboxes, micro_per_hour } = running;
     if (remaining === null || remaining > 0) {
-      if (row.exhausted_at !== null) putCredits(queries, { ...row, exhausted_at: null });
+      if (row.exhausted_at !== null) putExhausted(queries, orgId, null);
       if (remaining === null || micro_per_hour === 0) return { exhausted_at: null, next_at: null };
       const leftMs = (remaining * MICRO * HOUR_MS) / micro_per_hour;
       return {
@@ -161,7 +165,7 @@ export class Credits {
     const exhausted_at = row.exhausted_at ?? now();
     const ends_at = after(exhausted_at, this.#deps.graceSeconds);
     if (row.exhausted_at === null) {
-      putCredits(queries, { ...row, exhausted_at });
+      putExhausted(queries, orgId, exhausted_at);
       appendAudit(queries, {
         event: "quota.credits_exhausted",
         outcome: "denied",
@@ -214,6 +218,7 @@ export function grantCredits(
     enter(queries, { org_id, kind: "grant", amount_micro: first * MICRO, ...told });
   }
   const granted = more === null ? null : (row.granted ?? first) + more;
-  putCredits(queries, { ...row, granted, exhausted_at: null });
+  putGranted(queries, org_id, granted);
+  locally(queries, () => putExhausted(queries, org_id, null));
   return { ...balanceOf(grantedOf(plan, granted), row.used_micro), isNew };
 }

@@ -43,8 +43,12 @@ export const usageOpen = sqliteTable("usage_open", {
 export const orgCredits = sqliteTable("org_credits", {
   org_id: text().$type<OrgId>().primaryKey(),
   used_micro: integer().notNull(),
-  granted: integer(),
   exhausted_at: text(),
+});
+
+export const creditGrants = sqliteTable("credit_grants", {
+  org_id: text().$type<OrgId>().primaryKey(),
+  granted: integer().notNull(),
 });
 
 export const creditLedger = sqliteTable("credit_ledger", {
@@ -59,6 +63,7 @@ export const creditLedger = sqliteTable("credit_ledger", {
 });
 
 export type LedgerRow = typeof creditLedger.$inferSelect;
-export type CreditRow = typeof orgCredits.$inferSelect;
+/** `granted` null: nothing was. */
+export type CreditRow = typeof orgCredits.$inferSelect & { granted: number | null };
 export type UsageRow = typeof usage.$inferSelect;
 export type OpenRow = typeof usageOpen.$inferSelect;

@@ -110,7 +110,7 @@ function makeAll() {
   const forgotten: string[] = [];
   const deps = {
     database,
-    directory: makeAlone(database),
+    directory: makeAlone(database, "host"),
     paths,
     log: makeLog("error", (line) => logged.push(line)),
     quota: { admit: () => [] },

@@ -126,6 +126,7 @@ export class ExecutionsFixture {
       auditReads: true,
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
       elsewhere: () => null,
+      choose: () => null,
       requests: new RequestCounts(),
     });
     this.meter = new Meter(this.database);

@@ -34,6 +34,7 @@ class Account extends MeterFixture {
       log: makeLog("error", () => {}),
       meter: this.meter,
       graceSeconds: this.#graceSeconds,
+      usedElsewhere: () => 0,
       planCredits: () => this.plan,
       endSandboxes: async () => {
         this.ended.push(Date.now());

@@ -1,0 +1,61 @@
+/** Owns what is told of hosts: this one to the others, and all of them to whoever asks. */
+import { availableParallelism } from "node:os";
+import type { Static } from "@sinclair/typebox";
+import type { host } from "../../shared/api/hosts.ts";
+import { VERSION } from "../../shared/version.ts";
+import { loadHostCertificate } from "../cluster/certificate.ts";
+import type { Load } from "../cluster/leases.ts";
+import { countAllRooms } from "../domain/rooms/index.ts";
+import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import type { Base } from "./base.ts";
+import { placedRooms } from "./memberships.ts";
+import { heldHere } from "./orgs.ts";
+
+type Measured = Pick<Sandboxes, "figures" | "capacity">;
+
+/** What this host has to give, and has given. */
+function loadOf({ database, templates }: Base, sandboxes: Measured): Load {
+  const { memory_mib: promised, sandboxes: states } = sandboxes.figures();
+  return {
+    memory_mib: { promised, total: promised + sandboxes.capacity().memory_mib_free },
+    cpus: availableParallelism(),
+    rooms: countAllRooms(database.queries),
+    sandboxes: Object.values(states).reduce((sum, count) => sum + count, 0),
+    is_degraded: false,
+    templates: templates.list(null).map(({ record }) => record.template_id),
+  };
+}
+
+/** Begins to follow what other hosts change, and tells them of this one; a host by itself has nobody to tell. */
+export async function followOthers(base: Base, sandboxes: Measured): Promise<void> {
+  const { cluster, paths } = base;
+  await cluster?.start({
+    certificate: (await loadHostCertificate(paths.cluster)).cert,
+    rooms: placedRooms,
+    used: heldHere,
+    load: () => loadOf(base, sandboxes),
+  });
+}
+
+const capacityOf = ({ is_degraded: _, templates, ...capacity }: Load) => ({ ...capacity, templates: [...templates] });
+
+/** All hosts, this one among them. */
+export function listedHosts(base: Base, sandboxes: Measured, url: () => string): Static<typeof host>[] {
+  const { cluster, hostId } = base;
+  const own = () => {
+    return capacityOf(loadOf(base, sandboxes));
+  };
+  if (!cluster) {
+    const alone = { state: "active" as const, url: url(), labels: {}, version: VERSION, joined_at: null };
+    return [{ host: hostId, is_self: true, ...alone, capacity: own() }];
+  }
+  return cluster.hosts().map(({ host_id, state, url, labels, joined_at }) => {
+    const is_self = host_id === hostId;
+    const said = cluster.loadOf(host_id);
+    return {
+      ...{ host: host_id, is_self, state, url, labels, joined_at },
+      version: is_self ? VERSION : cluster.versionOf(host_id),
+      capacity: is_self ? own() : said && capacityOf(said),
+    };
+  });
+}
