@@ -6,8 +6,9 @@
  *   trying      changes are noted, by table and key (rehearsal.ts)
  *   bringing    rows are made what is said elsewhere
  */
-import { trialOf } from "./rehearsal.ts";
+
 import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
+import { trialOf } from "./rehearsal.ts";
 
 /** A row as it is to be, in JSON by column; null: there is none. */
 export interface SharedRow {
@@ -77,7 +78,8 @@ export class SharedRows {
       // SQLite counts what triggers write too: each change of ours is counted by one, and its key noted once.
       const ours = (after.shared - before.shared) * 2 + changed.length;
       const mayWrite = trialOf(this.#queries)?.writesHere ?? false;
-      if (!mayWrite && after.all - before.all > ours) throw new Error("a change of what hosts share wrote something else");
+      if (!mayWrite && after.all - before.all > ours)
+        throw new Error("a change of what hosts share wrote something else");
       return changed.map(({ tbl, key }) => ({ tbl, key, row: this.#table(tbl).read(key) }));
     };
   }

@@ -1,6 +1,7 @@
 /** Where and how the HTTP door listens. */
+
+import type { Certificate } from "../../core/certificate.ts";
 import type { Range } from "../../domain/egress/addresses.ts";
-import type { Certificate } from "./certificate.ts";
 
 export interface HttpOptions {
   hostname: string;

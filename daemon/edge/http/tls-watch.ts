@@ -4,12 +4,12 @@
  */
 import { type FSWatcher, readlinkSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { Certificate } from "../../core/certificate.ts";
 import type { Config } from "../../core/config.ts";
 import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Certificate } from "./certificate.ts";
 import { loadCertificate } from "./tls.ts";
 
 /** For file systems that tell nothing, directories that were replaced whole, and the age of a self-signed one. */

@@ -1,14 +1,27 @@
 /**
  * Owns what the configuration says about listening with HTTP: the address, whether with TLS, and the certificate.
- * Making one is in tls-self-signed.ts, noticing a new one in tls-watch.ts, serving it in tls-listener.ts.
+ * Making one is in tls-self-signed.ts, noticing a new one in tls-watch.ts, serving it in ../listener.ts.
  */
 import { isIP } from "node:net";
+import { type Certificate, readPair } from "../../core/certificate.ts";
 import { type Config, ConfigError } from "../../core/config.ts";
 import { parseListen, WILDCARDS } from "../../core/listen.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { Range } from "../../domain/egress/addresses.ts";
-import { type Certificate, readPair } from "./certificate.ts";
+import type { ServeTls } from "../listener.ts";
 import { trustedProxies } from "./client-address.ts";
+
+/** Of TLS 1.2 only suites that authenticate what they encrypt, with keys that nobody has afterwards (RFC 9325, 4.2). */
+const TLS_1_2_CIPHERS = ["ECDSA", "RSA"]
+  .flatMap((key) =>
+    ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${key}-${suite}`),
+  )
+  .join(":");
+
+/** What clients are served with. */
+export function tlsOf({ cert, key }: Certificate): ServeTls {
+  return { cert, key, ciphers: TLS_1_2_CIPHERS };
+}
 
 export interface ListenPlan {
   /** Address or name to listen on, IPv6 without brackets. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { type AnyElysia, Elysia } from "elysia";
 import { expect, test } from "vitest";
-import type { Certificate } from "../../../daemon/edge/http/certificate.ts";
-import { type Listener, openListener, type ServeOptions } from "../../../daemon/edge/http/tls-listener.ts";
+import type { Certificate } from "../../../daemon/core/certificate.ts";
 import { watchCertificate } from "../../../daemon/edge/http/tls-watch.ts";
+import { type Listener, openListener, type ServeOptions } from "../../../daemon/edge/listener.ts";
 import { bytesOf, configOf, keptLog, newCertificate, scratch, shownAt, until } from "./tls-fixture.ts";
 
 const ANY = { hostname: "127.0.0.1", port: 0 };
@@ -44,7 +44,7 @@ test("serves a new certificate while what is under way goes on", async () => {
   socket.onmessage = ({ data }) => heard.resolve(String(data));
   await new Promise((resolve) => socket.addEventListener("open", resolve));
 
-  listener.useCertificate(b);
+  listener.use(b, "goes on");
 
   // Every new connection, not only some: the old server has left the port.
   for (let n = 0; n < 20; n++) expect(await shownAt(listener.port)).toBe(bytesOf(b));
@@ -63,7 +63,7 @@ test("keeps the old certificate when Bun refuses the new one", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const listener = listen(a);
-  expect(() => listener.useCertificate({ cert: b.cert, key: a.key })).toThrow();
+  expect(() => listener.use({ cert: b.cert, key: a.key }, "goes on")).toThrow();
   expect(await shownAt(listener.port)).toBe(bytesOf(a));
   await listener.stop(0);
 });

@@ -1,8 +1,8 @@
 /** Owns a certificate and its key as they are read from files. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { ConfigError } from "../../core/config.ts";
-import { errnoOf } from "../../core/service-error.ts";
+import { ConfigError } from "./config.ts";
+import { errnoOf } from "./service-error.ts";
 
 /** A certificate chain and the private key of its first certificate, both PEM. */
 export interface Certificate {

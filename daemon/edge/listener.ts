@@ -1,64 +1,72 @@
 /**
- * Owns the listening server while its certificate changes. Bun's server keeps the certificate it was started with
- * (oven-sh/bun#43815), so a new one needs a new server, which takes over the port:
+ * Owns the listening server while its certificates change. Bun's server keeps those it was started with
+ * (oven-sh/bun#43815), so new ones need a new server, which takes over the port:
  *
  *   start(new)  both listen on the port (SO_REUSEPORT), new connections go to either
  *   old.stop()  the old one stops listening and closes idle connections; requests, streams and WebSockets under way
- *               go on in it until they end
+ *               go on in it until they end, or end at once where whoever they came from is not let in any more
  */
 import type { Server } from "bun";
-import type { Certificate } from "./certificate.ts";
+import type { Certificate } from "../core/certificate.ts";
 
-/** Of TLS 1.2 only suites that authenticate what they encrypt, with keys that nobody has afterwards (RFC 9325, 4.2). */
-const TLS_1_2_CIPHERS = ["ECDSA", "RSA"]
-  .flatMap((key) =>
-    ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${key}-${suite}`),
-  )
-  .join(":");
+/** With what a server answers to TLS. */
+export interface ServeTls extends Certificate {
+  ciphers?: string;
+  secureOptions?: number;
+  /** Who is let in, where clients must show a certificate. */
+  ca?: string[];
+  requestCert?: boolean;
+  rejectUnauthorized?: boolean;
+}
 
 export interface ServeOptions {
   hostname: string;
   port: number;
   reusePort: boolean;
-  tls?: Certificate & { ciphers: string };
+  tls?: ServeTls;
 }
 
 /** What is needed of Bun's server. */
 export type RunningServer = Pick<Server<unknown>, "url" | "port" | "stop">;
 
+/** What becomes of the connections that the former server has. */
+export type Former = "goes on" | "ends";
+
 export interface Listener {
   url: URL;
-  /** Takes a new certificate for new connections. Throws, and keeps the old one, when Bun refuses it. */
-  useCertificate(certificate: Certificate): void;
+  /** Takes these for new connections. Throws, and keeps the old ones, when Bun refuses them. */
+  use(tls: ServeTls, former: Former): void;
   /** Stops taking requests; resolves when those under way have ended, at most after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
 /**
- * Listens, with TLS when there is a certificate. `start` begins a Bun server with these options, merged over its own.
+ * Listens, with TLS where `tls` says how. `start` begins a Bun server with these options, merged over its own.
  * Throws an error with code EADDRINUSE when anything listens on the address, another daemon with TLS included.
  */
 export function openListener(
   address: { hostname: string; port: number },
-  certificate: Certificate | null,
+  tls: ServeTls | null,
   start: (options: ServeOptions) => RunningServer,
 ): Listener {
-  if (certificate !== null && address.port !== 0) assertFree(address);
-  const options = (port: number, tls: Certificate | null): ServeOptions => ({
+  if (tls !== null && address.port !== 0) assertFree(address);
+  const options = (port: number, tls: ServeTls | null): ServeOptions => ({
     hostname: address.hostname,
     port,
     reusePort: tls !== null,
-    ...(tls === null ? {} : { tls: { cert: tls.cert, key: tls.key, ciphers: TLS_1_2_CIPHERS } }),
+    ...(tls === null ? {} : { tls }),
   });
-  let current = start(options(address.port, certificate));
+  let current = start(options(address.port, tls));
   const draining = new Set<RunningServer>();
   return {
     url: new URL(current.url),
-    useCertificate: (next) => {
+    use: (next, former) => {
       const old = current;
       current = start(options(old.port ?? address.port, next));
       draining.add(old);
       void old.stop(false).finally(() => draining.delete(old));
+      // Those before the last have connections from before too.
+      if (former === "ends") for (const each of draining) void each.stop(true);
     },
     stop: async (graceMs) => {
       const servers = [current, ...draining];
