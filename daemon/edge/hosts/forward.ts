@@ -25,6 +25,7 @@ const SMALL_BYTES = 16 * 1024;
 const SMALL_MS = 30_000;
 /** Of an answer that is read as a whole. */
 const MOST_WHOLE_BYTES = 32 * 1024 * 1024;
+const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
 
 /**
@@ -69,6 +70,7 @@ export async function forwardJson(
   gone: AbortSignal,
 ): Promise<JsonAnswer> {
   const { method, path, query = {}, fields, headers = {} } = request;
+  if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is no path of a URL`);
   const search = new URLSearchParams(query).toString();
   const whole = fields && Buffer.from(JSON.stringify(fields));
   const said: [string, string][] = [["host", host.address], ...Object.entries(headers)];
@@ -102,7 +104,7 @@ export async function forwardUpgrade(
 ): Promise<Upgraded> {
   const { method, headers } = request;
   const handshake = offer(headers.get("sec-websocket-protocol"), "host");
-  const kept = [...headers].filter(([name]) => !name.startsWith("sec-websocket-"));
+  const kept = saidIn(request).filter(([name]) => !name.startsWith("sec-websocket-"));
   const asked: Outgoing = {
     method,
     target: targetOf(request),
@@ -127,7 +129,7 @@ export async function forwardUpgrade(
 
 async function outgoingOf(request: Request, about: About): Promise<Outgoing> {
   const { method, headers, body } = request;
-  const own = headersForOwner(headers, about);
+  const own = headersForOwner(saidIn(request), about);
   const target = targetOf(request);
   const length = body === null ? null : lengthSaid(headers);
   if (body === null || length === null || length > SMALL_BYTES) {
@@ -149,6 +151,11 @@ function responseOf(method: string, { head, body, line }: Awaited<ReturnType<Hos
   const length = head.headers.find(([name]) => name === "content-length")?.[1];
   if (method === "HEAD" && length !== undefined) headers.set("content-length", length);
   return new Response(body, { status: head.status, headers });
+}
+
+/** The request's headers, with a Host in any case: one that was made here may have none. */
+function saidIn({ headers, url }: Request): [string, string][] {
+  return headers.has("host") ? [...headers] : [["host", new URL(url).host], ...headers];
 }
 
 /** Path and query, as both hosts read them. */

@@ -106,7 +106,7 @@ type SenderOf = (peer: string | null, headers: Headers) => Sender;
 type App = ReturnType<typeof makeApp>;
 
 function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted: boolean) {
-  // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
+  // Elysia looks for the path after 11 characters of the URL or after 7, which is within `https://`.
   const app = new Elysia({ normalize: false, handler: { standardHostname: isEncrypted } });
   const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
   const methodsOf = new Map<string, string[]>();
@@ -136,6 +136,15 @@ function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted
 
   app.compile();
   return app;
+}
+
+/** Elysia's 11 characters are beyond `https://a`: a host of one letter or two is given more, for finding the route alone. */
+function routable(request: Request, url: URL, peers: Peers): Request {
+  const peer = peers.get(request);
+  if (url.protocol !== "https:" || url.host.length > 2 || !peer) return request;
+  const longer = new Request(`https://${url.host.padEnd(3, "-")}${url.pathname}${url.search}`, request);
+  peers.set(longer, peer);
+  return longer;
 }
 
 interface Served {
@@ -182,7 +191,7 @@ function serve(
         ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
         : !isOfApi(url) && web?.has(url.pathname)
           ? await answerForWeb(web, deps.host, asked)
-          : await app.fetch(request);
+          : await app.fetch(routable(request, url, peers));
       if (response === UPGRADED) return undefined;
       if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
       const type = response.headers.get("content-type");

@@ -1,13 +1,10 @@
 /** Owns what the tests of hosts share: members with certificates of their own, an owner's server, an entry that forwards to it. */
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { createServer, type TLSSocket } from "node:tls";
-import type { ServerWebSocket } from "bun";
 import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
 import type { Certificate } from "../../../../daemon/core/certificate.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { HostClient, type HostClientOptions, type Reached } from "../../../../daemon/edge/hosts/client.ts";
-import { TLS_1_3_ONLY } from "../../../../daemon/edge/hosts/connection.ts";
 import { type Forwarded, forwardRequest, forwardUpgrade } from "../../../../daemon/edge/hosts/forward.ts";
 import { type MembersListener, openMembersListener } from "../../../../daemon/edge/hosts/listener.ts";
 import { type SocketData, websocket } from "../../../../daemon/edge/http/websocket.ts";
@@ -97,46 +94,48 @@ export function entry(
   return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
 }
 
-/** The client's socket of a conversation that echoes what it hears, and tells how it was left. */
-export interface Echo {
-  left: Promise<{ code: number | undefined; reason: string | undefined }>;
-  socket?: ServerWebSocket<SocketData>;
-}
-
-/** An owner that is no HTTP server of ours: it says these bytes to whoever asks anything. */
-export async function rawOwner(at: Member, said: string) {
+/** An owner that is no HTTP server of ours: it says these bytes to so many requests on each connection, and closes it at the next. */
+export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INFINITY) {
   let asked = "";
   let closed = 0;
-  const sockets = new Set<TLSSocket>();
-  const server = createServer(
-    { cert: at.own.cert, key: at.own.key, requestCert: true, rejectUnauthorized: false, secureOptions: TLS_1_3_ONLY },
-    (socket) => {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => closed++);
-      socket.on("data", (bytes) => {
+  const sockets = new Set<Bun.Socket<{ heard: string; left: number }>>();
+  const server = Bun.listen<{ heard: string; left: number }>({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert: at.own.cert, key: at.own.key, requestCert: true, rejectUnauthorized: false },
+    socket: {
+      open: (socket) => {
+        socket.data = { heard: "", left: answers };
+        sockets.add(socket);
+      },
+      data: (socket, bytes) => {
         asked += bytes.toString("latin1");
-        if (asked.includes("\r\n\r\n")) socket.write(said, "latin1");
-      });
+        socket.data.heard += bytes.toString("latin1");
+        if (!socket.data.heard.includes("\r\n\r\n")) return;
+        socket.data.heard = "";
+        if (socket.data.left-- > 0) socket.write(Buffer.from(said, "latin1"));
+        else socket.end();
+      },
+      close: (socket) => {
+        closed++;
+        sockets.delete(socket);
+      },
+      error: () => {},
     },
-  );
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as { port: number };
+  });
   return {
-    reached: { host_id: at.host_id, address: `127.0.0.1:${port}`, certificate: at.own.cert },
+    reached: { host_id: at.host_id, address: `127.0.0.1:${server.port}`, certificate: at.own.cert },
     get asked() {
       return asked;
     },
     get closed() {
       return closed;
     },
-    get connections() {
-      return sockets.size;
+    /** Whoever writes to one of them from here on is told so, before any event has told it. */
+    reset: () => {
+      for (const socket of [...sockets]) socket.terminate();
     },
-    stop: () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
+    stop: () => server.stop(true),
   };
 }
 
@@ -147,8 +146,4 @@ export function descriptors(): number {
 export function sha256(): { add(bytes: Uint8Array): void; text(): string } {
   const hash = createHash("sha256");
   return { add: (bytes) => void hash.update(bytes), text: () => hash.digest("hex") };
-}
-
-export function derOf({ own }: Member): Buffer {
-  return new X509Certificate(own.cert).raw;
 }
