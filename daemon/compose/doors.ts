@@ -101,7 +101,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const watch =
     certificate === null
       ? null
-      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.use(renewed, "goes on"));
+      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   return {
     /** Lets no more in by SSH, and ends what is there. */
     stopSsh: async () => {

@@ -19,6 +19,10 @@ export interface RoadRequest {
   ip: string | null;
   /** Whether it comes from the host itself, with nobody between; absent: it does not. */
   readonly isFromHost?: boolean;
+  /** It was forwarded by another host: whoever is asked now has what it is about, or nobody. */
+  readonly hop?: 1;
+  /** Which epoch of the room's ownership that host knows, where it says so. */
+  readonly epoch?: number;
   /** The Authorization header, or null. */
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */

@@ -6,11 +6,14 @@ import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import { readTraceparent } from "../../../shared/traceparent.ts";
+import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
-import { type Listener, openListener } from "../listener.ts";
+import { saidByEntry } from "../hosts/headers.ts";
+import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
+import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
@@ -24,6 +27,7 @@ import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
+import { tlsOf } from "./tls.ts";
 import { answerForWeb, type Web } from "./web.ts";
 import {
   foreignOrigin,
@@ -51,14 +55,59 @@ export interface HttpDeps {
   log: Log;
 }
 
-/** The address that each request came from, its URL as it was read, and the server that it came to. */
-type Peers = WeakMap<Request, { address: string | null; url: URL; upgrade: Upgrade }>;
+/** What is known of each request by the connection that it came by, its URL as it was read, and the server that it came to. */
+interface Peer extends Sender {
+  url: URL;
+  upgrade: Upgrade;
+}
+type Peers = WeakMap<Request, Peer>;
 
-export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
-  // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
-  const app = new Elysia({ normalize: false, handler: { standardHostname: options.tls !== null } });
+/** Who has sent a request: a client, or another host for one. */
+interface Sender {
+  address: string | null;
+  hop?: 1;
+  epoch?: number | undefined;
+}
+
+export interface HttpServer extends Pick<Listener, "url" | "stop"> {
+  /** Takes a new certificate for new connections. Throws, and keeps the old one, when Bun refuses it. */
+  useCertificate(certificate: Certificate): void;
+  /** Serves the same to other hosts, who say for whom they ask. `members` are their certificates, as PEM. */
+  serveMembers(
+    address: { hostname: string; port: number },
+    who: { own: Certificate; members: readonly string[] },
+  ): MembersListener;
+}
+
+export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
   const peers: Peers = new WeakMap();
+  const isEncrypted = options.tls !== null;
+  const app = makeApp(deps, options, peers, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
+  const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
+  const listener = openListener(options, options.tls && tlsOf(options.tls), (listen) =>
+    serve(deps, options, { app, peers, senderOf: ofClient }, listen),
+  );
+  return {
+    url: listener.url,
+    useCertificate: (certificate) => listener.use(tlsOf(certificate), "goes on"),
+    stop: listener.stop,
+    serveMembers: (address, who) => {
+      const encrypted = isEncrypted ? app : makeApp(deps, options, peers, true);
+      const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
+      return openMembersListener(address, who, (listen) =>
+        serve(deps, options, { app: encrypted, peers, senderOf: ofMember }, listen),
+      );
+    },
+  };
+}
+
+type SenderOf = (peer: string | null, headers: Headers) => Sender;
+type App = ReturnType<typeof makeApp>;
+
+function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted: boolean) {
+  // Elysia looks for the path after 11 characters of the URL or after 7, which is within `https://`.
+  const app = new Elysia({ normalize: false, handler: { standardHostname: isEncrypted } });
   const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
   const methodsOf = new Map<string, string[]>();
 
@@ -86,49 +135,72 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   );
 
   app.compile();
-  return openListener(options, options.tls, (listen) =>
-    Bun.serve<SocketData>({
-      ...listen,
-      idleTimeout: IDLE_SECONDS,
-      // File bodies are bounded by the drive's quota, all others where they are read.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      websocket,
-      // Bun's own page for a bug shows our sources.
-      development: false,
-      error: (error) => unexpected(deps, error),
-      fetch: async (request, server) => {
-        const url = URL.parse(request.url);
-        if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-        const address = clientAddress(server.requestIP(request)?.address ?? null, request.headers);
-        const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
-        // Whoever waits for an answer, or reads a silent stream, is not idle.
-        server.timeout(request, 0);
-        const port = portPlaceOf(deps.ports, request, url);
-        if (port) {
-          const settled = () => server.timeout(request, UNREAD_SECONDS);
-          const asked = { request, url, place: port, ip: address, upgrade: upgraded, settled };
-          const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
-          return response === UPGRADED ? undefined : response;
-        }
-        peers.set(request, { address, url, upgrade: upgraded });
-        const asked = { request, url, ip: address, request_id: requestIdOf(request) };
-        const { web } = deps;
-        const isMcp = MCP_PATHS.includes(url.pathname);
-        const response = isMcp
-          ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
-          : !isOfApi(url) && web?.has(url.pathname)
-            ? await answerForWeb(web, deps.host, asked)
-            : await app.fetch(request);
-        if (response === UPGRADED) return undefined;
-        if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
-        const type = response.headers.get("content-type");
-        if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
-        // Only a stream of events may be silent for longer: a file is sent as fast as it is read.
-        else if (type !== "text/event-stream") server.timeout(request, UNREAD_SECONDS);
-        return response;
-      },
-    }),
-  );
+  return app;
+}
+
+/** Elysia's 11 characters are beyond `https://a`: a host of one letter or two is given more, for finding the route alone. */
+function routable(request: Request, url: URL, peers: Peers): Request {
+  const peer = peers.get(request);
+  if (url.protocol !== "https:" || url.host.length > 2 || !peer) return request;
+  const longer = new Request(`https://${url.host.padEnd(3, "-")}${url.pathname}${url.search}`, request);
+  peers.set(longer, peer);
+  return longer;
+}
+
+interface Served {
+  app: App;
+  peers: Peers;
+  senderOf: SenderOf;
+}
+
+function serve(
+  deps: HttpDeps,
+  options: HttpOptions,
+  { app, peers, senderOf }: Served,
+  listen: ServeOptions,
+): RunningServer {
+  return Bun.serve<SocketData>({
+    ...listen,
+    idleTimeout: IDLE_SECONDS,
+    // File bodies are bounded by the drive's quota, all others where they are read.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    websocket,
+    // Bun's own page for a bug shows our sources.
+    development: false,
+    error: (error) => unexpected(deps, error),
+    fetch: async (request, server) => {
+      const url = URL.parse(request.url);
+      if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
+      const sender = senderOf(server.requestIP(request)?.address ?? null, request.headers);
+      const ip = sender.address;
+      const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
+      // Whoever waits for an answer, or reads a silent stream, is not idle.
+      server.timeout(request, 0);
+      const port = portPlaceOf(deps.ports, request, url);
+      if (port) {
+        const settled = () => server.timeout(request, UNREAD_SECONDS);
+        const asked = { request, url, place: port, ip, upgrade: upgraded, settled };
+        const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
+        return response === UPGRADED ? undefined : response;
+      }
+      peers.set(request, { ...sender, url, upgrade: upgraded });
+      const asked = { request, url, ip, request_id: requestIdOf(request) };
+      const { web } = deps;
+      const isMcp = MCP_PATHS.includes(url.pathname);
+      const response = isMcp
+        ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
+        : !isOfApi(url) && web?.has(url.pathname)
+          ? await answerForWeb(web, deps.host, asked)
+          : await app.fetch(routable(request, url, peers));
+      if (response === UPGRADED) return undefined;
+      if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
+      const type = response.headers.get("content-type");
+      if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
+      // Only a stream of events may be silent for longer: a file is sent as fast as it is read.
+      else if (type !== "text/event-stream") server.timeout(request, UNREAD_SECONDS);
+      return response;
+    },
+  });
 }
 
 /** One name or address, and a port. Of two Host headers Bun makes a list, which is none; of what is no URL, a path alone. */
@@ -167,8 +239,10 @@ async function answer(
     ...(session ? { recognise: session } : {}),
     request_id: requestId,
     ip: peer?.address ?? null,
+    ...(peer?.hop ? { hop: peer.hop, ...(peer.epoch === undefined ? {} : { epoch: peer.epoch }) } : {}),
     get isFromHost() {
-      return isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
+      // What another host says of its client's address is no address here.
+      return peer?.hop === undefined && isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
     },
     authorization,
     token,

@@ -1,6 +1,7 @@
 /**
- * Owns one HTTP/1 exchange with a server in a guest, on a connection of its own: what one client makes of it can confuse no
- * other. Nothing large is kept whole: who reads slowly makes the server wait, and the server the client.
+ * Owns one HTTP/1 exchange with a server: in a guest on a connection of its own, where what one client makes of it can confuse no
+ * other; on another host on a connection that is kept where nothing is left on it. Nothing large is kept whole: who reads slowly
+ * makes the server wait, and the server the client.
  */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
@@ -18,6 +19,21 @@ export interface Asked {
   /** Bytes of the body when that is known; else it goes in chunks. */
   length: number | null;
 }
+
+/** What an exchange needs of a connection; `ended` is the end of the exchange where that comes first. */
+export type Line = Pick<OpenPort, "output" | "pay" | "write" | "endInput" | "ended" | "close">;
+
+/** How a server is dealt with. */
+export interface Manner {
+  /** Of silence either way, which ends the exchange; null for any time. */
+  idleSeconds: number | null;
+  /** Whether a body may end with the connection. */
+  toEnd: boolean;
+  /** Takes the connection, instead of its end, where all has come and gone that belongs to the exchange, and nothing else. */
+  keep?(): void;
+}
+
+const GUEST: Manner = { idleSeconds: PORT_IDLE_SECONDS, toEnd: true };
 
 export interface Answered {
   head: AnswerHead;
@@ -45,22 +61,34 @@ export function headOf(asked: Asked): Uint8Array {
  * What follows the request's head, and the answer. Rejects with BadAnswer, or an error of the body that the client sends. `gone`
  * is the client's going.
  */
-export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal): Promise<Answered> {
-  const idle = setTimeout(() => port.close(), PORT_IDLE_SECONDS * 1000);
+export async function exchange(
+  port: Line,
+  asked: Asked,
+  gone: AbortSignal,
+  { idleSeconds, toEnd, keep }: Manner = GUEST,
+): Promise<Answered> {
+  const idle = idleSeconds === null ? null : setTimeout(() => port.close(), idleSeconds * 1000);
   const close = () => port.close();
   gone.addEventListener("abort", close, { once: true });
   if (gone.aborted) close();
   const over = () => {
-    clearTimeout(idle);
+    if (idle) clearTimeout(idle);
     gone.removeEventListener("abort", close);
   };
   port.ended.then(over, over);
   const moved = (bytes: Uint8Array) => {
-    idle.refresh();
+    idle?.refresh();
     return bytes;
   };
-  const reader = new ByteReader(watched(port.output, moved), port.pay);
-  const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length === null, moved);
+  const reader = new ByteReader(idle ? watched(port.output, moved) : port.output, port.pay);
+  const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length, moved);
+  let isKeepable = false;
+  const done = (isWhole: boolean) => {
+    const isClean = isWhole && isKeepable && (sending?.isSent ?? true) && !reader.hasBytes;
+    sending?.stop();
+    if (keep && isClean && !gone.aborted) keep();
+    else port.close();
+  };
   try {
     const head = await readHead(reader);
     if (head.status === 101) {
@@ -69,23 +97,25 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
       return { head, body: null, reader };
     }
     const framing = framingOf(head, asked.method);
+    if (framing.kind === "to_end" && !toEnd) throw new BadAnswer("an answer that does not say where it ends");
+    isKeepable = framing.kind !== "to_end" && goesOn(head);
     if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MOST_KEPT_BYTES)) {
       const kept = await wholeOf(readBody(reader, framing));
-      sending?.stop();
-      port.close();
+      done(true);
       return { head, body: framing.kind === "none" ? null : kept, reader };
     }
     const isWhole = framing.kind === "to_end" ? () => endedInOrder(port) : () => Promise.resolve(true);
-    const done = () => {
-      sending?.stop();
-      port.close();
-    };
     return { head, body: streamOf(port, readBody(reader, framing), isWhole, done), reader };
   } catch (error) {
     sending?.stop();
     port.close();
     throw error;
   }
+}
+
+/** Whether the server takes another request on the connection. */
+function goesOn({ headers }: AnswerHead): boolean {
+  return !headers.some(([name, value]) => name === "connection" && /\bclose\b/i.test(value));
 }
 
 function framingHeaders({ body, length }: Asked): [string, string][] {
@@ -108,18 +138,20 @@ class Sending {
   readonly #read: () => Promise<Uint8Array | null>;
   readonly #abandon: () => void;
   #stopped = false;
+  /** Whether the server has been sent all of it. */
+  isSent = false;
 
   constructor(
-    port: OpenPort,
+    port: Line,
     body: ReadableStream<Uint8Array>,
-    inChunks: boolean,
+    length: number | null,
     moved: (bytes: Uint8Array) => unknown,
   ) {
     const reader = body.getReader();
     this.#read = async () => (await reader.read()).value ?? null;
     this.#abandon = () => void reader.cancel().catch(() => {});
     // Half a body is worth nothing to the server, and says so by the connection's end.
-    this.#send(port, inChunks, moved).catch(() => port.close());
+    this.#send(port, length, moved).catch(() => port.close());
   }
 
   stop(): void {
@@ -128,16 +160,24 @@ class Sending {
     this.#abandon();
   }
 
-  async #send(port: OpenPort, inChunks: boolean, moved: (bytes: Uint8Array) => unknown): Promise<void> {
+  async #send(port: Line, length: number | null, moved: (bytes: Uint8Array) => unknown): Promise<void> {
+    let sent = 0;
+    this.isSent = length === 0;
     for (;;) {
       const bytes = await this.#read();
       if (this.#stopped) return;
       if (!bytes) break;
       if (bytes.byteLength === 0) continue;
-      await port.write(inChunks ? chunkOf(bytes) : bytes);
+      sent += bytes.byteLength;
+      if (length !== null && sent > length) throw new Error("a body that is longer than it said");
+      await port.write(length === null ? chunkOf(bytes) : bytes);
       moved(bytes);
+      // The end of the stream may be told later than the server has answered.
+      this.isSent = sent === length;
     }
-    if (inChunks) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
+    if (length === null) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
+    else if (!this.isSent) throw new Error("a body that is shorter than it said");
+    this.isSent = true;
   }
 }
 
@@ -147,7 +187,7 @@ function chunkOf(bytes: Uint8Array): Uint8Array {
 }
 
 /** Whether a connection whose end is that of the body was ended by the server, and did not break. */
-async function endedInOrder(port: OpenPort): Promise<boolean> {
+async function endedInOrder(port: Line): Promise<boolean> {
   port.endInput();
   const late = AbortSignal.timeout(END_MS);
   const timeUp = new Promise<boolean>((resolve) =>
@@ -163,16 +203,16 @@ async function endedInOrder(port: OpenPort): Promise<boolean> {
 }
 
 function streamOf(
-  port: OpenPort,
+  port: Line,
   body: AsyncGenerator<Uint8Array>,
   isWhole: () => Promise<boolean>,
-  done: () => void,
+  done: (isWhole: boolean) => void,
 ): ReadableStream<Uint8Array> {
   let isOver = false;
-  const end = (settle: () => void) => {
+  const end = (settle: () => void, isAll = false) => {
     if (isOver) return;
     isOver = true;
-    done();
+    done(isAll);
     settle();
   };
   return new ReadableStream<Uint8Array>(
@@ -189,7 +229,7 @@ function streamOf(
           const { done: isLast, value } = await body.next();
           if (!isLast) return isOver ? undefined : controller.enqueue(value);
           if (!(await isWhole())) throw new BadAnswer("the connection broke");
-          end(() => controller.close());
+          end(() => controller.close(), true);
         } catch {
           // Without a reason: the server would print it. The client's connection is reset, and it knows that it has not all.
           end(() => controller.error());

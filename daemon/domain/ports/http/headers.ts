@@ -6,7 +6,8 @@ import { PORT_TOKEN_HEADER } from "../../../../shared/api/ports.ts";
 import type { Place } from "./place.ts";
 import { foreignCookies, hasSecret, isOwnCookie } from "./secrets.ts";
 
-const HOP_BY_HOP = [
+/** Of one connection, never of what is behind it. */
+export const HOP_BY_HOP: readonly string[] = [
   "connection",
   "keep-alive",
   "proxy-connection",

@@ -1,9 +1,9 @@
 /**
- * Owns a WebSocket conversation between a client at the door and a server in a guest. Each side's messages go to the other whole
- * and in order. A client that reads slowly makes the server wait; one that sends more than the server takes is closed.
+ * Owns a WebSocket conversation between a client at the door and a server in a guest, or on another host. Each side's messages go to
+ * the other whole and in order. A client that reads slowly makes the server wait; one that sends more than the server takes is closed.
  *
  *   open ──▶ either side's close, passed on ──▶ over
- *     └── the connection to the guest breaks, or is cut ──▶ closed with its code ──▶ over
+ *     └── the connection to the server breaks, or is cut ──▶ closed with its code ──▶ over
  */
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import type { Conversation, Talker } from "../../../core/conversation.ts";
@@ -103,7 +103,7 @@ export class Bridge implements Conversation {
       return;
     }
     this.#untaken += cost;
-    this.#sending = this.#sending.then(async () => {
+    this.#next(async () => {
       await this.#port.write(encodeFrame(opcode, payload));
       this.#untaken -= cost;
       this.#port.hold(-cost);
@@ -114,11 +114,16 @@ export class Bridge implements Conversation {
     const isFirst = this.#ping === null;
     this.#ping = ping;
     if (!isFirst) return;
-    this.#sending = this.#sending.then(async () => {
+    this.#next(async () => {
       const payload = this.#ping ?? new Uint8Array(0);
       this.#ping = null;
       await this.#port.write(encodeFrame(Opcode.pong, payload));
     });
+  }
+
+  /** What cannot be written any more is for a connection that has ended, and its end is told elsewhere. */
+  #next(write: () => Promise<void>): void {
+    this.#sending = this.#sending.then(write).catch(() => this.#port.close());
   }
 
   #closedByServer(payload: Uint8Array): void {

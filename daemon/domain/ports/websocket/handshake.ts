@@ -1,4 +1,4 @@
-/** Owns our handshake, as a WebSocket's client, with a server in a guest. Extensions are not asked for: none is passed on. */
+/** Owns our handshake, as a WebSocket's client, with a server in a guest or on another host. Extensions are not asked for: none is passed on. */
 import { createHash, randomBytes } from "node:crypto";
 import type { AnswerHead } from "../http/answer.ts";
 import { BadAnswer } from "../http/byte-reader.ts";
@@ -12,13 +12,15 @@ export interface Offer {
   accepted(head: AnswerHead): string | null;
 }
 
-/** `protocols` is the client's Sec-WebSocket-Protocol, of which keys and tokens of ours are not offered on. */
-export function offer(protocols: string | null): Offer {
+/** `protocols` is the client's Sec-WebSocket-Protocol, of which keys and tokens of ours are offered on to our own hosts alone. */
+export function offer(protocols: string | null, toWhom: "guest" | "host" = "guest"): Offer {
   const key = randomBytes(16).toString("base64");
   const expected = createHash("sha1")
     .update(key + GUID)
     .digest("base64");
-  const offered = (protocols ?? "").split(",").flatMap((each) => (hasSecret(each) ? [] : each.trim() || []));
+  const offered = (protocols ?? "")
+    .split(",")
+    .flatMap((each) => (toWhom === "guest" && hasSecret(each) ? [] : each.trim() || []));
   return {
     headers: [
       ["connection", "Upgrade"],

@@ -1,0 +1,182 @@
+/**
+ * Owns asking other hosts: HTTP/1.1 by connections of our own, which are kept and used again. Nothing is asked twice that the
+ * other host may have seen: whoever has asked decides that.
+ */
+import { X509Certificate } from "node:crypto";
+import type { Host } from "../../cluster/directory.ts";
+import type { Certificate } from "../../core/certificate.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
+import { type Connection, connectToHost, type Goal, type Line } from "./connection.ts";
+
+/** What is known of another host by which it is reached. */
+export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
+
+export interface Outgoing extends Asked {
+  /** A body that is small enough to go with the head, whose headers say its length then. */
+  whole?: Uint8Array;
+}
+
+export interface HostClientOptions {
+  /** What is shown of us. */
+  certificate: Certificate;
+  connectMs?: number;
+  /** How long a connection is kept that nobody uses. */
+  idleMs?: number;
+  /** How many are kept for each host that nobody uses. */
+  mostIdle?: number;
+}
+
+const CONNECT_MS = 1000;
+const IDLE_MS = 60_000;
+const MOST_IDLE = 64;
+/** In so many steps of that time those that are old are looked for. */
+const LOOKS = 12;
+
+/** The connections to one host as it is reached now. */
+interface Group {
+  host: Reached;
+  goal: Goal;
+  idle: { connection: Connection; since: number }[];
+  all: Set<Connection>;
+}
+
+export class HostClient {
+  readonly #own: Certificate;
+  readonly #connectMs: number;
+  readonly #idleMs: number;
+  readonly #mostIdle: number;
+  readonly #groups = new Map<string, Group>();
+  readonly #timer: NodeJS.Timeout;
+  /** Connections that were opened so far. */
+  opened = 0;
+
+  constructor({ certificate, connectMs, idleMs, mostIdle }: HostClientOptions) {
+    this.#own = certificate;
+    this.#connectMs = connectMs ?? CONNECT_MS;
+    this.#idleMs = idleMs ?? IDLE_MS;
+    this.#mostIdle = mostIdle ?? MOST_IDLE;
+    this.#timer = setInterval(() => this.#closeOld(), this.#idleMs / LOOKS);
+    this.#timer.unref();
+  }
+
+  /**
+   * One exchange with the host. `gone` is the caller's going, which ends it. Rejects with host_unreachable, with the reason of
+   * `gone`, or with an error of the body that the caller sends.
+   */
+  async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<Answered & { line: Line }> {
+    const group = this.#groupOf(host);
+    const head = headOf(asked);
+    const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
+    const { connection, line } = await this.#send(group, first);
+    try {
+      const keep = () => {
+        line.keep();
+        this.#keep(group, connection);
+      };
+      const answered = await exchange(line, asked, gone, { idleSeconds: null, toEnd: false, keep });
+      return { ...answered, line };
+    } catch (error) {
+      gone.throwIfAborted();
+      throw unreachable(host, error);
+    }
+  }
+
+  /** Ends the connections to hosts that are no members any more, or are reached in another way now. */
+  keepOnly(hosts: readonly Reached[]): void {
+    const kept = new Set(hosts.map(keyOf));
+    for (const [key, group] of this.#groups) if (!kept.has(key)) this.#drop(key, group);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const [key, group] of this.#groups) this.#drop(key, group);
+  }
+
+  /** The request's first bytes, on a connection that took them. */
+  async #send(group: Group, first: Uint8Array): Promise<{ connection: Connection; line: Line }> {
+    for (;;) {
+      const kept = group.idle.pop()?.connection;
+      const connection = kept ?? (await this.#open(group));
+      const line = connection.begin();
+      try {
+        await line.write(first);
+        return { connection, line };
+      } catch (error) {
+        line.close();
+        // One that had ended unnoticed, of which nobody has seen a byte.
+        if (kept && !line.isSeen) continue;
+        throw unreachable(group.host, error);
+      }
+    }
+  }
+
+  async #open(group: Group): Promise<Connection> {
+    let connection: Connection;
+    try {
+      connection = await connectToHost(group.goal, this.#own, this.#connectMs);
+    } catch (error) {
+      throw unreachable(group.host, error);
+    }
+    this.opened++;
+    group.all.add(connection);
+    connection.onClosed = () => {
+      group.all.delete(connection);
+      group.idle = group.idle.filter((each) => each.connection !== connection);
+    };
+    // The host was removed meanwhile.
+    if (this.#groups.get(keyOf(group.host)) !== group) {
+      connection.close();
+      throw unreachable(group.host, new Error("it is no member any more"));
+    }
+    return connection;
+  }
+
+  #keep(group: Group, connection: Connection): void {
+    if (group.idle.length >= this.#mostIdle) connection.close();
+    if (!connection.isClosed) group.idle.push({ connection, since: performance.now() });
+  }
+
+  #closeOld(): void {
+    const before = performance.now() - this.#idleMs;
+    for (const { idle } of this.#groups.values()) {
+      for (const { connection, since } of [...idle]) if (since < before) connection.close();
+    }
+  }
+
+  #drop(key: string, { all }: Group): void {
+    this.#groups.delete(key);
+    for (const connection of [...all]) connection.close();
+  }
+
+  #groupOf(host: Reached): Group {
+    const key = keyOf(host);
+    const known = this.#groups.get(key);
+    if (known) return known;
+    const made: Group = { host, goal: goalOf(host), idle: [], all: new Set() };
+    this.#groups.set(key, made);
+    return made;
+  }
+}
+
+/** The host does not answer, or not as one of ours does. */
+export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  return new ServiceError("host_unreachable", {
+    detail: `The host ${host_id}, which has the room, does not answer.`,
+    details: { host: host_id },
+    cause,
+  });
+}
+
+function keyOf({ host_id, address, certificate }: Reached): string {
+  return `${host_id} ${address} ${certificate}`;
+}
+
+/** Throws host_unreachable for an address that is none. */
+function goalOf(host: Reached): Goal {
+  const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(host.address) ?? [];
+  const hostname = v6 ?? name;
+  if (hostname === undefined) throw unreachable(host, new Error(`${host.address} is no address`));
+  return { hostname, port: Number(port), certificate: new X509Certificate(host.certificate).raw };
+}

@@ -1,0 +1,225 @@
+/**
+ * Owns one connection to another host: TLS either way, and not a byte of a request before the other has shown exactly the
+ * certificate that it joined with. One exchange at a time is on it.
+ *
+ *   connecting ──▶ idle ──begin──▶ taken ──keep──▶ idle
+ *       └──────────────┴──────────────┴── closed by either side ──▶ closed
+ */
+import { constants } from "node:crypto";
+import type { Socket } from "bun";
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import type { Certificate } from "../../core/certificate.ts";
+import type { OpenPort } from "../../domain/ports/connections.ts";
+
+/** Of what came and was not taken: beyond, the other side waits. */
+const MOST_UNTAKEN_BYTES = 1024 * 1024;
+/** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
+const KEEP_ALIVE_MS = 5000;
+/** Both sides are ours: nothing older is spoken. */
+export const TLS_1_3_ONLY = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1 | constants.SSL_OP_NO_TLSv1_2;
+
+export interface Goal {
+  hostname: string;
+  port: number;
+  /** What must be shown there, as DER. */
+  certificate: Buffer;
+}
+
+/** A connection for as long as one exchange has it. */
+export interface Line extends OpenPort {
+  /** Whether the other side may have seen a byte of the exchange. */
+  readonly isSeen: boolean;
+  /** The exchange is over, and nothing is left of it on the connection. */
+  keep(): void;
+}
+
+/** Rejects with an Error that says why. */
+export function connectToHost(goal: Goal, own: Certificate, withinMs: number): Promise<Connection> {
+  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+  let socket: Socket | null = null;
+  let connection: Connection | null = null;
+  const fail = (why: string, cause?: unknown) => {
+    clearTimeout(timer);
+    reject(new Error(why, { cause }));
+    if (connection === null) socket?.terminate();
+  };
+  const timer = setTimeout(() => fail(`no connection within ${withinMs} ms`), withinMs);
+  let isLate = false;
+  promise.catch(() => {
+    isLate = true;
+  });
+  const connecting = Bun.connect({
+    hostname: goal.hostname,
+    port: goal.port,
+    // Which certificate it is is looked at below: no authority, and no name in it, says more than that.
+    tls: { cert: own.cert, key: own.key, rejectUnauthorized: false, secureOptions: TLS_1_3_ONLY },
+    socket: {
+      open: (opened) => {
+        socket = opened;
+        if (isLate) opened.terminate();
+      },
+      handshake: (opened) => {
+        const shown = opened.getPeerCertificate()?.raw;
+        if (isLate || !shown?.equals(goal.certificate)) {
+          opened.terminate();
+          return fail("it shows another certificate than that it joined with");
+        }
+        clearTimeout(timer);
+        opened.setNoDelay(true);
+        opened.setKeepAlive(true, KEEP_ALIVE_MS);
+        connection = new Connection(opened);
+        resolve(connection);
+      },
+      data: (_, bytes) => connection?.hear(bytes),
+      drain: () => connection?.drained(),
+      error: (_, error) => connection?.fails(error),
+      close: (_, error) => {
+        connection?.ends();
+        fail("the connection ended before it began", error);
+      },
+    },
+  });
+  connecting.catch((error: unknown) => fail(error instanceof Error ? error.message : String(error), error));
+  return promise;
+}
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #came: Uint8Array[] = [];
+  #untaken = 0;
+  #isPaused = false;
+  /** Who waits for bytes, and for room. */
+  #more: PromiseWithResolvers<void> | null = null;
+  #room: PromiseWithResolvers<void> | null = null;
+  #line: { ends(error: unknown): void } | null = null;
+  /** What went wrong with it, where that was told. */
+  #error: unknown = null;
+  isClosed = false;
+  /** Called once it is closed, by whoever. */
+  onClosed: () => void = () => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** Takes it for an exchange. */
+  begin(): Line {
+    const ended = Promise.withResolvers<void>();
+    ended.promise.catch(() => {});
+    let isSeen = false;
+    let isOver = false;
+    const state = {
+      ends: (error: unknown) => {
+        isOver = true;
+        this.#line = null;
+        if (error) ended.reject(error);
+        else ended.resolve();
+      },
+    };
+    this.#line = state;
+    const close = () => {
+      if (isOver) return;
+      state.ends(new StreamError({ code: StreamErrorCode.detached, message: "the connection was closed" }));
+      this.close();
+    };
+    return {
+      output: { [Symbol.asyncIterator]: () => ({ next: () => this.#next() }) },
+      write: async (bytes) => {
+        if (isOver) throw new Error("the exchange is over");
+        await this.#write(bytes, () => {
+          isSeen = true;
+        });
+      },
+      endInput: close,
+      ended: ended.promise,
+      close,
+      keep: () => {
+        if (isOver) return;
+        // More than the answer has come: it would be taken for the next one's.
+        if (this.#came.length > 0) close();
+        else state.ends(null);
+      },
+      get isSeen() {
+        return isSeen;
+      },
+      cutBecause: null,
+      pay: () => null,
+      hold: () => true,
+    };
+  }
+
+  hear(bytes: Uint8Array): void {
+    // What comes when nobody has asked is no answer to anything.
+    if (this.#line === null) {
+      this.close();
+      return;
+    }
+    this.#came.push(bytes);
+    this.#untaken += bytes.byteLength;
+    if (this.#untaken > MOST_UNTAKEN_BYTES && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#socket.pause();
+    }
+    this.#more?.resolve();
+  }
+
+  drained(): void {
+    this.#room?.resolve();
+  }
+
+  fails(error: unknown): void {
+    this.#error ??= error;
+  }
+
+  /** The other side has closed it, or it broke. What came before is still read. */
+  ends(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.#line?.ends(this.#error ?? new Error("the connection ended"));
+    this.#more?.resolve();
+    this.#room?.resolve();
+    this.onClosed();
+  }
+
+  /** At once: what is on its way, either way, is lost. */
+  close(): void {
+    if (this.isClosed) return;
+    this.#came.length = 0;
+    this.#untaken = 0;
+    this.ends();
+    this.#socket.terminate();
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    while (this.#came.length === 0) {
+      if (this.isClosed) return { done: true, value: undefined };
+      this.#more = Promise.withResolvers();
+      await this.#more.promise;
+      this.#more = null;
+    }
+    const value = this.#came.shift() ?? new Uint8Array(0);
+    this.#untaken -= value.byteLength;
+    if (this.#isPaused && this.#untaken === 0 && !this.isClosed) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    return { done: false, value };
+  }
+
+  /** Resolves once the system has all of them; `seen` is called when it has the first. */
+  async #write(bytes: Uint8Array, seen: () => void): Promise<void> {
+    for (let at = 0; ; ) {
+      if (this.isClosed) throw new Error("the connection is closed", { cause: this.#error });
+      const taken = this.#socket.write(bytes, at, bytes.byteLength - at);
+      if (taken > 0) {
+        seen();
+        at += taken;
+      }
+      if (at === bytes.byteLength) return;
+      this.#room = Promise.withResolvers();
+      await this.#room.promise;
+      this.#room = null;
+    }
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * Owns carrying a request to the host that has its room, and the answer back, both as they are: the owner walks the whole road
+ * with the caller's own credentials.
+ *
+ *   request → our headers for the owner's → connection → exchange, or a WebSocket → the answer as it comes
+ */
+import type { Conversation } from "../../core/conversation.ts";
+import { within } from "../../core/published.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Answered } from "../../domain/ports/http/exchange.ts";
+import { Bridge } from "../../domain/ports/websocket/bridge.ts";
+import { offer } from "../../domain/ports/websocket/handshake.ts";
+import { type HostClient, type Outgoing, type Reached, unreachable } from "./client.ts";
+import { type About, headersForCaller, headersForOwner } from "./headers.ts";
+
+/** What is known of a request at the host that it came to. */
+export interface Forwarded extends About {
+  /** This host's id: nothing is forwarded to itself. */
+  own: string;
+}
+
+/** A body of a known length up to this goes with the head, in one piece. */
+const SMALL_BYTES = 16 * 1024;
+/** For all of such a body. */
+const SMALL_MS = 30_000;
+/** Of an answer that is read as a whole. */
+const MOST_WHOLE_BYTES = 32 * 1024 * 1024;
+const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
+
+/**
+ * Sends the request on, and answers as the owner does. `gone` is the caller's going. Rejects with host_unreachable, invalid_body,
+ * or the reason of `gone`.
+ */
+export async function forwardRequest(
+  client: HostClient,
+  host: Reached,
+  request: Request,
+  about: Forwarded,
+  gone: AbortSignal,
+): Promise<Response> {
+  const { method } = request;
+  return responseOf(method, await client.ask(requireOther(host, about), await outgoingOf(request, about), gone));
+}
+
+export interface JsonRequest {
+  method: string;
+  /** As it stands in a URL. */
+  path: string;
+  query?: Record<string, string>;
+  /** Absent: there is no body. */
+  fields?: Record<string, unknown>;
+  /** Of the caller: Authorization, Idempotency-Key, traceparent, Accept. */
+  headers?: Record<string, string>;
+}
+
+export interface JsonAnswer {
+  status: number;
+  headers: Headers;
+  /** What its JSON says, or its bytes where it is none. */
+  body: unknown;
+}
+
+/** The same for a door whose requests have fields, and which wants the whole answer. */
+export async function forwardJson(
+  client: HostClient,
+  host: Reached,
+  request: JsonRequest,
+  about: Forwarded,
+  gone: AbortSignal,
+): Promise<JsonAnswer> {
+  const { method, path, query = {}, fields, headers = {} } = request;
+  if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is no path of a URL`);
+  const search = new URLSearchParams(query).toString();
+  const whole = fields && Buffer.from(JSON.stringify(fields));
+  const said: [string, string][] = [["host", host.address], ...Object.entries(headers)];
+  if (whole) said.push(["content-type", "application/json"]);
+  const asked: Outgoing = {
+    method,
+    target: search === "" ? path : `${path}?${search}`,
+    headers: [...headersForOwner(said, about), ...lengthOf(whole)],
+    body: null,
+    length: null,
+    ...(whole && { whole }),
+  };
+  const answered = await client.ask(requireOther(host, about), asked, gone);
+  const shown = headersForCaller(answered.head.headers);
+  const bytes = await wholeOf(host, answered, gone);
+  const isJson = JSON_TYPE.test(shown.get("content-type") ?? "");
+  return { status: answered.head.status, headers: shown, body: isJson ? parsed(host, bytes) : bytes };
+}
+
+export type Upgraded =
+  /** The owner talks: the door makes the caller's connection a WebSocket, with these headers in its answer. */
+  { kind: "talks"; conversation: Conversation; headers: Headers } | { kind: "answers"; response: Response };
+
+/** The same for a WebSocket's handshake, which the owner takes or answers. */
+export async function forwardUpgrade(
+  client: HostClient,
+  host: Reached,
+  request: Request,
+  about: Forwarded,
+  gone: AbortSignal,
+): Promise<Upgraded> {
+  const { method, headers } = request;
+  const handshake = offer(headers.get("sec-websocket-protocol"), "host");
+  const kept = saidIn(request).filter(([name]) => !name.startsWith("sec-websocket-"));
+  const asked: Outgoing = {
+    method,
+    target: targetOf(request),
+    headers: [...headersForOwner(kept, about), ...handshake.headers],
+    body: null,
+    length: null,
+  };
+  const answered = await client.ask(requireOther(host, about), asked, gone);
+  const { head, line, reader } = answered;
+  if (head.status !== 101) return { kind: "answers", response: responseOf(method, answered) };
+  let protocol: string | null;
+  try {
+    protocol = handshake.accepted(head);
+  } catch (error) {
+    line.close();
+    throw unreachable(host, error);
+  }
+  const shown = headersForCaller(head.headers.filter(([name]) => !name.startsWith("sec-websocket-")));
+  if (protocol !== null) shown.set("sec-websocket-protocol", protocol);
+  return { kind: "talks", conversation: new Bridge(line, reader), headers: shown };
+}
+
+async function outgoingOf(request: Request, about: About): Promise<Outgoing> {
+  const { method, headers, body } = request;
+  const own = headersForOwner(saidIn(request), about);
+  const target = targetOf(request);
+  const length = body === null ? null : lengthSaid(headers);
+  if (body === null || length === null || length > SMALL_BYTES) {
+    return { method, target, headers: own, body, length: body === null && mayHaveBody(method) ? 0 : length };
+  }
+  const whole = await smallBody(request);
+  return { method, target, headers: [...own, ...lengthOf(whole)], body: null, length: null, whole };
+}
+
+function responseOf(method: string, { head, body, line }: Awaited<ReturnType<HostClient["ask"]>>): Response {
+  // Nobody has asked for another protocol, and Bun could not say it.
+  if (head.status === 101) {
+    line.close();
+    throw new ServiceError("host_unreachable", {
+      detail: "The room's host changed to a protocol that was not requested.",
+    });
+  }
+  const headers = headersForCaller(head.headers);
+  const length = head.headers.find(([name]) => name === "content-length")?.[1];
+  if (method === "HEAD" && length !== undefined) headers.set("content-length", length);
+  return new Response(body, { status: head.status, headers });
+}
+
+/** The request's headers, with a Host in any case: one that was made here may have none. */
+function saidIn({ headers, url }: Request): [string, string][] {
+  return headers.has("host") ? [...headers] : [["host", new URL(url).host], ...headers];
+}
+
+/** Path and query, as both hosts read them. */
+function targetOf(request: Request): string {
+  const { pathname, search } = new URL(request.url);
+  return pathname + search;
+}
+
+const mayHaveBody = (method: string) => !["GET", "HEAD", "DELETE", "OPTIONS"].includes(method);
+
+function lengthOf(whole: Uint8Array | undefined): [string, string][] {
+  return whole === undefined ? [] : [["content-length", String(whole.byteLength)]];
+}
+
+/** Throws invalid_body for a length that can be read in two ways. */
+function lengthSaid(headers: Headers): number | null {
+  const said = headers.get("content-length");
+  if (said === null || headers.has("transfer-encoding")) return null;
+  if (/^\d{1,15}$/.test(said)) return Number(said);
+  throw new ServiceError("invalid_body", { detail: "Content-Length is not a number." });
+}
+
+/** Throws invalid_body. */
+async function smallBody(request: Request): Promise<Uint8Array> {
+  try {
+    return await within(request.bytes(), SMALL_MS, "the body");
+  } catch (error) {
+    throw new ServiceError("invalid_body", { detail: "The body ended early.", cause: error });
+  }
+}
+
+/** Rejects with host_unreachable when the answer breaks off, or is larger than any. */
+async function wholeOf(host: Reached, { body, line }: Answered & { line: { close(): void } }, gone: AbortSignal) {
+  if (!(body instanceof ReadableStream)) return body ?? new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
+      parts.push(bytes);
+      size += bytes.byteLength;
+      if (size > MOST_WHOLE_BYTES) throw new Error(`an answer of over ${MOST_WHOLE_BYTES} bytes`);
+    }
+    return Buffer.concat(parts);
+  } catch (error) {
+    line.close();
+    gone.throwIfAborted();
+    throw unreachable(host, error);
+  }
+}
+
+function parsed(host: Reached, bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw unreachable(host, error);
+  }
+}
+
+function requireOther(host: Reached, { own }: Forwarded): Reached {
+  if (host.host_id === own) throw new Error("a request is not forwarded to the host that it is at");
+  return host;
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns what becomes of headers between two hosts. A request goes on as its caller has sent it; what the entry knows of the caller
+ * besides stands in four headers of ours, which count only where they come from a member's certificate, and which nobody else can send.
+ */
+import { isIP } from "node:net";
+import { HOST_HEADER, REQUEST_HEADERS } from "../../../shared/api/headers.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { HOP_BY_HOP } from "../../domain/ports/http/headers.ts";
+
+/** The caller's address. */
+const FORWARDED_FOR = "x-roomd-forwarded-for";
+/** The request has been forwarded once, which is as often as it may be. */
+const HOP = "x-roomd-hop";
+/** Of the room's ownership, as the entry knows it. */
+const EPOCH = "x-roomd-epoch";
+const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
+
+const OURS = [FORWARDED_FOR, HOP, EPOCH, REQUEST_ID];
+const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
+const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
+const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** Of what is written as one byte each. Anything else might become the end of a line. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** What the entry knows of a request. */
+export interface About {
+  ip: string | null;
+  request_id: string;
+  epoch?: number;
+}
+
+/** The headers of a request, as the owner gets them; those of its length and of a handshake are left to others. Throws invalid_body. */
+export function headersForOwner(headers: Iterable<[string, string]>, about: About): [string, string][] {
+  const all = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  const dropped = namedBy(all);
+  const kept = all.filter(([name]) => !NOT_ASKED_ON.has(name) && !dropped.has(name));
+  kept.push([REQUEST_ID, about.request_id], [HOP, "1"]);
+  if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
+  if (about.epoch !== undefined) kept.push([EPOCH, String(about.epoch)]);
+  for (const [name, value] of kept) {
+    if (!NAME.test(name) || !VALUE.test(value)) {
+      throw new ServiceError("invalid_body", {
+        detail: `The header ${JSON.stringify(name)} has a character that no header has.`,
+      });
+    }
+  }
+  return kept;
+}
+
+/** The headers of the owner's answer, as the caller gets them. */
+export function headersForCaller(answered: readonly [string, string][]): Headers {
+  const headers = new Headers();
+  const dropped = namedBy(answered);
+  for (const [name, value] of answered) {
+    if (!NOT_ANSWERED_ON.has(name) && !dropped.has(name)) headers.append(name, value);
+  }
+  return headers;
+}
+
+/** What the entry has said of a request that came by the listener for hosts. */
+export function saidByEntry(headers: Headers): { address: string | null; epoch: number | undefined } {
+  const address = headers.get(FORWARDED_FOR);
+  const epoch = headers.get(EPOCH);
+  return {
+    address: address !== null && isIP(address) !== 0 ? address : null,
+    epoch: epoch !== null && /^\d{1,15}$/.test(epoch) ? Number(epoch) : undefined,
+  };
+}
+
+/** Those that are of the connection because it says so; never what a request or an answer cannot be without. */
+function namedBy(headers: readonly [string, string][]): ReadonlySet<string> {
+  const names = headers
+    .filter(([name]) => name === "connection")
+    .flatMap(([, value]) => value.toLowerCase().split(","));
+  const dropped = new Set(names.map((each) => each.trim()));
+  for (const name of KEPT) dropped.delete(name);
+  return dropped;
+}
+
+const KEPT = ["host", "authorization", "cookie", "content-type", "idempotency-key", HOST_HEADER.toLowerCase()];

@@ -1,0 +1,193 @@
+/** Who is let in by a host's listener, and whom a host takes for another. */
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer as createSocketServer } from "node:net";
+import { type ConnectionOptions, connect } from "node:tls";
+import { expect, test } from "vitest";
+import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
+import type { Certificate } from "../../../../daemon/core/certificate.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
+import { loadSelfSigned } from "../../../../daemon/edge/http/tls-self-signed.ts";
+import { scratch, until } from "../tls-fixture.ts";
+import { ABOUT, clientOf, listen, members, rawOwner } from "./fixture.ts";
+
+const ask = (client: ReturnType<typeof clientOf>, host: Parameters<typeof forwardRequest>[1]) =>
+  forwardRequest(client, host, new Request("http://entry/x"), ABOUT, new AbortController().signal);
+const codeOf = async (asked: Promise<unknown>) => {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof ServiceError ? [error.code, error.options.details] : error;
+};
+const UNREACHABLE = ["host_unreachable", { host: "owner" }];
+
+/** What a client of another make is answered; null when it is not let in. */
+function answeredTo(
+  port: number,
+  shown: Partial<Certificate>,
+  options: ConnectionOptions = {},
+): Promise<string | null> {
+  return new Promise((resolve) => {
+    let said = "";
+    const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...shown, ...options }, () =>
+      socket.write("GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n"),
+    );
+    socket.on("data", (bytes) => {
+      said += bytes;
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(said === "" ? null : said.slice(0, 15)));
+  });
+}
+
+test("a host's certificate is made once, for ten years, and for both sides", async () => {
+  using directory = scratch();
+  const at = `${directory.path}/cluster`;
+  const [one, two] = await Promise.all([loadHostCertificate(at), loadHostCertificate(at)]);
+  expect(two).toEqual(one);
+  expect(await loadHostCertificate(at)).toEqual(one);
+  expect(one).toEqual({ cert: readFileSync(`${at}/cert.pem`, "utf8"), key: readFileSync(`${at}/key.pem`, "utf8") });
+  const certificate = new X509Certificate(one.cert);
+  const years = (certificate.validToDate.getTime() - Date.now()) / (365.25 * 86_400_000);
+  expect(Math.round(years)).toBe(10);
+  expect(certificate.keyUsage?.sort()).toEqual(["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]);
+  expect(certificate.ca).toBe(false);
+});
+
+test("a crash between key and certificate leaves a key of which the certificate is made", async () => {
+  using directory = scratch();
+  const { key } = await loadHostCertificate(directory.path);
+  const other = `${directory.path}/other`;
+  mkdirSync(other);
+  writeFileSync(`${other}/key.pem`, key);
+  expect((await loadHostCertificate(other)).key).toBe(key);
+  writeFileSync(`${other}/cert.pem`, (await loadHostCertificate(`${directory.path}/third`)).cert);
+  await expect(loadHostCertificate(other)).rejects.toThrow("not the key of the first certificate");
+});
+
+test("members are let in, and nobody else", async () => {
+  using made = await members("owner", "entry", "second", "stranger");
+  const [owner, member, second, stranger] = made;
+  using directory = scratch();
+  const { listener, reached, stop } = listen(owner, [member, second], () => new Response("hello"));
+  const port = Number(listener.url.port);
+  for (const { own } of [member, second]) expect(await answeredTo(port, own)).toBe("HTTP/1.1 200 OK");
+  expect(await answeredTo(port, {})).toBe(null);
+  expect(await answeredTo(port, stranger.own)).toBe(null);
+  // One that is good for servers, as the public one of a host is.
+  expect(await answeredTo(port, await loadSelfSigned(directory.path, []))).toBe(null);
+  // Whose certificate it is has to be proven by its key.
+  expect(await answeredTo(port, { cert: member.own.cert, key: member.own.key }, { maxVersion: "TLSv1.2" })).toBe(null);
+  using client = clientOf(member);
+  expect(await (await ask(client, reached)).text()).toBe("hello");
+  using foreign = clientOf(stranger);
+  expect(await codeOf(ask(foreign, reached))).toEqual(UNREACHABLE);
+  await stop();
+});
+
+test("without members nobody is let in", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const { listener, stop } = listen(owner, [], () => new Response("hello"));
+  const port = Number(listener.url.port);
+  expect(await answeredTo(port, member.own)).toBe(null);
+  expect(await answeredTo(port, {})).toBe(null);
+  listener.admit([member.own.cert]);
+  expect(await answeredTo(port, member.own)).toBe("HTTP/1.1 200 OK");
+  await stop();
+});
+
+test("who is removed is cut at once, in the middle of an answer, and whoever is added disturbs nobody", async () => {
+  using made = await members("owner", "entry", "second", "third");
+  const [owner, member, second, third] = made;
+  const { listener, reached, stop } = listen(
+    owner,
+    [member, second],
+    () =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => controller.enqueue("begun"),
+        }),
+      ),
+  );
+  const port = Number(listener.url.port);
+  using client = clientOf(member);
+  const reader = (await ask(client, reached)).body?.getReader();
+  const begun = await reader?.read();
+  expect(Buffer.from(begun?.value ?? []).toString()).toBe("begun");
+  let isOver = false;
+  const rest = reader?.read().then(
+    () => "more",
+    () => "broken",
+  );
+  void rest?.then(() => {
+    isOver = true;
+  });
+
+  listener.admit([member, second, third].map(({ own }) => own.cert));
+  for (let n = 0; n < 10; n++) {
+    using of = clientOf(third);
+    const { body } = await ask(of, reached);
+    await body?.cancel();
+  }
+  expect(isOver).toBe(false);
+
+  const removedAt = performance.now();
+  listener.admit([second, third].map(({ own }) => own.cert));
+  expect(await rest).toBe("broken");
+  expect(performance.now() - removedAt).toBeLessThan(500);
+  expect(await codeOf(ask(client, reached))).toEqual(UNREACHABLE);
+  expect(await answeredTo(port, member.own)).toBe(null);
+  await stop();
+});
+
+test("whoever shows another certificate is sent nothing, also where it is a member's", async () => {
+  using made = await members("owner", "entry", "other");
+  const [owner, member, other] = made;
+  const raw = rawOwner(other, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  using client = clientOf(member);
+  const posing = { ...raw.reached, host_id: "owner", certificate: owner.own.cert };
+  expect(await codeOf(ask(client, posing))).toEqual(UNREACHABLE);
+  expect(raw.asked).toBe("");
+  expect((await ask(client, raw.reached)).status).toBe(200);
+  raw.stop();
+});
+
+test("a host that is not there, or says nothing, is unreachable after a second", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  using client = clientOf(member);
+  const silent = createSocketServer(() => {}).listen(0, "127.0.0.1");
+  await new Promise((listening) => silent.once("listening", listening));
+  const { port } = silent.address() as { port: number };
+  const at = (address: string) => ({ host_id: "owner", address, certificate: owner.own.cert });
+  const startedAt = performance.now();
+  expect(await codeOf(ask(client, at(`127.0.0.1:${port}`)))).toEqual(UNREACHABLE);
+  const ms = performance.now() - startedAt;
+  expect(ms).toBeGreaterThan(950);
+  expect(ms).toBeLessThan(1500);
+  silent.close();
+  await until(() => !silent.listening);
+  expect(await codeOf(ask(client, at(`127.0.0.1:${port}`)))).toEqual(UNREACHABLE);
+  expect(await codeOf(ask(client, at("no address")))).toEqual(UNREACHABLE);
+  expect(await codeOf(ask(client, at("no-such-host.invalid:1")))).toEqual(UNREACHABLE);
+});
+
+test("connections to who is no member any more end", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const { reached, stop } = listen(
+    owner,
+    [member],
+    () => new Response(new ReadableStream({ start: (c) => c.enqueue("a") })),
+  );
+  using client = clientOf(member);
+  const { body } = await ask(client, reached);
+  client.keepOnly([]);
+  await expect(new Response(body).text()).rejects.toThrow();
+  expect((await ask(client, reached)).status).toBe(200);
+  expect(client.opened).toBe(2);
+  await stop();
+});
