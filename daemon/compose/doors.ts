@@ -1,6 +1,8 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
 import type { InputOf } from "../../shared/api/contract.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
+import { loadHostCertificate } from "../cluster/certificate.ts";
+import type { Certificate } from "../core/certificate.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
@@ -13,8 +15,9 @@ import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
+import { HostClient } from "../edge/hosts/client.ts";
 import { makeDirect } from "../edge/http/direct.ts";
-import { makeHttpServer } from "../edge/http/server.ts";
+import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
 import { watchCertificate } from "../edge/http/tls-watch.ts";
 import { makeMcpDoor } from "../edge/mcp/door.ts";
@@ -26,6 +29,7 @@ import { startSshServer } from "../edge/ssh/server.ts";
 import type { Hold } from "../edge/tenure.ts";
 import { makeWebDoor } from "../edge/web/door.ts";
 import type { Base } from "./base.ts";
+import { planCluster } from "./cluster.ts";
 import type { AllRates } from "./rates.ts";
 import type { Reached } from "./sandboxes.ts";
 
@@ -55,12 +59,15 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, host, log }),
+    answer: makeDirect({ operations, road, host, others: null, log }),
     planOf: orgs.planOf,
     log,
   });
   const { traces } = base.tracing;
+  const own = base.cluster && (await loadHostCertificate(paths.cluster));
+  const others = own && new HostClient({ certificate: own });
   const mcp = makeMcpDoor({
+    others: others && { client: others, own: host },
     traces,
     bound: new Map(operations.map((each) => [each.operation.name, each])),
     road,
@@ -89,9 +96,10 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       })
     : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, web, host, log },
+    { operations, road, ports: ports.gate, mcp, web, host, others, log },
     { ...listen, tls: certificate },
   );
+  const members = own && serveMembers(base, server, own);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
   const sshDoor = sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log }) : null;
@@ -111,10 +119,24 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     },
     /** Answers what is under way. */
     stop: async () => {
-      await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS)]);
+      await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS), members?.stop(STOP_GRACE_MS)]);
+      others?.close();
       road.stop();
     },
   };
+}
+
+/** Lets the other hosts in, as they join and leave. */
+function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own: Certificate) {
+  const plan = planCluster(config);
+  if (!cluster || !plan) return null;
+  const certificates = () =>
+    cluster
+      .hosts()
+      .flatMap(({ host_id, state, certificate }) => (host_id === hostId || state === "gone" ? [] : [certificate]));
+  const members = server.serveMembers(plan.listen, { own, members: certificates() });
+  cluster.onChange(() => members.admit(certificates()));
+  return members;
 }
 
 function composeRoad(

@@ -13,9 +13,11 @@ const FORWARDED_FOR = "x-roomd-forwarded-for";
 const HOP = "x-roomd-hop";
 /** Of the room's ownership, as the entry knows it. */
 const EPOCH = "x-roomd-epoch";
+/** By which door it came in, where that is another than HTTP's own. */
+const SOURCE = "x-roomd-source";
 const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
 
-const OURS = [FORWARDED_FOR, HOP, EPOCH, REQUEST_ID];
+const OURS = [FORWARDED_FOR, HOP, EPOCH, SOURCE, REQUEST_ID];
 const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -27,6 +29,7 @@ export interface About {
   ip: string | null;
   request_id: string;
   epoch?: number;
+  source?: "mcp";
 }
 
 /** The headers of a request, as the owner gets them; those of its length and of a handshake are left to others. Throws invalid_body. */
@@ -36,6 +39,7 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   const kept = all.filter(([name]) => !NOT_ASKED_ON.has(name) && !dropped.has(name));
   kept.push([REQUEST_ID, about.request_id], [HOP, "1"]);
   if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
+  if (about.source !== undefined) kept.push([SOURCE, about.source]);
   if (about.epoch !== undefined) kept.push([EPOCH, String(about.epoch)]);
   for (const [name, value] of kept) {
     if (!NAME.test(name) || !VALUE.test(value)) {
@@ -57,12 +61,19 @@ export function headersForCaller(answered: readonly [string, string][]): Headers
   return headers;
 }
 
+interface SaidByEntry {
+  address: string | null;
+  epoch: number | undefined;
+  source: "mcp" | undefined;
+}
+
 /** What the entry has said of a request that came by the listener for hosts. */
-export function saidByEntry(headers: Headers): { address: string | null; epoch: number | undefined } {
+export function saidByEntry(headers: Headers): SaidByEntry {
   const address = headers.get(FORWARDED_FOR);
   const epoch = headers.get(EPOCH);
   return {
     address: address !== null && isIP(address) !== 0 ? address : null,
+    source: headers.get(SOURCE) === "mcp" ? "mcp" : undefined,
     epoch: epoch !== null && /^\d{1,15}$/.test(epoch) ? Number(epoch) : undefined,
   };
 }

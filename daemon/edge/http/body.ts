@@ -21,11 +21,11 @@ export async function readJsonBody(
   request: Request,
   maxBytes: number,
   options: ReadOptions = {},
-): Promise<{ fields: Record<string, unknown>; sha256: string }> {
+): Promise<{ fields: Record<string, unknown>; sha256: string; bytes: Uint8Array }> {
   const bytes = await readBody(request, maxBytes, options);
-  if (bytes.byteLength === 0) return { fields: {}, sha256: "" };
+  if (bytes.byteLength === 0) return { fields: {}, sha256: "", bytes };
   requireJson(request);
-  return { fields: parseObject(bytes), sha256: hash("sha256", bytes) };
+  return { fields: parseObject(bytes), sha256: hash("sha256", bytes), bytes };
 }
 
 /** Reads the body, which must be a JSON object. */

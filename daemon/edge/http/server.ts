@@ -6,17 +6,21 @@ import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import { readTraceparent } from "../../../shared/traceparent.ts";
+import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
+import type { HostClient } from "../hosts/client.ts";
+import { forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
 import { saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
+import type { Outcome } from "../walk.ts";
 import { readJsonBody } from "./body.ts";
 import { makeClientAddress } from "./client-address.ts";
 import { makeDocuments } from "./docs.ts";
@@ -52,6 +56,8 @@ export interface HttpDeps {
   web: Web | null;
   /** The name of this host. */
   host: string;
+  /** By which other hosts are asked; null: this one is by itself. */
+  others: HostClient | null;
   log: Log;
 }
 
@@ -67,6 +73,7 @@ interface Sender {
   address: string | null;
   hop?: 1;
   epoch?: number | undefined;
+  source?: "mcp" | undefined;
 }
 
 export interface HttpServer extends Pick<Listener, "url" | "stop"> {
@@ -226,7 +233,8 @@ async function answer(
   if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
-  if (wantsSocket && !isOwnOrigin(headers, publicUrl)) {
+  // The host that a client has come to looks at where its page is from.
+  if (wantsSocket && peer?.hop === undefined && !isOwnOrigin(headers, publicUrl)) {
     const shown = usualHeaders(requestId, deps.host);
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
@@ -234,8 +242,18 @@ async function answer(
   const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
   // A key or token that is sent says who calls, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
+  /** Of a body that was read. */
+  let taken: Uint8Array | null = null;
+  const forward = async (host: Host): Promise<Outcome> => {
+    if (!deps.others) throw new Error("there are no other hosts");
+    const asked = taken ? new Request(request.url, { method: request.method, headers, body: taken }) : request;
+    const about = { ip: peer?.address ?? null, request_id: requestId, own: deps.host };
+    return wantsSocket
+      ? talking(await forwardUpgrade(deps.others, host, asked, about, request.signal))
+      : answered(await forwardRequest(deps.others, host, asked, about, request.signal));
+  };
   const roadRequest: RoadRequest = {
-    source: session ? "web" : "rest",
+    source: session ? "web" : (peer?.source ?? "rest"),
     ...(session ? { recognise: session } : {}),
     request_id: requestId,
     ip: peer?.address ?? null,
@@ -249,7 +267,12 @@ async function answer(
     path: url.pathname,
     params,
     query: () => readQuery(url.search),
-    body: (maxBytes) => readJsonBody(request, maxBytes, { measured: true }),
+    body: async (maxBytes) => {
+      const read = await readJsonBody(request, maxBytes, { measured: true });
+      taken = read.bytes;
+      return read;
+    },
+    ...(deps.others && peer?.hop === undefined ? { forward } : {}),
     idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
     trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
     transfer: {
@@ -280,11 +303,9 @@ async function answer(
   const reply = await deps.road.run(bound, roadRequest);
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    const answered = setAll(takenProtocol(headers), {
-      ...usualHeaders(requestId, deps.host),
-      ...rateHeaders(reply.rate),
-    });
-    if (peer?.upgrade(conversation, answered)) return UPGRADED;
+    const own = () => ({ ...usualHeaders(requestId, deps.host), ...rateHeaders(reply.rate) });
+    const elsewhere = reply.kind === "done" ? reply.done.answer?.headers : undefined;
+    if (peer?.upgrade(conversation, elsewhere ?? setAll(takenProtocol(headers), own()))) return UPGRADED;
     conversation.left();
     return refuse(
       deps,
@@ -298,6 +319,30 @@ async function answer(
   if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
     await response.body?.cancel();
   return response;
+}
+
+/** What another host has answered, as the road's outcome. */
+function answered(answer: Response): Outcome {
+  return {
+    kind: "done",
+    status: answer.status,
+    done: { outcome: "forwarded", answer },
+    location: null,
+    replayed: false,
+  };
+}
+
+function talking(upgraded: Upgraded): Outcome {
+  if (upgraded.kind === "answers") return answered(upgraded.response);
+  const { conversation, headers } = upgraded;
+  const answer = new Response(null, { headers });
+  return {
+    kind: "done",
+    status: 101,
+    done: { outcome: "forwarded", conversation, answer },
+    location: null,
+    replayed: false,
+  };
 }
 
 const isOfApi = ({ pathname }: URL) => pathname.startsWith("/v1/");

@@ -6,18 +6,22 @@ import { hash } from "node:crypto";
 import type { TProperties } from "@sinclair/typebox";
 import { fields, NONE, type Operation } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
-import { takesIdempotencyKey } from "../../../shared/api/headers.ts";
+import { REQUEST_HEADERS, takesIdempotencyKey } from "../../../shared/api/headers.ts";
 import { argumentsOf, type Tool } from "../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
-import type { TraceContext } from "../../../shared/traceparent.ts";
+import { type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
+import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Traces } from "../../core/traces.ts";
+import type { HostClient } from "../hosts/client.ts";
+import { forwardJson } from "../hosts/forward.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
+import type { Outcome } from "../walk.ts";
 import { type BegunKind, nameOf } from "./names.ts";
 
 export type Arguments = Record<string, unknown>;
@@ -56,6 +60,8 @@ export interface CallDeps {
   bound: ReadonlyMap<string, Bound>;
   road: Road;
   traces: Traces;
+  /** By which other hosts are asked; null: this one is by itself. */
+  others: { client: HostClient; own: string } | null;
   log: Log;
 }
 
@@ -148,7 +154,7 @@ export class ToolCall {
       ...this.#visit,
       source: "mcp",
       token: null,
-      path: operation.path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => encodeURIComponent(params[name] ?? "")),
+      path: pathOf(operation, params),
       params,
       query: () => ({}),
       body: async (maxBytes) => {
@@ -165,7 +171,42 @@ export class ToolCall {
       idempotency_key: key,
       transfer: NO_TRANSFER,
       signal: this.#signal,
+      ...(this.#deps.others
+        ? { forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }) }
+        : {}),
     };
+  }
+
+  /** Asks another host for the operation as it is over REST. */
+  async #forward(
+    host: Host,
+    name: string,
+    { params, body, key }: { params: Record<string, string>; body: Arguments; key: string | null },
+  ): Promise<Outcome> {
+    const { others, bound } = this.#deps;
+    const operation = bound.get(name)?.operation;
+    if (!others || !operation) throw new Error(`${name} is asked of no other host`);
+    const { authorization, request_id, ip, trace } = this.#visit;
+    const isQuery = (field: string) => operation.method === "GET" || Object.hasOwn(operation.query.properties, field);
+    const query = Object.entries(body).filter(([field]) => isQuery(field));
+    const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !isQuery(field)));
+    const headers = {
+      ...(authorization === null ? {} : { authorization }),
+      ...(key === null ? {} : { [REQUEST_HEADERS.idempotency_key.name]: key }),
+      ...(trace === null ? {} : { [REQUEST_HEADERS.traceparent.name]: writeTraceparent(trace) }),
+    };
+    const asked = {
+      ...{ method: operation.method, path: pathOf(operation, params), headers },
+      query: Object.fromEntries(query.map(([field, value]) => [field, String(value)])),
+      ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
+    };
+    const about = { ip, request_id, own: others.own, source: "mcp" } as const;
+    const { status, headers: said, body: answer } = await forwardJson(others.client, host, asked, about, this.#signal);
+    if (status < 400)
+      return { kind: "done", status, done: { outcome: "forwarded", body: answer }, location: null, replayed: false };
+    const after = said.get("retry-after");
+    const retry_after_seconds = after === null ? null : Number(after);
+    return { kind: "problem", status, problem: answer as Problem, retry_after_seconds, replayed: false };
   }
 
   async #unlessLate<T>(work: Promise<T>, withinMs: number): Promise<T | null> {
@@ -182,6 +223,9 @@ export class ToolCall {
     }
   }
 }
+
+const pathOf = ({ path }: Operation, params: Record<string, string>) =>
+  path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
 const isText = (value: unknown) => typeof value === "string" || typeof value === "number";
 

@@ -107,7 +107,14 @@ const bound = new Map(
 /** How long a call takes by the test's clock, and how many operations it asked. */
 async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly Step[]) {
   const asked = { n: 0 };
-  const door = makeMcpDoor({ bound, road: roadOf(steps, asked), traces: NO_TRACES, log, record: () => {} });
+  const door = makeMcpDoor({
+    bound,
+    road: roadOf(steps, asked),
+    traces: NO_TRACES,
+    log,
+    others: null,
+    record: () => {},
+  });
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool.name, arguments: args } };
   const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
   const request = new Request("http://127.0.0.1/mcp", { method: "POST", headers, body: JSON.stringify(message) });
