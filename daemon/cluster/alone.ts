@@ -13,7 +13,7 @@ export function makeAlone(database: Database, hostId: string): Directory {
       return null;
     },
     release: () => Promise.resolve(),
-    elsewhere: () => null,
+    elsewhere: () => Promise.resolve(null),
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
     onChange: () => {},

@@ -72,8 +72,8 @@ export interface Directory {
   choose(wanted: WantedPlace): Host | null;
   /** Its name is free. Never rejects: it is tried until it is done. */
   release(roomUid: RoomUid): Promise<void>;
-  /** Which host has a room that is not here; null: none. */
-  elsewhere(orgId: OrgId, roomId: string): Host | null;
+  /** Which host has a room that is not here; null: none. Rejects with cluster_unavailable where that is not known. */
+  elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Within a commit of that: what an organization has here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
   /** What it has used of its credits on other hosts, in millionths of one, as they said last. */

@@ -118,7 +118,9 @@ export function makePostgres({ url, database, member, self, version, log }: Post
       await settle();
     },
 
-    elsewhere: (orgId, roomId) => {
+    elsewhere: async (orgId, roomId) => {
+      // It may have been made a moment ago, and no hint of it has come yet.
+      if (!placementOf(queries, orgId, roomId)) await rounds.follow();
       const placed = placementOf(queries, orgId, roomId);
       return placed && placed.host_id !== host_id ? found(placed.host_id) : null;
     },

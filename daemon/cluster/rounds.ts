@@ -63,6 +63,9 @@ export class Rounds {
   #running: Promise<void> | null = null;
   /** When the copy was last known to be whole, by the monotonic clock. */
   #wholeAt = Number.NEGATIVE_INFINITY;
+  /** How often that could not be asked, and why the last time. */
+  #failures = 0;
+  #failure: unknown = null;
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
@@ -81,6 +84,17 @@ export class Rounds {
     this.#isAsked = true;
     this.#run();
     await this.#running;
+  }
+
+  /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
+  async follow(): Promise<void> {
+    const askedAt = performance.now();
+    // A pull that is under way may have asked before.
+    while (this.#wholeAt < askedAt) {
+      const failures = this.#failures;
+      await this.pull();
+      if (this.#failures > failures && this.#wholeAt < askedAt) throw this.#unavailable(this.#failure);
+    }
   }
 
   /** For how long the copy may be behind. */
@@ -120,6 +134,8 @@ export class Rounds {
       await this.#bring(from, news);
       this.#wholeAt = askedAt;
     } catch (error) {
+      this.#failures++;
+      this.#failure = error;
       if (!(error instanceof DirectoryAway))
         log.error("the directory's changes not read", { error: describeError(error) });
     }

@@ -45,7 +45,7 @@ export interface RoadDeps extends CallerDeps {
   requests: RequestCounts;
   traces: Traces;
   /** Which other host has a room that is not here; null: none. */
-  elsewhere(orgId: OrgId, roomId: string): Host | null;
+  elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
   choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
 }
@@ -84,12 +84,18 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const answers = makeAnswers(database);
   const records = new Records({ ...deps, answers, rateRefusals });
 
-  /** Where the room is that was not found here. */
-  const hostOf = (error: unknown, { call, request }: Walk): Host | null => {
+  /** The host that has what was not found here, or what is to be told. */
+  const turnedTo = async (error: unknown, { call, request }: Walk): Promise<{ host: Host | null; told: unknown }> => {
+    if (error instanceof Elsewhere) return { host: error.host, told: misdirected(error.host) };
     const { room_id } = request.params;
-    if (error instanceof Elsewhere) return error.host;
-    if (!(error instanceof ServiceError) || error.code !== "room_not_found") return null;
-    return call.caller && room_id !== undefined ? deps.elsewhere(call.caller.org_id, room_id) : null;
+    const isMissing = error instanceof ServiceError && error.code === "room_not_found";
+    if (!isMissing || !call.caller || room_id === undefined) return { host: null, told: error };
+    try {
+      const host = await deps.elsewhere(call.caller.org_id, room_id);
+      return { host, told: host ? misdirected(host) : error };
+    } catch (unknown) {
+      return { host: null, told: unknown };
+    }
   };
 
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
@@ -145,13 +151,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         if (claim) await faultPoint("call.worked");
       }
     } catch (error) {
-      const host = hostOf(error, walk);
+      const { host, told } = await turnedTo(error, walk);
       if (host && request.forward) {
         tenure?.end(null);
         // The other host walks the whole road with it, and keeps what is to be kept.
         return { ...(await request.forward(host).catch(refused)), rate: walk.rate };
       }
-      reply = refused(host ? misdirected(host) : error);
+      reply = refused(told);
     }
     // What it has done is on disk.
     leave();

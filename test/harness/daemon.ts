@@ -11,7 +11,7 @@ import { CAPPED } from "../../shared/api/plans.ts";
 import { undocumented } from "./documented.ts";
 import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
-import { newDatabase } from "./postgres.ts";
+import { newDatabase } from "./new-database.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
 
 export type { Json } from "./json.ts";
@@ -113,6 +113,23 @@ export class TestDaemon {
       daemon.apiKey = made.api_key;
       daemon.orgId = made.org_id;
       daemon.operatorKey = made.operator_key;
+      await daemon.serve();
+      return daemon;
+    } catch (error) {
+      await daemon.stop();
+      throw error;
+    }
+  }
+
+  /** Starts one that becomes, by this command, a host of the service that another belongs to: it has the same keys. */
+  static async join(first: TestDaemon, options: TestDaemonOptions, command: string[]): Promise<TestDaemon> {
+    const daemon = new TestDaemon(options);
+    try {
+      const { status, stderr } = await daemon.cli(command);
+      if (status !== 0) throw new Error(`roomd ${command[0]} ${command[1]} failed: ${stderr}`);
+      daemon.apiKey = first.apiKey;
+      daemon.orgId = first.orgId;
+      daemon.operatorKey = first.operatorKey;
       await daemon.serve();
       return daemon;
     } catch (error) {

@@ -377,16 +377,3 @@ function run([command = "", ...args]: string[], lines: string[]): void {
   const { status, stderr, error } = spawnSync(command, args, { input: `${lines.join("\n")}\n`, encoding: "utf8" });
   if (status !== 0) throw new Error(`${command}: ${stderr || error}`);
 }
-
-/** Makes a database on the server that a URL leads to, and returns the URL of that. */
-export async function newDatabase(url: string): Promise<string> {
-  const name = `t${randomBytes(8).toString("hex")}`;
-  const made = new URL(url);
-  const { default: postgres } = await import("pg");
-  const client = new postgres.Client({ connectionString: made.href });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name}`);
-  await client.end();
-  made.pathname = `/${name}`;
-  return made.href;
-}

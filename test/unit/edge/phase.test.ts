@@ -76,7 +76,7 @@ function newRoad(): Road {
     auditReads: true,
     rates: { keys: NO_LIMIT, guests: NO_LIMIT },
     requests: new RequestCounts(),
-    elsewhere: () => null,
+    elsewhere: async () => null,
     choose: () => null,
   });
 }

@@ -125,7 +125,7 @@ export class ExecutionsFixture {
       requireProof: () => {},
       auditReads: true,
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
-      elsewhere: () => null,
+      elsewhere: async () => null,
       choose: () => null,
       requests: new RequestCounts(),
     });

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+
+let service: TestHosts;
+let one: TestDaemon;
+let two: TestDaemon;
+
+beforeAll(async () => {
+  service = await TestHosts.start(2);
+  [one, two] = service.hosts as [TestDaemon, TestDaemon];
+  await until("each knows the other", async () => {
+    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
+    return lists.every(
+      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
+    );
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+});
+
+describe("two hosts that are one service", () => {
+  test("have the same keys, and each leads to the other's rooms", async () => {
+    const made = await one.ok("POST", "/v1/rooms", { room_id: "on-one", host: "host-1" });
+    expect(made.host).toBe("host-1");
+    const { status, headers, body } = await two.api("GET", "/v1/rooms/on-one");
+    expect(status).toBe(200);
+    expect(headers.get("x-roomd-host")).toBe("host-1");
+    expect(body).toMatchObject({ room_id: "on-one", room_uid: made.room_uid, host: "host-1" });
+  });
+
+  test("a room is made where it is wanted, whichever is asked, and its name is one for both", async () => {
+    const made = await one.api("POST", "/v1/rooms", { room_id: "on-two", host: "host-2" });
+    expect([made.status, made.body.host, made.headers.get("x-roomd-host")]).toEqual([201, "host-2", "host-2"]);
+    expect((await two.ok("GET", "/v1/rooms/on-two")).host).toBe("host-2");
+    for (const host of [one, two]) {
+      expect((await host.problem("POST", "/v1/rooms", { room_id: "on-two" })).code).toBe("room_id_in_use");
+    }
+    expect((await one.problem("POST", "/v1/rooms", { room_id: "x", host: "host-9" })).code).toBe(
+      "insufficient_capacity",
+    );
+  });
+
+  test("messages and files go through the other host, as they are", async () => {
+    await one.ok("POST", "/v1/rooms", { room_id: "talk", host: "host-1" });
+    for (const agent of ["a", "b"]) {
+      await two.ok("PUT", `/v1/rooms/talk/agents/${agent}/subscriptions`, { topics: ["t"] });
+    }
+    const sent = await two.ok("POST", "/v1/rooms/talk/messages", { source: "a", destination: "b", payload: { n: 1 } });
+    expect(sent.message_id).toMatch(/^msg_/);
+    const heard = await one.ok("GET", "/v1/rooms/talk/messages?agent_id=b");
+    expect(JSON.stringify(heard)).toContain(sent.message_id);
+    const bytes = Buffer.alloc(3_000_001, "roomd");
+    const put = await fetch(`${two.url}/v1/rooms/talk/drive/files/deep/file.bin`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${one.apiKey}` },
+      body: bytes,
+    });
+    expect(put.status).toBeLessThan(300);
+    const got = await fetch(`${two.url}/v1/rooms/talk/drive/files/deep/file.bin`, {
+      headers: { authorization: `Bearer ${one.apiKey}` },
+    });
+    expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true);
+  });
+
+  test("a key that one revokes is no good at the other", async () => {
+    const made = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "short", scopes: ["rooms:read"] });
+    const asked = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });
+    await until("it is known there", async () => (await asked()).status === 200);
+    await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${made.key_id}`);
+    await until("it has ended there", async () => (await asked()).status === 401);
+  });
+
+  test("while the database is away rooms go on, and what hosts share is not changed", async () => {
+    await one.ok("POST", "/v1/rooms", { room_id: "goes-on", host: "host-1" });
+    await until("the other knows it", async () => (await two.api("GET", "/v1/rooms/goes-on")).status === 200);
+    await service.postgres.stop();
+    expect((await two.api("GET", "/v1/rooms/goes-on")).status).toBe(200);
+    await two.ok("PUT", "/v1/rooms/goes-on/agents/b/subscriptions", { topics: ["t"] });
+    expect((await two.api("GET", "/v1/rooms/nobody-knows")).body.code).toBe("cluster_unavailable");
+    const refused = await one.api("POST", "/v1/rooms", { room_id: "new", host: "host-1" });
+    expect([refused.status, refused.body.code]).toEqual([503, "cluster_unavailable"]);
+    expect(refused.headers.get("retry-after")).not.toBeNull();
+    await service.postgres.begin();
+    await until(
+      "it is back",
+      async () => (await one.api("POST", "/v1/rooms", { room_id: "new", host: "host-1" })).status === 201,
+    );
+  });
+
+  test("a host that is silent answers for none of its rooms, and the others say so", async () => {
+    await two.ok("POST", "/v1/rooms", { room_id: "silent", host: "host-2" });
+    await until("the other knows it", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
+    await two.end("SIGKILL");
+    const { status, body } = await one.api("GET", "/v1/rooms/silent");
+    expect([status, body.code]).toEqual([503, "host_unreachable"]);
+    await two.serve();
+    await until("it is back", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
+  });
+});

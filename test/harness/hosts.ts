@@ -1,0 +1,63 @@
+/** Owns several hosts of one service for tests: daemons with a PostgreSQL server between them. */
+
+import { TestDaemon, type TestDaemonOptions } from "./daemon.ts";
+import { freePort } from "./free-port.ts";
+import { Postgres } from "./postgres.ts";
+
+export class TestHosts implements AsyncDisposable {
+  readonly postgres: Postgres;
+  readonly hosts: TestDaemon[] = [];
+
+  private constructor(postgres: Postgres) {
+    this.postgres = postgres;
+  }
+
+  /** The first has the organization whose keys all of them use. */
+  static async start(count: number, options: TestDaemonOptions = {}): Promise<TestHosts> {
+    const made = new TestHosts(await Postgres.start({ settings: { fsync: "off" } }));
+    try {
+      for (let index = 0; index < count; index++) await made.add(options);
+      return made;
+    } catch (error) {
+      await made[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get first(): TestDaemon {
+    const [first] = this.hosts;
+    if (!first) throw new Error("there is no host");
+    return first;
+  }
+
+  async add(options: TestDaemonOptions = {}): Promise<TestDaemon> {
+    const [first] = this.hosts;
+    const env = {
+      ...options.env,
+      ROOMD_HOST_ID: `host-${this.hosts.length + 1}`,
+      ROOMD_CLUSTER_URL: this.postgres.url("tcp"),
+      ROOMD_CLUSTER_LISTEN: `127.0.0.1:${await freePort()}`,
+    };
+    const prepare = async (daemon: TestDaemon) => {
+      await options.prepare?.(daemon);
+      if (!first) await done(daemon, ["cluster", "init"]);
+    };
+    if (!first) this.hosts.push(await TestDaemon.start({ ...options, env, prepare }));
+    else {
+      const token = (await done(first, ["cluster", "token"])).trim();
+      this.hosts.push(await TestDaemon.join(first, { ...options, env }, ["cluster", "join", token]));
+    }
+    return this.hosts.at(-1) as TestDaemon;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.hosts.map((host) => host.stop()));
+    await this.postgres[Symbol.asyncDispose]();
+  }
+}
+
+async function done(daemon: TestDaemon, command: string[]): Promise<string> {
+  const { status, stdout, stderr } = await daemon.cli(command);
+  if (status !== 0) throw new Error(`roomd ${command.join(" ")}: ${stderr}`);
+  return stdout;
+}
