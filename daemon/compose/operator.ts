@@ -2,9 +2,11 @@
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { makeAlone } from "../cluster/alone.ts";
+import type { Cluster } from "../cluster/postgres.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Database } from "../db/transact.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
@@ -34,9 +36,17 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
-  const hostId = hostIdOf(config, paths.host_id);
-  const cluster = await openCluster({ config, paths, log, database }, hostId);
-  const { database: shared } = cluster ?? makeAlone(database, hostId);
+  let cluster: Cluster | null = null;
+  /** Opened by those alone who change what hosts share. */
+  const openDirectory = onceOnly(async () => {
+    const hostId = hostIdOf(config, paths.host_id);
+    cluster = await openCluster({ config, paths, log, database }, hostId);
+    return cluster ?? makeAlone(database, hostId);
+  });
+  const shared: Database = {
+    ...database,
+    commit: async (work, vital) => (await openDirectory()).database.commit(work, vital),
+  };
   const changes = makeOrgChanges(shared);
   const plans = plansOf(config);
   const operator = makeOperator(database, shared, changes, plans, requireBody);
@@ -142,7 +152,7 @@ export async function openOperator(options: ComposeOptions) {
       verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),
     close: async () => {
       inspected?.close();
-      await cluster?.close();
+      await (cluster as Cluster | null)?.close();
       await database.close();
     },
   };
@@ -161,6 +171,14 @@ function requireSpace({ data }: Paths, bytes: number, floor: number): void {
   throw new ServiceError("disk_full", {
     detail: `The build needs ${Math.ceil(bytes / MIB)} MiB in the data directory, where ${Math.floor(free / MIB)} MiB are free.`,
   });
+}
+
+function onceOnly<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | null = null;
+  return () => {
+    opened ??= open();
+    return opened;
+  };
 }
 
 /** A daemon that has started on this data and finds it changed beneath it is an older one. */
