@@ -215,7 +215,7 @@ export interface Bound {
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
   rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): RuleBreak[];
-  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
+  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Done<Operation> | Promise<Done<Operation>>;
 }
 
 /** Binds a verb to its operation. The road checks access and input first, which is what makes the casts here true. */
@@ -225,12 +225,9 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     admit: verb.admit ?? null,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
-    run: async (call, input, target, transfer) =>
-      (await verb.run(
-        call as CallOf<Op>,
-        input as InputOf<Op>,
-        target as Target,
-        transfer,
-      )) as unknown as Done<Operation>,
+    run: (call, input, target, transfer) =>
+      verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as ReturnType<
+        Bound["run"]
+      >,
   };
 }

@@ -5,24 +5,21 @@
 import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
-import { readTraceparent } from "../../../shared/traceparent.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
-import type { Road, RoadRequest } from "../run.ts";
-import { readJsonBody } from "./body.ts";
+import type { Road } from "../run.ts";
+import { Arrival, HttpRequest } from "./asked.ts";
 import { makeClientAddress } from "./client-address.ts";
 import { makeDocuments } from "./docs.ts";
-import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
-import { readQuery } from "./query.ts";
-import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
+import { addRate, problemResponse, setAll, toResponse, usualHeaders } from "./reply.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import { answerForWeb, type Web } from "./web.ts";
 import {
@@ -34,7 +31,6 @@ import {
   tokenOf,
   UPGRADED,
   type Upgrade,
-  upgrade,
   websocket,
 } from "./websocket.ts";
 
@@ -51,13 +47,13 @@ export interface HttpDeps {
   log: Log;
 }
 
-/** The address that each request came from, its URL as it was read, and the server that it came to. */
-type Peers = WeakMap<Request, { address: string | null; url: URL; upgrade: Upgrade }>;
+/** How each request came in, for the router hands on nothing else. */
+type Arrivals = WeakMap<Request, Arrival>;
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
   const app = new Elysia({ normalize: false, handler: { standardHostname: options.tls !== null } });
-  const peers: Peers = new WeakMap();
+  const arrivals: Arrivals = new WeakMap();
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
   const methodsOf = new Map<string, string[]>();
@@ -65,7 +61,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, peers);
+    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, arrivals);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
@@ -76,13 +72,15 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
     methodsOf.set(path, docsMethods);
   }
   for (const [route, methods] of methodsOf) {
-    app.all(route, ({ request }) => refuse(deps, request, peers, new ServiceError("method_not_allowed"), methods), {
+    app.all(route, ({ request }) => refuse(deps, request, arrivals, new ServiceError("method_not_allowed"), methods), {
       parse: "none",
     });
   }
-  app.all("/*", ({ request }) => refuse(deps, request, peers, new ServiceError("route_not_found")), { parse: "none" });
+  app.all("/*", ({ request }) => refuse(deps, request, arrivals, new ServiceError("route_not_found")), {
+    parse: "none",
+  });
   app.onError(({ request, error, code }) =>
-    refuse(deps, request, peers, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
+    refuse(deps, request, arrivals, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
   );
 
   app.compile();
@@ -100,24 +98,24 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const url = URL.parse(request.url);
         if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
         const address = clientAddress(server.requestIP(request)?.address ?? null, request.headers);
-        const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
+        const arrival = new Arrival(server, request, url, address, requestIdOf(request));
         const port = portPlaceOf(deps.ports, request, url);
         if (port) {
           const settled = () => server.timeout(request, UNREAD_SECONDS);
+          const upgraded: Upgrade = (conversation, headers) => arrival.upgrade(conversation, headers);
           const asked = { request, url, place: port, ip: address, upgrade: upgraded, settled };
           const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
         }
-        peers.set(request, { address, url, upgrade: upgraded });
-        const asked = { request, url, ip: address, request_id: requestIdOf(request) };
+        arrivals.set(request, arrival);
         const { web } = deps;
         const isMcp = MCP_PATHS.includes(url.pathname);
         const response = isMcp
-          ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
+          ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, arrival)
           : !isOfApi(url) && web?.has(url.pathname)
-            ? await answerForWeb(web, deps.host, asked)
+            ? await answerForWeb(web, deps.host, arrival)
             : await app.fetch(request);
         if (response === UPGRADED) return undefined;
         if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
@@ -145,81 +143,39 @@ async function answer(
   bound: Bound,
   pattern: PathPattern,
   request: Request,
-  peers: Peers,
+  arrivals: Arrivals,
 ): Promise<Response> {
-  const requestId = requestIdOf(request);
-  const peer = peers.get(request);
-  const url = peer?.url ?? new URL(request.url);
+  const arrival = arrivals.get(request);
+  if (!arrival) throw new Error("the request came in by no server");
+  const { url, request_id } = arrival;
   const params = matchPath(pattern, url.pathname);
-  if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
+  if (!params) return refuse(deps, request, arrivals, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
   if (wantsSocket && !isOwnOrigin(headers, publicUrl)) {
-    const shown = usualHeaders(requestId, deps.host);
-    return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
+    const shown = usualHeaders(request_id, deps.host);
+    return problemResponse(toProblem(foreignOrigin(), request_id, deps.log), shown, null);
   }
   const authorization = headers.get("authorization");
   const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
   // A key or token that is sent says who calls, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
-  const roadRequest: RoadRequest = {
-    source: session ? "web" : "rest",
-    ...(session ? { recognise: session } : {}),
-    request_id: requestId,
-    ip: peer?.address ?? null,
-    get isFromHost() {
-      return isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
-    },
-    authorization,
-    token,
-    path: url.pathname,
-    params,
-    query: () => readQuery(url.search),
-    body: (maxBytes) => readJsonBody(request, maxBytes, { measured: true }),
-    idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
-    trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
-    transfer: {
-      get body() {
-        return request.body;
-      },
-      get range() {
-        return headers.get(REQUEST_HEADERS.range.name);
-      },
-      get if_match() {
-        return headers.get(REQUEST_HEADERS.if_match.name);
-      },
-      get if_none_match() {
-        return headers.get(REQUEST_HEADERS.if_none_match.name);
-      },
-      websocket: wantsSocket,
-      get last_event_id() {
-        return headers.get(REQUEST_HEADERS.last_event_id.name);
-      },
-      get ndjson() {
-        return takesLines(headers);
-      },
-    },
-    get signal() {
-      return request.signal;
-    },
-  };
-  const reply = await deps.road.run(bound, roadRequest);
+  const read = { params, authorization, token, session, websocket: wantsSocket };
+  const reply = await deps.road.run(bound, new HttpRequest(arrival, isFromHost, read));
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    const answered = setAll(takenProtocol(headers), {
-      ...usualHeaders(requestId, deps.host),
-      ...rateHeaders(reply.rate),
-    });
-    if (peer?.upgrade(conversation, answered)) return UPGRADED;
+    const shown = addRate(usualHeaders(request_id, deps.host), reply.rate);
+    const answered = setAll(takenProtocol(headers), shown);
+    if (arrival.upgrade(conversation, answered)) return UPGRADED;
     conversation.left();
     return refuse(
       deps,
       request,
-      peers,
+      arrivals,
       new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." }),
     );
   }
-  const response = toResponse(reply, requestId, deps.host, headers.get("accept"));
+  const response = toResponse(reply, request_id, deps.host, headers.get("accept"));
   // Whoever asks for the head alone reads nothing of what goes on.
   if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
     await response.body?.cancel();
@@ -229,8 +185,15 @@ async function answer(
 const isOfApi = ({ pathname }: URL) => pathname.startsWith("/v1/");
 
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
-function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
-  const request_id = requestIdOf(request);
+function refuse(
+  deps: HttpDeps,
+  request: Request,
+  arrivals: Arrivals,
+  error: unknown,
+  allow?: readonly string[],
+): Response {
+  const arrival = arrivals.get(request);
+  const request_id = arrival?.request_id ?? requestIdOf(request);
   const headers = usualHeaders(request_id, deps.host);
   let shown = error;
   if (isOfApi(new URL(request.url))) {
@@ -238,10 +201,10 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
       authorization: request.headers.get("authorization"),
       source: "rest",
       request_id,
-      ip: peers.get(request)?.address ?? null,
+      ip: arrival?.ip ?? null,
     });
     shown = refusal ?? error;
-    Object.assign(headers, rateHeaders(rate));
+    addRate(headers, rate);
   }
   if (shown === error && allow) headers.Allow = allow.join(", ");
   const problem = toProblem(shown, request_id, deps.log);
