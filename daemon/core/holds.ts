@@ -17,14 +17,19 @@ export class Holds {
 
   /** `cut` is called, once, when what `id` names is no longer good; what is returned lets go. */
   hold(id: string, isCurrent: () => boolean, cut: () => void): () => void {
-    const held = this.#all.get(id) ?? { isCurrent, cuts: new Set() };
+    const held = this.#all.get(id) ?? this.#begin(id, isCurrent);
     held.cuts.add(cut);
-    this.#all.set(id, held);
     this.#timer ??= setInterval(() => this.#tick(), LOOK_MS).unref();
     return () => {
       held.cuts.delete(cut);
       if (held.cuts.size === 0 && this.#all.get(id) === held) this.#all.delete(id);
     };
+  }
+
+  #begin(id: string, isCurrent: () => boolean): Held {
+    const held = { isCurrent, cuts: new Set<() => void>() };
+    this.#all.set(id, held);
+    return held;
   }
 
   /** Cuts what is held by keys that are no longer good: each is asked for once, however much holds on to it. */

@@ -12,6 +12,7 @@ import {
 } from "../../shared/api/headers.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Soon } from "../core/soon.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -31,7 +32,7 @@ export interface Answers {
    * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(walk: Walk, bodySha256: string): Answered | Promise<Answered>;
+  claim(walk: Walk, bodySha256: string): Soon<Answered>;
   /** Within a transaction of the verb: what it has begun. */
   note(claim: Claimed, begun: Begun): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */

@@ -1,6 +1,7 @@
 /** Owns how a call's fields are read: the body as large as the operation lets it be, then their shapes, then the noun's own rules. */
 import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
 import type { Bound } from "../core/operation.ts";
+import type { Soon } from "../core/soon.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "./input.ts";
 import type { RoadRequest } from "./walk.ts";
 
@@ -30,7 +31,7 @@ export function makeInputReader() {
     if (misshapen.length === 0 && broken.length === 0) return { input, body_sha256: body.sha256 };
     throw brokenRules([...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken]);
   };
-  return (bound: Bound, request: RoadRequest, target: unknown): ReadInput | Promise<ReadInput> => {
+  return (bound: Bound, request: RoadRequest, target: unknown): Soon<ReadInput> => {
     const { body, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = bound.operation;
     if (body === null || body === "bytes") return read(bound, request, target, NO_BODY);
     return request.body(maxBodyBytes).then((given) => read(bound, request, target, given));
