@@ -247,6 +247,7 @@ function fromText({ schema, isText }: Part, values: Record<string, string>): Rec
 
 /** `x_json` becomes `x`; both at once is a conflict. */
 function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]) {
+  if (!Object.keys(body).some((name) => name.endsWith("_json"))) return { fields: body, spelled: NONE_SPELLED };
   const fields = new Map(Object.entries(body));
   const spelled = new Map<string, string>();
   const isField = (name: string) => Object.hasOwn(schema.properties, name);

@@ -134,12 +134,17 @@ function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry 
   const { operation, call, at } = walk;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
+  const { context } = call.trace;
   return {
     event: operation.audit,
     outcome: outcomeOf(ended),
     at,
     // The operator is of none.
     org_id: caller.org_id || null,
+    room_id: facts.room_id,
+    room_uid: facts.room_uid,
+    agent_id: facts.agent_id,
+    sandbox_id: facts.sandbox_id,
     actor: actorOf(caller),
     source: call.source,
     request_id: call.request_id,
@@ -147,7 +152,6 @@ function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry 
     status: ended.status,
     error_code: ended.kind === "problem" ? ended.problem.code : undefined,
     duration_ms: Math.round(durationOf(walk) * 100) / 100,
-    ...facts,
-    ...(call.trace.context ? { details: { ...facts.details, trace_id: call.trace.context.trace_id } } : {}),
+    details: context ? { ...facts.details, trace_id: context.trace_id } : facts.details,
   };
 }
