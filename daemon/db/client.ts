@@ -56,14 +56,8 @@ export function rawInsert<Table extends SQLiteTable>(
   table: Table,
 ): (row: Table["$inferSelect"]) => void {
   const columns = Object.entries(getTableColumns(table)).map(([key, column]) => ({ key, column }));
-  const insert = rawStatement(
-    queries,
-    insertOf(
-      table,
-      columns.map(({ column: { name } }) => name),
-      1,
-    ),
-  );
+  const names = columns.map(({ column: { name } }) => name);
+  const insert = rawStatement(queries, insertOf(table, names, 1));
   return (row: Record<string, unknown>) => insert(columns.map(({ key, column }) => asStored(column, row[key] ?? null)));
 }
 
