@@ -59,20 +59,20 @@ interface Generated {
   whk: WebhookId;
 }
 
-const TIME_CHARACTERS = 10;
 const RANDOM_CHARACTERS = 16;
+const BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** Each later than the one before, also within a millisecond and when the clock is set back; a time is encoded once. */
+/** Each later than the one before, also within a millisecond and when the clock is set back: then the last character counts on. */
 function monotonicUlids(): () => string {
-  let [lastMs, time, random] = [0, "", ""];
+  let [lastMs, front, last] = [0, "", 0];
   const bytes = new Uint8Array(RANDOM_CHARACTERS);
   return () => {
     const ms = Date.now();
     if (ms > lastMs) {
       const fresh = ulidFrom(ms, crypto.getRandomValues(bytes));
-      [lastMs, time, random] = [ms, fresh.slice(0, TIME_CHARACTERS), fresh.slice(TIME_CHARACTERS)];
-    } else random = incrementBase32(random);
-    return time + random;
+      [lastMs, front, last] = [ms, fresh.slice(0, -1), BASE32.indexOf(fresh.slice(-1))];
+    } else if (++last === BASE32.length) [front, last] = [incrementBase32(front), 0];
+    return front + BASE32[last];
   };
 }
 

@@ -8,8 +8,9 @@ export class FairQueue<T> {
   }
 
   add(owner: string, item: T): void {
-    const own = this.#waiting.get(owner) ?? new Set();
-    this.#waiting.set(owner, own.add(item));
+    const own = this.#waiting.get(owner);
+    if (own) own.add(item);
+    else this.#waiting.set(owner, new Set([item]));
   }
 
   remove(owner: string, item: T): void {
@@ -24,8 +25,10 @@ export class FairQueue<T> {
     if (!next) return undefined;
     const [owner, own] = next;
     const [item] = own;
-    this.#waiting.delete(owner);
     own.delete(item as T);
+    // Alone it stays where it is.
+    if (own.size > 0 && this.#waiting.size === 1) return item;
+    this.#waiting.delete(owner);
     // The last in the row, should it have more.
     if (own.size > 0) this.#waiting.set(owner, own);
     return item;

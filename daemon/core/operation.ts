@@ -14,6 +14,7 @@ import type { Role } from "../../shared/api/members.ts";
 import type { KeyId, OrgId, RequestId, SessionId } from "../../shared/ids.ts";
 import type { AuditFacts } from "./audit-facts.ts";
 import type { Conversation } from "./conversation.ts";
+import type { Soon } from "./soon.ts";
 import { type CallTrace, untraced } from "./traces.ts";
 import { UnkeptWork, type Work } from "./work.ts";
 
@@ -205,10 +206,10 @@ export interface RuleBreak extends FieldError {
 export interface Verb<Op extends Operation, Target> {
   /** Who calls with a token of the noun's own instead of a key. Throws invalid_api_key. */
   admit?(token: string, params: Record<string, string>): Caller;
-  find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
+  find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
   /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
   rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): RuleBreak[];
-  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Done<Op> | Promise<Done<Op>>;
+  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Soon<Done<Op>>;
 }
 
 /** An operation with its verb, its types forgotten, as the road walks it. */
@@ -217,7 +218,7 @@ export interface Bound {
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
   rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): RuleBreak[];
-  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
+  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
 }
 
 /** Binds a verb to its operation. The road checks access and input first, which is what makes the casts here true. */
@@ -227,12 +228,9 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     admit: verb.admit ?? null,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
-    run: async (call, input, target, transfer) =>
-      (await verb.run(
-        call as CallOf<Op>,
-        input as InputOf<Op>,
-        target as Target,
-        transfer,
-      )) as unknown as Done<Operation>,
+    run: (call, input, target, transfer) =>
+      verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as Soon<
+        Done<Operation>
+      >,
   };
 }

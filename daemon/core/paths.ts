@@ -143,8 +143,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** `owner` is an organization; null: the host. */
     template: (templateId: string, owner: string | null = null) => join(paths.templates_of(owner), templateId),
     rooms: join(data, "rooms"),
-    /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. */
-    drive: (roomUid: string) => join(data, "rooms", roomUid, "drive"),
+    /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. Nearly every call asks for it: join would take longer. */
+    drive: (roomUid: string) => `${paths.rooms}/${roomUid}/drive`,
     room: (roomUid: string) => join(data, "rooms", roomUid),
     /** What was taken of the room's sandboxes; it goes with the room. */
     snapshots: (roomUid: string) => join(data, "rooms", roomUid, "snapshots"),

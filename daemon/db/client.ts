@@ -65,11 +65,31 @@ export function rawInsert<Table extends SQLiteTable>(
 ): (row: Table["$inferSelect"]) => void {
   const columns = Object.entries(getTableColumns(table)).map(([key, column]) => ({ key, column }));
   const names = columns.map(({ column: { name } }) => name);
-  const insert = rawStatement(
-    queries,
-    `INSERT INTO ${getTableName(table)} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-  );
+  const insert = rawStatement(queries, insertOf(table, names, 1));
   return (row: Record<string, unknown>) => insert(columns.map(({ key, column }) => asStored(column, row[key] ?? null)));
+}
+
+/** As many rows go by one statement: fewer cost more each, more gain little. */
+const ROWS_TOGETHER = 16;
+
+/** Makes what adds rows to a table, each by its values as they are stored, in the order of `columns`. */
+export function rawInserts(
+  queries: Queries,
+  table: SQLiteTable,
+  columns: readonly string[],
+): (rows: readonly Values[]) => void {
+  const one = rawStatement(queries, insertOf(table, columns, 1));
+  const together = rawStatement(queries, insertOf(table, columns, ROWS_TOGETHER));
+  return (rows) => {
+    const alone = rows.length - (rows.length % ROWS_TOGETHER);
+    for (let at = 0; at < alone; at += ROWS_TOGETHER) together(rows.slice(at, at + ROWS_TOGETHER).flat());
+    for (const row of rows.slice(alone)) one(row);
+  };
+}
+
+function insertOf(table: SQLiteTable, columns: readonly string[], rows: number): string {
+  const places = `(${columns.map(() => "?").join(", ")})`;
+  return `INSERT INTO ${getTableName(table)} (${columns.join(", ")}) VALUES ${Array(rows).fill(places).join(", ")}`;
 }
 
 const asStored = (column: Column, value: unknown) =>

@@ -12,6 +12,7 @@ import {
 } from "../../shared/api/headers.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Soon } from "../core/soon.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -24,15 +25,14 @@ import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
 /** What of a query is kept as it is. */
 const SHORT_QUERY = 256;
 
+type Answered = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
+
 export interface Answers {
   /**
    * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(
-    walk: Walk,
-    bodySha256: string,
-  ): Promise<{ before: Outcome; claim: null } | { before: null; claim: Claimed | null }>;
+  claim(walk: Walk, bodySha256: string): Soon<Answered>;
   /** Within a transaction of the verb: what it has begun. */
   note(claim: Claimed, begun: Begun): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */
@@ -45,23 +45,26 @@ export interface Answers {
   branch: CallsBranch;
 }
 
-const NOTHING = { before: null, claim: null };
+const NOTHING: Answered = { before: null, claim: null };
 
 export function makeAnswers(database: Database): Answers {
   const idempotency = makeIdempotency(database);
+  const claimed = async (walk: Walk, asked: IdempotentCall): Promise<Answered> => {
+    const claim = await idempotency.begin(asked);
+    if (claim.reply) {
+      walk.call.audit.details = { replayed: true };
+      const reply = walk.operation.secretOutput ? openSealed(claim.reply, walk.request.authorization) : claim.reply;
+      return { before: replayOf(reply), claim: null };
+    }
+    walk.ulid = claim.work_ulid;
+    walk.begun = claim.begun ?? undefined;
+    return { before: null, claim };
+  };
   return {
-    claim: async (walk, bodySha256) => {
+    claim: (walk, bodySha256) => {
       const { operation, request, call } = walk;
       if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return NOTHING;
-      const claim = await idempotency.begin(callOf(call.caller, walk, request.idempotency_key, bodySha256));
-      if (claim.reply) {
-        call.audit.details = { replayed: true };
-        const reply = operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply;
-        return { before: replayOf(reply), claim: null };
-      }
-      walk.ulid = claim.work_ulid;
-      walk.begun = claim.begun ?? undefined;
-      return { before: null, claim };
+      return claimed(walk, callOf(call.caller, walk, request.idempotency_key, bodySha256));
     },
 
     note: ({ call }, begun) => idempotency.note(database.queries, call, begun),

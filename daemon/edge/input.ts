@@ -39,11 +39,11 @@ export function makeInputCheck(operation: {
     check: (params, query, body) => {
       const bad: RuleBreak[] = [];
       const read = parts.body && readJsonFields(parts.body.schema, body, bad);
-      const checked = [checkPart(parts.params, fromText(parts.params.schema, params), bad)];
+      const input = { ...checkPart(parts.params, fromText(parts.params, params), bad) };
       if (parts.query)
-        checked.push(checkPart(parts.query, fromText(parts.query.schema, knownIn(parts.query, query)), bad));
-      if (parts.body && read) checked.push(checkPart(parts.body, read.fields, bad, read.spelled));
-      return { input: Object.assign({}, ...checked), bad };
+        Object.assign(input, checkPart(parts.query, fromText(parts.query, knownIn(parts.query, query)), bad));
+      if (parts.body && read) Object.assign(input, checkPart(parts.body, read.fields, bad, read.spelled));
+      return { input, bad };
     },
   };
 }
@@ -82,6 +82,8 @@ export function requireBody({ body }: { body: TObject }, fields: Record<string, 
 interface Part {
   schema: TObject;
   compiled: TypeCheck<TObject>;
+  /** Whether all fields are text. */
+  isText: boolean;
   /** Lists of text that have nothing twice. */
   distinct: readonly string[];
   /** The list whose objects are checked each by itself, and the lists of text in one of these that have nothing twice. */
@@ -92,11 +94,13 @@ interface Part {
 function compile(schema: TObject, manyName?: string): Part {
   const own = withoutDistinct(schema);
   const list = manyName === undefined ? undefined : schema.properties[manyName];
-  if (manyName === undefined || !list) return { schema, compiled: TypeCompiler.Compile(own.form), ...own, many: null };
+  const isText = Object.values(schema.properties).every(({ type }) => type === "string");
+  if (manyName === undefined || !list)
+    return { schema, compiled: TypeCompiler.Compile(own.form), isText, ...own, many: null };
   const item = withoutDistinct(list.items as TObject);
   const properties = { ...own.form.properties, [manyName]: { ...list, items: item.form } as TSchema };
   const compiled = TypeCompiler.Compile({ ...own.form, properties });
-  return { schema, compiled, ...own, many: { name: manyName, distinct: item.distinct } };
+  return { schema, compiled, isText, ...own, many: { name: manyName, distinct: item.distinct } };
 }
 
 /** An object's schema as the compiler is to check it, and what is to be checked besides. */
@@ -120,30 +124,43 @@ function checkPart(
   part: Part,
   value: Record<string, unknown>,
   bad: RuleBreak[],
-  spelled: ReadonlyMap<string, string> = new Map(),
+  spelled: ReadonlyMap<string, string> = NONE_SPELLED,
 ): Record<string, unknown> {
+  const isShaped = part.compiled.Check(value);
+  if (isShaped && part.distinct.length === 0 && part.many === null) return value;
   const wrong = new Wrong(part.many?.name);
-  if (!part.compiled.Check(value)) {
-    const known = new Set<string>(bad.map((field) => field.field));
-    for (const error of part.compiled.Errors(value)) {
-      const top = topOf(error.path);
-      // One field is named once, by the first rule that it breaks.
-      const field = fieldOf(error.path);
-      if (known.has(field) || (top !== field && known.has(top))) continue;
-      known.add(field);
-      wrong.add(error.path);
-      const asJson = spelled.get(top);
-      const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
-      const described = describe(error, shown, part.schema);
-      bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
-      if (bad.length < (part.many ? MOST_OF_MANY : MOST_ERRORS)) continue;
-      // What was not looked at may be wrong as well.
-      wrong.addAll();
-      break;
-    }
-  }
+  if (!isShaped) addMisshapen(part, value, bad, spelled, wrong);
   addRepetitions(part, wrong.right(value), bad, spelled, wrong);
   return wrong.right(value);
+}
+
+const NONE_SPELLED: ReadonlyMap<string, string> = new Map();
+
+/** Adds what has another shape than the schema says. */
+function addMisshapen(
+  part: Part,
+  value: Record<string, unknown>,
+  bad: RuleBreak[],
+  spelled: ReadonlyMap<string, string>,
+  wrong: Wrong,
+): void {
+  const known = new Set<string>(bad.map((field) => field.field));
+  for (const error of part.compiled.Errors(value)) {
+    const top = topOf(error.path);
+    // One field is named once, by the first rule that it breaks.
+    const field = fieldOf(error.path);
+    if (known.has(field) || (top !== field && known.has(top))) continue;
+    known.add(field);
+    wrong.add(error.path);
+    const asJson = spelled.get(top);
+    const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
+    const described = describe(error, shown, part.schema);
+    bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
+    if (bad.length < (part.many ? MOST_OF_MANY : MOST_ERRORS)) continue;
+    // What was not looked at may be wrong as well.
+    wrong.addAll();
+    return;
+  }
 }
 
 /** What is wrong with an object's fields; of the list of many, with the fields of each of its objects. */
@@ -215,7 +232,8 @@ function addRepetitions(
 }
 
 /** Reads text as what the schema wants; what cannot be read stays text and fails the check. */
-function fromText(schema: TObject, values: Record<string, string>): Record<string, unknown> {
+function fromText({ schema, isText }: Part, values: Record<string, string>): Record<string, unknown> {
+  if (isText) return values;
   return Object.fromEntries(
     Object.entries(values).map(([name, text]) => {
       const type: unknown = Object.hasOwn(schema.properties, name) ? schema.properties[name]?.type : undefined;
@@ -229,6 +247,7 @@ function fromText(schema: TObject, values: Record<string, string>): Record<strin
 
 /** `x_json` becomes `x`; both at once is a conflict. */
 function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]) {
+  if (!Object.keys(body).some((name) => name.endsWith("_json"))) return { fields: body, spelled: NONE_SPELLED };
   const fields = new Map(Object.entries(body));
   const spelled = new Map<string, string>();
   const isField = (name: string) => Object.hasOwn(schema.properties, name);

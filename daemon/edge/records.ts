@@ -76,30 +76,37 @@ export class Records implements Keeper {
     this.#deps.database.undo(step);
   }
 
-  /** Resolves once what must be kept before the call is answered is on disk. */
-  async settle(walk: Walk, reply: Outcome): Promise<void> {
+  /** Resolves once what must be kept before the call is answered is on disk; of a reading there is nothing to wait for. */
+  settle(walk: Walk, reply: Outcome): Promise<void> | null {
     const isKept = walk.phase.is === "kept";
-    if (isKept && reply.kind === "done") return;
+    if (isKept && reply.kind === "done") return null;
     const { operation, request, call } = walk;
     // Of one that failed after it was kept the answer stays.
     const claim = isKept ? null : walk.claim;
-    const { database, log, answers, rateRefusals } = this.#deps;
+    const { rateRefusals } = this.#deps;
     const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
     if (isBeyondRate && reply.problem.code === "rate_limited" && call.caller) {
       const { source, request_id, ip } = request;
       rateRefusals.note({ caller: call.caller, source, request_id, ip });
-      return;
+      return null;
     }
     const isRecorded = this.#isRecorded(operation, call.caller);
-    if (!isRecorded && !claim) return;
+    if (!isRecorded && !claim) return null;
     const onlyReads = operation.method === "GET" && outcomeOf(reply) !== "denied";
-    if (onlyReads && !walk.hasAlong) return this.#read(entryOf(walk, reply));
+    if (!onlyReads || walk.hasAlong) return this.#write(walk, reply, { claim, isRecorded, onlyReads });
+    this.#read(entryOf(walk, reply));
+    return null;
+  }
+
+  async #write(walk: Walk, reply: Outcome, kept: { claim: Claimed | null; isRecorded: boolean; onlyReads: boolean }) {
+    const { database, log, answers } = this.#deps;
+    const { claim, isRecorded, onlyReads } = kept;
     const packed = claim ? await answers.pack(walk, reply) : null;
     const written = database.commit((queries) => {
       if (isRecorded) appendAudit(queries, entryOf(walk, reply));
       walk.writeAlong();
       if (claim && packed) answers.keep(queries, claim, packed);
-    }, operation.method === "DELETE");
+    }, walk.operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
     if (onlyReads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     else await written;
@@ -135,12 +142,17 @@ function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry 
   const { operation, call, at } = walk;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
+  const { context } = call.trace;
   return {
     event: operation.audit,
     outcome: outcomeOf(ended),
     at,
     // The operator is of none.
     org_id: caller.org_id || null,
+    room_id: facts.room_id,
+    room_uid: facts.room_uid,
+    agent_id: facts.agent_id,
+    sandbox_id: facts.sandbox_id,
     actor: actorOf(caller),
     source: call.source,
     request_id: call.request_id,
@@ -148,7 +160,6 @@ function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry 
     status: ended.status,
     error_code: ended.kind === "problem" ? ended.problem.code : undefined,
     duration_ms: Math.round(durationOf(walk) * 100) / 100,
-    ...facts,
-    ...(call.trace.context ? { details: { ...facts.details, trace_id: call.trace.context.trace_id } } : {}),
+    details: context ? { ...facts.details, trace_id: context.trace_id } : facts.details,
   };
 }

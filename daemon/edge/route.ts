@@ -25,19 +25,27 @@ export function toRoute(pattern: PathPattern): string {
 /** The parameters in a path, decoded; null when the path is another, or has an encoding that is none. */
 export function matchPath(pattern: PathPattern, path: string): Record<string, string> | null {
   const parts = path.split("/");
-  const params: [string, string][] = [];
-  for (const [index, segment] of pattern.entries()) {
-    const text = segment.rest ? parts.slice(index).join("/") : parts[index];
+  const params: Record<string, string> = {};
+  for (let index = 0; index < pattern.length; index++) {
+    const { literal, name, rest } = pattern[index] as Segment;
+    const text = rest ? parts.slice(index).join("/") : parts[index];
     if (text === undefined) return null;
-    if (segment.name === null) {
-      if (text !== segment.literal) return null;
+    if (name === null) {
+      if (text !== literal) return null;
       continue;
     }
-    try {
-      params.push([segment.name, decodeURIComponent(text)]);
-    } catch {
-      return null;
-    }
+    const value = decoded(text);
+    if (value === null) return null;
+    params[name] = value;
   }
-  return Object.fromEntries(params);
+  return params;
+}
+
+function decoded(text: string): string | null {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }

@@ -12,7 +12,8 @@ export type Hold = (held: KeyId | HeldSession, cut: () => void) => () => void;
 
 export class Tenure {
   readonly #client: () => AbortSignal;
-  readonly #lost = Promise.withResolvers<never>();
+  /** Rejected when the key is no longer good; made when something is waited for. */
+  #lost: PromiseWithResolvers<never> | null = null;
   readonly #letGo: () => void;
   /** Why the key is no longer good. */
   #reason: ServiceError | null = null;
@@ -23,7 +24,6 @@ export class Tenure {
   /** `isKept`: what was asked is kept already. It may have ended the session itself, and is answered. */
   constructor(hold: Hold, held: KeyId | HeldSession, client: () => AbortSignal, isKept: () => boolean) {
     this.#client = client;
-    this.#lost.promise.catch(() => {});
     this.#letGo = hold(held, () => {
       if (typeof held !== "string" && isKept()) return;
       this.#reason =
@@ -33,7 +33,7 @@ export class Tenure {
               detail: "The session ended during the call, or what it may has changed.",
             });
       this.#cut?.abort(this.#reason);
-      this.#lost.reject(this.#reason);
+      this.#lost?.reject(this.#reason);
     });
   }
 
@@ -59,6 +59,8 @@ export class Tenure {
 
   /** Settles like the work, or throws invalid_api_key as soon as the key is lost: then nobody gets what the work answers. */
   async until(work: Promise<Done<Operation>>): Promise<Done<Operation>> {
+    this.#lost ??= Promise.withResolvers<never>();
+    if (this.#reason) this.#lost.reject(this.#reason);
     try {
       return await Promise.race([work, this.#lost.promise]);
     } catch (error) {

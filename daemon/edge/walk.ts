@@ -20,15 +20,15 @@ export interface RoadRequest {
   /** Whether it comes from the host itself, with nobody between; absent: it does not. */
   readonly isFromHost?: boolean;
   /** It was forwarded by another host: whoever is asked now has what it is about, or nobody. */
-  readonly hop?: 1;
+  readonly hop?: 1 | undefined;
   /** Which epoch of the room's ownership that host knows, where it says so. */
-  readonly epoch?: number;
+  readonly epoch?: number | undefined;
   /** The Authorization header, or null. */
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */
   token: string | null;
   /** Who calls, where the door knows it by another way than the header. Throws as authenticate does. */
-  recognise?(): Caller;
+  readonly recognise?: (() => Caller) | undefined;
   /** The path as it was asked for: part of the idempotency scope. */
   path: string;
   params: Record<string, string>;
@@ -89,7 +89,7 @@ export class Walk implements Work {
     this.request = request;
     this.#keeper = keeper;
     const trace = new CallTrace(around.traces, request.trace, beginOf(around.traces, operation, request));
-    this.call = openCall(request, around.signal, this, trace);
+    this.call = new RoadCall(request, around.signal, this, trace);
   }
 
   /** What its Idempotency-Key stands for, as long as its answer is not settled. */
@@ -163,24 +163,28 @@ const ARRIVED: Phase = { is: "arrived" };
 const UNCLAIMED: Phase = { is: "working", claim: null };
 const SETTLED: Phase = { is: "settled" };
 
-function openCall(
-  { request_id, source, ip }: RoadRequest,
-  signal: () => AbortSignal,
-  work: Work,
-  trace: CallTrace,
-): OpenCall {
-  return {
-    request_id,
-    source,
-    ip,
-    get signal() {
-      return signal();
-    },
-    audit: { details: {} },
-    work,
-    trace,
-    caller: null,
-  };
+class RoadCall implements OpenCall {
+  readonly request_id: string;
+  readonly source: Source;
+  readonly ip: string | null;
+  readonly audit: AuditFacts = { details: {} };
+  readonly work: Work;
+  readonly trace: CallTrace;
+  caller: Caller | null = null;
+  readonly #signal: () => AbortSignal;
+
+  constructor({ request_id, source, ip }: RoadRequest, signal: () => AbortSignal, work: Work, trace: CallTrace) {
+    this.request_id = request_id;
+    this.source = source;
+    this.ip = ip;
+    this.work = work;
+    this.trace = trace;
+    this.#signal = signal;
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal();
+  }
 }
 
 export const durationOf = ({ startedAt }: Walk): number => performance.now() - startedAt;

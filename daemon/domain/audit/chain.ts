@@ -3,12 +3,13 @@
  * hash = SHA-256 over the JSON of all columns in HASHED order, prev_hash among them; the first prev_hash is GENESIS.
  */
 import { hash } from "node:crypto";
+import type { Values } from "../../db/client.ts";
 import type { AuditRow } from "./table.ts";
 
 export const GENESIS = "0".repeat(64);
 
 /** The order is part of the chain: never changed, only added to. */
-const HASHED = [
+export const HASHED = [
   "org_key",
   "seq",
   "audit_id",
@@ -34,7 +35,12 @@ const HASHED = [
 ] as const satisfies (keyof AuditRow)[];
 
 export function hashOf(row: Omit<AuditRow, "hash">): string {
-  return hash("sha256", JSON.stringify(HASHED.map((column) => row[column])));
+  return hashOfValues(HASHED.map((column) => row[column]));
+}
+
+/** The same of a record's columns in HASHED order. */
+export function hashOfValues(values: Values): string {
+  return hash("sha256", JSON.stringify(values));
 }
 
 /** A place in a chain: a record and its hash. */

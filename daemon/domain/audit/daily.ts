@@ -62,7 +62,8 @@ function lastBefore(queries: Queries, key: ChainKey, seq: number, moment: string
   let [before, after] = [start([key])[0]?.seq ?? 0, seq + 1];
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);
-    if ((at([key, middle])[0]?.at ?? "") < moment) before = middle;
+    // What comes with the commit under way is not there yet, and of today.
+    if ((at([key, middle])[0]?.at ?? moment) < moment) before = middle;
     else after = middle;
   }
   return before;

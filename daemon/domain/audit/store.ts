@@ -5,9 +5,9 @@ import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { preparedBy, type Queries, rawInsert } from "../../db/client.ts";
+import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { locally } from "../../db/rehearsal.ts";
-import { GENESIS, type Head, hashOf } from "./chain.ts";
+import { GENESIS, HASHED, type Head, hashOfValues } from "./chain.ts";
 import { chainHead, moveHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { countAudit } from "./counts.ts";
@@ -35,8 +35,8 @@ export function limitRecords(queries: Queries, perDay: number): void {
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
 export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyRecords): void {
   const entries = given.map(withoutName);
-  const add = insertOf(queries);
   const heads = new Map<ChainKey, Head>();
+  const rows: Values[] = [];
   for (const entry of entries) {
     const org_key = chainKey(entry.org_id);
     const head = heads.get(org_key) ?? chainHead(queries, org_key);
@@ -44,13 +44,16 @@ export function chainAudits(queries: Queries, given: readonly AuditEntry[], dail
       countAudit(queries, org_key, entry);
       continue;
     }
-    const row = rowOf(entry, org_key, head);
-    const hash = hashOf(row);
-    add({ ...row, hash });
-    faultPoint("audit.recorded");
-    heads.set(org_key, { seq: row.seq, hash });
+    const seq = (head?.seq ?? 0) + 1;
+    const row = hashedOf(entry, org_key, seq, head?.hash ?? GENESIS);
+    const hash = hashOfValues(row);
+    row.push(hash);
+    rows.push(row);
+    heads.set(org_key, { seq, hash });
     noteGrown(queries, org_key, entry.room_uid);
   }
+  insertsOf(queries)(rows);
+  for (const _ of rows) faultPoint("audit.recorded");
   for (const [org_key, head] of heads) moveHead(queries, org_key, head);
 }
 
@@ -61,31 +64,32 @@ function withoutName(entry: AuditEntry): AuditEntry {
     : entry;
 }
 
-function rowOf(entry: AuditEntry, org_key: ChainKey, head: Head | null): Omit<AuditRow, "hash"> {
-  return {
+/** A record's columns but its hash, in the order of HASHED. */
+function hashedOf(entry: AuditEntry, org_key: ChainKey, seq: number, prev_hash: string): Values {
+  return [
     org_key,
-    seq: (head?.seq ?? 0) + 1,
-    audit_id: newId("evt"),
-    event: entry.event,
-    outcome: entry.outcome,
-    at: entry.at,
-    org_id: entry.org_id,
-    room_id: entry.room_id ?? null,
-    room_uid: entry.room_uid ?? null,
-    agent_id: entry.agent_id ?? null,
-    sandbox_id: entry.sandbox_id ?? null,
-    actor_type: entry.actor.type,
-    actor_id: entry.actor.id,
-    actor_name: entry.actor.name,
-    source: entry.source,
-    request_id: entry.request_id ?? null,
-    ip: entry.ip ?? null,
-    status: entry.status ?? null,
-    error_code: entry.error_code ?? null,
-    duration_ms: entry.duration_ms ?? null,
-    details: JSON.stringify(entry.details),
-    prev_hash: head?.hash ?? GENESIS,
-  };
+    seq,
+    newId("evt"),
+    entry.event,
+    entry.outcome,
+    entry.at,
+    entry.org_id,
+    entry.room_id ?? null,
+    entry.room_uid ?? null,
+    entry.agent_id ?? null,
+    entry.sandbox_id ?? null,
+    entry.actor.type,
+    entry.actor.id,
+    entry.actor.name,
+    entry.source,
+    entry.request_id ?? null,
+    entry.ip ?? null,
+    entry.status ?? null,
+    entry.error_code ?? null,
+    entry.duration_ms ?? null,
+    JSON.stringify(entry.details),
+    prev_hash,
+  ];
 }
 
 function noteGrown(queries: Queries, org_key: ChainKey, room_uid: string | undefined): void {
@@ -108,7 +112,7 @@ export function takeGrown(queries: Queries): Grown {
 }
 
 /** Prepared once per connection: nearly every request leaves a record. */
-const insertOf = preparedBy((queries: Queries) => rawInsert(queries, audit));
+const insertsOf = preparedBy((queries: Queries) => rawInserts(queries, audit, [...HASHED, "hash"]));
 
 /** The last purged record of a chain; null for one that has all its records. */
 export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {

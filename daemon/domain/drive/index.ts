@@ -7,6 +7,7 @@ import { Mailbox } from "../../core/mailbox.ts";
 import type { Bound } from "../../core/operation.ts";
 import { every } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
+import type { Soon } from "../../core/soon.ts";
 import { LongWork } from "../../core/turn.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
@@ -33,7 +34,7 @@ export type { DriveDeps, DriveRoom };
 export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
-  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Promise<Measured>;
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Soon<Measured>;
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */

@@ -2,7 +2,9 @@
  * Owns what the drive of one room takes: the estimate, the measures by which it is renewed, and what calls set aside of the
  * quota. Guests write past the calls, so a measure is taken again once it is old.
  */
+
 import { ServiceError } from "../../core/service-error.ts";
+import type { Soon } from "../../core/soon.ts";
 import type { Turn } from "../../host/files/pace.ts";
 import { Claim } from "./claim.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
@@ -60,12 +62,16 @@ export class RoomUsage {
     if (!this.#estimate.measured) await this.current();
   }
 
-  /** Not older than some seconds, except on drives that take long to measure. */
-  async current(): Promise<Measured> {
+  /** Not older than some seconds, except on drives that take long to measure. What is known is there at once. */
+  current(): Soon<Measured> {
     const kept = this.#askKernel();
     if (kept) return kept;
     const known = this.#estimate.measured;
     if (known && performance.now() < this.#staleAt) return known;
+    return this.#measured(known);
+  }
+
+  async #measured(known: Measured | null): Promise<Measured> {
     const measuring = this.#join();
     if (!known) {
       const { measured } = await measuring;

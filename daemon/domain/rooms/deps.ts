@@ -4,6 +4,7 @@ import type { Directory } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import type { Soon } from "../../core/soon.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { SandboxesBranch } from "../sandboxes/index.ts";
@@ -35,7 +36,7 @@ export interface RoomDeps {
   driveLimitEntries: number;
   meter: Pick<Meter, "closes">;
   drive: {
-    measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
+    measure(room: RoomTarget): Soon<{ used_bytes: number; file_count: number }>;
     /** What the room's guests may do on it. */
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Has no call change it until `work` is done. */

@@ -1,6 +1,7 @@
 /** Owns the calls that list rooms and show one. */
 import { roomGet, roomList } from "../../../shared/api/rooms.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { onceThere } from "../../core/soon.ts";
 import type { RoomDeps } from "./deps.ts";
 import { pageOfRooms } from "./page.ts";
 import type { RoomRecords } from "./record.ts";
@@ -21,10 +22,10 @@ export function makeGet(
     }),
     bind(roomGet, {
       find: (call, params) => findRow(call.caller, String(params.room_id)),
-      run: async (call, _input, row) => {
+      run: (call, _input, row) => {
         call.audit.room_id = row.room_id;
         call.audit.room_uid = row.room_uid;
-        return { outcome: "ok", body: await records.of(row) };
+        return onceThere(records.of(row), (body) => ({ outcome: "ok", body }));
       },
     }),
   ];

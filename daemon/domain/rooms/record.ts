@@ -1,5 +1,6 @@
 /** A room as the API shows it: its row, with its number of sandboxes and its drive's use. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
+import { onceThere, type Soon } from "../../core/soon.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";
 import { toTarget } from "./target.ts";
@@ -20,36 +21,38 @@ const WARNINGS = {
 const NOTHING = { used_bytes: 0, file_count: 0 };
 
 export interface RoomRecords {
-  of(row: RoomRow): Promise<RoomRecord>;
+  of(row: RoomRow): Soon<RoomRecord>;
 }
 
 export function makeRoomRecords(deps: RoomDeps): RoomRecords {
+  const recordOf = (row: RoomRow, { used_bytes, file_count }: typeof NOTHING): RoomRecord => {
+    const mode = row.state === "destroyed" ? "open" : deps.drive.modeOf(row.room_uid);
+    const full = used_bytes >= row.drive_limit_bytes * DRIVE_WARNING_SHARE;
+    return {
+      room_id: row.room_id,
+      room_uid: row.room_uid,
+      org_id: row.org_id,
+      host: row.host_id,
+      state: row.state,
+      status: {
+        reason: row.status_reason,
+        message: row.status_message,
+        last_transition_at: row.last_transition_at,
+      },
+      labels: row.labels,
+      sandbox_count: deps.sandboxes.countLive(row.room_uid),
+      drive: { used_bytes, limit_bytes: row.drive_limit_bytes, file_count },
+      created_at: row.created_at,
+      updated_at: row.updated_at,
+      expires_at: row.expires_at,
+      created_by: { type: row.created_by_type, id: row.created_by_id },
+      warnings: [...(mode === "open" && full ? ["The drive is nearly full."] : []), ...WARNINGS[mode]],
+    };
+  };
   return {
-    of: async (row) => {
-      const gone = row.state === "destroyed";
-      const { used_bytes, file_count } = gone ? NOTHING : await deps.drive.measure(toTarget(row, deps.paths));
-      const mode = gone ? "open" : deps.drive.modeOf(row.room_uid);
-      const full = used_bytes >= row.drive_limit_bytes * DRIVE_WARNING_SHARE;
-      return {
-        room_id: row.room_id,
-        room_uid: row.room_uid,
-        org_id: row.org_id,
-        host: row.host_id,
-        state: row.state,
-        status: {
-          reason: row.status_reason,
-          message: row.status_message,
-          last_transition_at: row.last_transition_at,
-        },
-        labels: row.labels,
-        sandbox_count: deps.sandboxes.countLive(row.room_uid),
-        drive: { used_bytes, limit_bytes: row.drive_limit_bytes, file_count },
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-        expires_at: row.expires_at,
-        created_by: { type: row.created_by_type, id: row.created_by_id },
-        warnings: [...(mode === "open" && full ? ["The drive is nearly full."] : []), ...WARNINGS[mode]],
-      };
+    of: (row) => {
+      const used = row.state === "destroyed" ? NOTHING : deps.drive.measure(toTarget(row, deps.paths));
+      return onceThere(used, (measured) => recordOf(row, measured));
     },
   };
 }

@@ -18,7 +18,7 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
 import { readJsonMessage } from "./body.ts";
 import type { HttpOptions } from "./options.ts";
-import { problemResponse, rateHeaders, setAll, usualHeaders } from "./reply.ts";
+import { addRate, problemResponse, setAll, usualHeaders } from "./reply.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
 /** The same for clients with a key, which finds nobody to sign in with: some clients try that first, and forget their key. */
@@ -118,7 +118,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const trace = readTraceparent(request.headers.get(TRACEPARENT));
   const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, trace, tool_set };
   const response = await mcp.answer({ request, message, ...visit });
-  setAll(response.headers, rateHeaders(rate));
+  setAll(response.headers, addRate({}, rate));
   return response;
 }
 

@@ -17,11 +17,9 @@ export function usualHeaders(requestId: string, host: string): HeaderFields {
 /** `accept` is the request's header of that name. */
 export function toResponse(reply: RoadReply, requestId: string, host: string, accept: string | null): Response {
   if (reply.kind === "done" && reply.done.answer) return reply.done.answer;
+  const headers = usualHeaders(requestId, host);
   // A key that is not good, or no longer, has no rate.
-  const headers: HeaderFields = {
-    ...usualHeaders(requestId, host),
-    ...(reply.status === 401 ? {} : rateHeaders(reply.rate)),
-  };
+  if (reply.status !== 401) addRate(headers, reply.rate);
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.Location = reply.location;
@@ -50,14 +48,13 @@ export function setAll(headers: Headers, fields: HeaderFields): Headers {
   return headers;
 }
 
-/** What is left of the key's rate. */
-export function rateHeaders(rate: Rate | null): HeaderFields {
-  if (rate === null) return {};
-  return {
-    "RateLimit-Limit": String(rate.limit),
-    "RateLimit-Remaining": String(rate.remaining),
-    "RateLimit-Reset": String(rate.reset_seconds),
-  };
+/** Adds what is left of the key's rate. */
+export function addRate(headers: HeaderFields, rate: Rate | null): HeaderFields {
+  if (rate === null) return headers;
+  headers["RateLimit-Limit"] = String(rate.limit);
+  headers["RateLimit-Remaining"] = String(rate.remaining);
+  headers["RateLimit-Reset"] = String(rate.reset_seconds);
+  return headers;
 }
 
 export function problemResponse(problem: Problem, headers: HeaderFields, retryAfterSeconds: number | null): Response {

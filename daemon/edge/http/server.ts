@@ -5,32 +5,26 @@
 import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
-import { readTraceparent } from "../../../shared/traceparent.ts";
-import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { HostClient } from "../hosts/client.ts";
-import { forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
 import { saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
-import type { Road, RoadRequest } from "../run.ts";
-import type { Outcome } from "../walk.ts";
-import { readJsonBody } from "./body.ts";
+import type { Road } from "../run.ts";
+import { Arrival, HttpRequest, type Sender } from "./asked.ts";
 import { makeClientAddress } from "./client-address.ts";
 import { makeDocuments } from "./docs.ts";
-import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
-import { readQuery } from "./query.ts";
-import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
+import { addRate, problemResponse, setAll, toResponse, usualHeaders } from "./reply.ts";
 import { tlsOf } from "./tls.ts";
 import { answerForWeb, type Web } from "./web.ts";
 import {
@@ -42,7 +36,6 @@ import {
   tokenOf,
   UPGRADED,
   type Upgrade,
-  upgrade,
   websocket,
 } from "./websocket.ts";
 
@@ -61,20 +54,8 @@ export interface HttpDeps {
   log: Log;
 }
 
-/** What is known of each request by the connection that it came by, its URL as it was read, and the server that it came to. */
-interface Peer extends Sender {
-  url: URL;
-  upgrade: Upgrade;
-}
-type Peers = WeakMap<Request, Peer>;
-
-/** Who has sent a request: a client, or another host for one. */
-interface Sender {
-  address: string | null;
-  hop?: 1;
-  epoch?: number | undefined;
-  source?: "mcp" | undefined;
-}
+/** How each request came in, for the router hands on nothing else. */
+type Arrivals = WeakMap<Request, Arrival>;
 
 export interface HttpServer extends Pick<Listener, "url" | "stop"> {
   /** Takes a new certificate for new connections. Throws, and keeps the old one, when Bun refuses it. */
@@ -87,23 +68,23 @@ export interface HttpServer extends Pick<Listener, "url" | "stop"> {
 }
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
-  const peers: Peers = new WeakMap();
+  const arrivals: Arrivals = new WeakMap();
   const isEncrypted = options.tls !== null;
-  const app = makeApp(deps, options, peers, isEncrypted);
+  const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
   const listener = openListener(options, options.tls && tlsOf(options.tls), (listen) =>
-    serve(deps, options, { app, peers, senderOf: ofClient }, listen),
+    serve(deps, options, { app, arrivals, senderOf: ofClient }, listen),
   );
   return {
     url: listener.url,
     useCertificate: (certificate) => listener.use(tlsOf(certificate), "goes on"),
     stop: listener.stop,
     serveMembers: (address, who) => {
-      const encrypted = isEncrypted ? app : makeApp(deps, options, peers, true);
+      const encrypted = isEncrypted ? app : makeApp(deps, options, arrivals, true);
       const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
       return openMembersListener(address, who, (listen) =>
-        serve(deps, options, { app: encrypted, peers, senderOf: ofMember }, listen),
+        serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember }, listen),
       );
     },
   };
@@ -112,7 +93,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
 type SenderOf = (peer: string | null, headers: Headers) => Sender;
 type App = ReturnType<typeof makeApp>;
 
-function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted: boolean) {
+function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEncrypted: boolean) {
   // Elysia looks for the path after 11 characters of the URL or after 7, which is within `https://`.
   const app = new Elysia({ normalize: false, handler: { standardHostname: isEncrypted } });
   const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
@@ -121,7 +102,7 @@ function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, peers);
+    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, arrivals);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
@@ -132,13 +113,15 @@ function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted
     methodsOf.set(path, docsMethods);
   }
   for (const [route, methods] of methodsOf) {
-    app.all(route, ({ request }) => refuse(deps, request, peers, new ServiceError("method_not_allowed"), methods), {
+    app.all(route, ({ request }) => refuse(deps, request, arrivals, new ServiceError("method_not_allowed"), methods), {
       parse: "none",
     });
   }
-  app.all("/*", ({ request }) => refuse(deps, request, peers, new ServiceError("route_not_found")), { parse: "none" });
+  app.all("/*", ({ request }) => refuse(deps, request, arrivals, new ServiceError("route_not_found")), {
+    parse: "none",
+  });
   app.onError(({ request, error, code }) =>
-    refuse(deps, request, peers, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
+    refuse(deps, request, arrivals, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
   );
 
   app.compile();
@@ -146,24 +129,24 @@ function makeApp(deps: HttpDeps, options: HttpOptions, peers: Peers, isEncrypted
 }
 
 /** Elysia's 11 characters are beyond `https://a`: a host of one letter or two is given more, for finding the route alone. */
-function routable(request: Request, url: URL, peers: Peers): Request {
-  const peer = peers.get(request);
-  if (url.protocol !== "https:" || url.host.length > 2 || !peer) return request;
+function routable({ request, url }: Arrival, arrivals: Arrivals): Request {
+  const arrival = arrivals.get(request);
+  if (url.protocol !== "https:" || url.host.length > 2 || !arrival) return request;
   const longer = new Request(`https://${url.host.padEnd(3, "-")}${url.pathname}${url.search}`, request);
-  peers.set(longer, peer);
+  arrivals.set(longer, arrival);
   return longer;
 }
 
 interface Served {
   app: App;
-  peers: Peers;
+  arrivals: Arrivals;
   senderOf: SenderOf;
 }
 
 function serve(
   deps: HttpDeps,
   options: HttpOptions,
-  { app, peers, senderOf }: Served,
+  { app, arrivals, senderOf }: Served,
   listen: ServeOptions,
 ): RunningServer {
   return Bun.serve<SocketData>({
@@ -179,26 +162,25 @@ function serve(
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
       const sender = senderOf(server.requestIP(request)?.address ?? null, request.headers);
-      const ip = sender.address;
-      const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
+      const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
       const port = portPlaceOf(deps.ports, request, url);
       if (port) {
         const settled = () => server.timeout(request, UNREAD_SECONDS);
-        const asked = { request, url, place: port, ip, upgrade: upgraded, settled };
+        const upgraded: Upgrade = (conversation, headers) => arrival.upgrade(conversation, headers);
+        const asked = { request, url, place: port, ip: sender.address, upgrade: upgraded, settled };
         const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
         return response === UPGRADED ? undefined : response;
       }
-      peers.set(request, { ...sender, url, upgrade: upgraded });
-      const asked = { request, url, ip, request_id: requestIdOf(request) };
+      arrivals.set(request, arrival);
       const { web } = deps;
       const isMcp = MCP_PATHS.includes(url.pathname);
       const response = isMcp
-        ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
+        ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, arrival)
         : !isOfApi(url) && web?.has(url.pathname)
-          ? await answerForWeb(web, deps.host, asked)
-          : await app.fetch(routable(request, url, peers));
+          ? await answerForWeb(web, deps.host, arrival)
+          : await app.fetch(routable(arrival, arrivals));
       if (response === UPGRADED) return undefined;
       if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
       const type = response.headers.get("content-type");
@@ -224,132 +206,59 @@ async function answer(
   bound: Bound,
   pattern: PathPattern,
   request: Request,
-  peers: Peers,
+  arrivals: Arrivals,
 ): Promise<Response> {
-  const requestId = requestIdOf(request);
-  const peer = peers.get(request);
-  const url = peer?.url ?? new URL(request.url);
+  const arrival = arrivals.get(request);
+  if (!arrival) throw new Error("the request came in by no server");
+  const { url, request_id } = arrival;
   const params = matchPath(pattern, url.pathname);
-  if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
+  if (!params) return refuse(deps, request, arrivals, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
   // The host that a client has come to looks at where its page is from.
-  if (wantsSocket && peer?.hop === undefined && !isOwnOrigin(headers, publicUrl)) {
-    const shown = usualHeaders(requestId, deps.host);
-    return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
+  if (wantsSocket && arrival.hop === undefined && !isOwnOrigin(headers, publicUrl)) {
+    const shown = usualHeaders(request_id, deps.host);
+    return problemResponse(toProblem(foreignOrigin(), request_id, deps.log), shown, null);
   }
   const authorization = headers.get("authorization");
   const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
   // A key or token that is sent says who calls, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
-  /** Of a body that was read. */
-  let taken: Uint8Array | null = null;
-  const forward = async (host: Host): Promise<Outcome> => {
-    if (!deps.others) throw new Error("there are no other hosts");
-    const asked = taken ? new Request(request.url, { method: request.method, headers, body: taken }) : request;
-    const about = { ip: peer?.address ?? null, request_id: requestId, own: deps.host };
-    return wantsSocket
-      ? talking(await forwardUpgrade(deps.others, host, asked, about, request.signal))
-      : answered(await forwardRequest(deps.others, host, asked, about, request.signal));
-  };
-  const roadRequest: RoadRequest = {
-    source: session ? "web" : (peer?.source ?? "rest"),
-    ...(session ? { recognise: session } : {}),
-    request_id: requestId,
-    ip: peer?.address ?? null,
-    ...(peer?.hop ? { hop: peer.hop, ...(peer.epoch === undefined ? {} : { epoch: peer.epoch }) } : {}),
-    get isFromHost() {
-      // What another host says of its client's address is no address here.
-      return peer?.hop === undefined && isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
-    },
-    authorization,
-    token,
-    path: url.pathname,
-    params,
-    query: () => readQuery(url.search),
-    body: async (maxBytes) => {
-      const read = await readJsonBody(request, maxBytes, { measured: true });
-      taken = read.bytes;
-      return read;
-    },
-    ...(deps.others && peer?.hop === undefined ? { forward } : {}),
-    idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
-    trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
-    transfer: {
-      get body() {
-        return request.body;
-      },
-      get range() {
-        return headers.get(REQUEST_HEADERS.range.name);
-      },
-      get if_match() {
-        return headers.get(REQUEST_HEADERS.if_match.name);
-      },
-      get if_none_match() {
-        return headers.get(REQUEST_HEADERS.if_none_match.name);
-      },
-      websocket: wantsSocket,
-      get last_event_id() {
-        return headers.get(REQUEST_HEADERS.last_event_id.name);
-      },
-      get ndjson() {
-        return takesLines(headers);
-      },
-    },
-    get signal() {
-      return request.signal;
-    },
-  };
-  const reply = await deps.road.run(bound, roadRequest);
+  const read = { params, authorization, token, session, websocket: wantsSocket };
+  const door = { isFromHost, others: deps.others, host: deps.host };
+  const reply = await deps.road.run(bound, new HttpRequest(arrival, door, read));
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    const own = () => ({ ...usualHeaders(requestId, deps.host), ...rateHeaders(reply.rate) });
+    const own = () => addRate(usualHeaders(request_id, deps.host), reply.rate);
     const elsewhere = reply.kind === "done" ? reply.done.answer?.headers : undefined;
-    if (peer?.upgrade(conversation, elsewhere ?? setAll(takenProtocol(headers), own()))) return UPGRADED;
+    if (arrival.upgrade(conversation, elsewhere ?? setAll(takenProtocol(headers), own()))) return UPGRADED;
     conversation.left();
     return refuse(
       deps,
       request,
-      peers,
+      arrivals,
       new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." }),
     );
   }
-  const response = toResponse(reply, requestId, deps.host, headers.get("accept"));
+  const response = toResponse(reply, request_id, deps.host, headers.get("accept"));
   // Whoever asks for the head alone reads nothing of what goes on.
   if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
     await response.body?.cancel();
   return response;
 }
 
-/** What another host has answered, as the road's outcome. */
-function answered(answer: Response): Outcome {
-  return {
-    kind: "done",
-    status: answer.status,
-    done: { outcome: "forwarded", answer },
-    location: null,
-    replayed: false,
-  };
-}
-
-function talking(upgraded: Upgraded): Outcome {
-  if (upgraded.kind === "answers") return answered(upgraded.response);
-  const { conversation, headers } = upgraded;
-  const answer = new Response(null, { headers });
-  return {
-    kind: "done",
-    status: 101,
-    done: { outcome: "forwarded", conversation, answer },
-    location: null,
-    replayed: false,
-  };
-}
-
 const isOfApi = ({ pathname }: URL) => pathname.startsWith("/v1/");
 
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
-function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
-  const request_id = requestIdOf(request);
+function refuse(
+  deps: HttpDeps,
+  request: Request,
+  arrivals: Arrivals,
+  error: unknown,
+  allow?: readonly string[],
+): Response {
+  const arrival = arrivals.get(request);
+  const request_id = arrival?.request_id ?? requestIdOf(request);
   const headers = usualHeaders(request_id, deps.host);
   let shown = error;
   if (isOfApi(new URL(request.url))) {
@@ -357,10 +266,10 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
       authorization: request.headers.get("authorization"),
       source: "rest",
       request_id,
-      ip: peers.get(request)?.address ?? null,
+      ip: arrival?.ip ?? null,
     });
     shown = refusal ?? error;
-    Object.assign(headers, rateHeaders(rate));
+    addRate(headers, rate);
   }
   if (shown === error && allow) headers.Allow = allow.join(", ");
   const problem = toProblem(shown, request_id, deps.log);

@@ -17,13 +17,13 @@ interface Asked extends Pick<PageRequest, "url" | "ip" | "request_id"> {
   request: Request;
 }
 
-export async function answerForWeb(web: Web, host: string, { request, ...asked }: Asked): Promise<Response> {
+export async function answerForWeb(web: Web, host: string, { request, url, ip, request_id }: Asked): Promise<Response> {
   const { method, headers, signal } = request;
   const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });
-  const response = await web.answer({ method, headers, signal, body, ...asked });
+  const response = await web.answer({ method, headers, signal, body, url, ip, request_id });
   // Nothing is kept but what says that it may be.
   const kept = response.headers.get("cache-control");
-  setAll(response.headers, usualHeaders(asked.request_id, host));
+  setAll(response.headers, usualHeaders(request_id, host));
   if (kept !== null) response.headers.set("cache-control", kept);
   if (method !== "HEAD") return response;
   await response.body?.cancel();

@@ -16,6 +16,7 @@ export interface Place {
 
 /** Null for what is the API's. `path` is that of the URL, its dots resolved. */
 export function placeOf(host: string | null, path: string, urls: PortUrls): Place | null {
+  if (urls.domain === null && !path.startsWith(PATH_PREFIX)) return null;
   const base = new URL(urls.base_url);
   const label = labelOfHost(host, base, urls.domain);
   if (label !== null) {

@@ -5,7 +5,7 @@ import type { Connection } from "../../../../daemon/db/client.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainHead, gatherHeads } from "../../../../daemon/domain/audit/chain-head.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
-import { appendAudit } from "../../../../daemon/domain/audit/index.ts";
+import { appendAudit, appendAudits, listAudit } from "../../../../daemon/domain/audit/index.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
 import { watchStatements } from "../../../harness/watched-statements.ts";
 import { auditDatabase, entry, ORG } from "./audit-fixture.ts";
@@ -35,6 +35,16 @@ test("is read and written once for all records of a commit", async () => {
   expect([reads.runs.length, changes() - before]).toEqual([1, 4 + 1]);
   expect(chainHead(connection.queries, chainKey(ORG))?.seq).toBe(4);
   expect(await verdict()).toMatchObject({ ok: true, to_seq: 4 });
+});
+
+test("of many records that are added at once each has its place in its chain", async () => {
+  const other = chainKey("org_other");
+  const entries = Array.from({ length: 70 }, (_, n) => ({ ...entry(n), org_id: n % 7 === 0 ? "org_other" : ORG }));
+  await database.commit((queries) => appendAudits(queries, entries));
+  expect(await verdict()).toMatchObject({ ok: true, to_seq: 60 });
+  expect(await verifyAudit(connection.queries, other)).toMatchObject({ ok: true, to_seq: 10 });
+  const found = listAudit(connection.queries, { org_id: "org_other", order: "asc", limit: 100 });
+  expect(found.map(({ request_id }) => request_id)).toEqual(Array.from({ length: 10 }, (_, n) => `req_${n * 7}`));
 });
 
 test("a write that fails between others leaves no trace", async () => {

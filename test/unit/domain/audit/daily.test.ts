@@ -6,9 +6,9 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import type { AuditEntry } from "../../../../daemon/domain/audit/entry.ts";
 import { settleCounts } from "../../../../daemon/domain/audit/settle-counts.ts";
-import { limitRecords, listAudit, toRecord } from "../../../../daemon/domain/audit/store.ts";
+import { appendAudits, limitRecords, listAudit, toRecord } from "../../../../daemon/domain/audit/store.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
-import { append, auditDatabase, ORG } from "./audit-fixture.ts";
+import { append, auditDatabase, entry, ORG } from "./audit-fixture.ts";
 
 const PER_DAY = 10;
 const NOON = Date.UTC(2026, 0, 2, 12);
@@ -137,4 +137,20 @@ test("the next day has its own, whoever counts; other chains have theirs", async
   limitRecords(connection.queries, PER_DAY);
   await record({ event: "room.read" });
   expect([records().length, counted()]).toEqual([4 * PER_DAY, 2]);
+});
+
+test("of many that come in one commit, those beyond the day's records are counted", async () => {
+  const reads = (count: number) =>
+    database.commit((queries) =>
+      appendAudits(
+        queries,
+        Array.from({ length: count }, () => ({ ...entry(1), outcome: "success", at: new Date().toISOString() })),
+      ),
+    );
+  await reads(PER_DAY + 5);
+  expect([records().length, counted()]).toEqual([PER_DAY, 5]);
+  vi.setSystemTime(NOON + 24 * 3600 * 1000);
+  await reads(PER_DAY + 7);
+  expect([records().length, counted()]).toEqual([2 * PER_DAY, 12]);
+  expect(await verifyAudit(connection.queries, chainKey(ORG))).toMatchObject({ ok: true, to_seq: 2 * PER_DAY });
 });

@@ -170,11 +170,11 @@ test("many drives at once leave the event loop its turns, and organizations take
     ended.push("large");
   });
   const other = { room_uid: "small", org_id: "org_2" as OrgId, drive_directory: small };
-  const waited = usage
-    .of(other)
-    .current()
-    .then(() => ended.push("small"));
-  await Promise.all([...large, waited]);
+  const waited = async () => {
+    await usage.of(other).current();
+    ended.push("small");
+  };
+  await Promise.all([...large, waited()]);
   expect(ended[0]).toBe("small");
 }, 120_000);
 

@@ -25,9 +25,11 @@ async function detailsOf(bound: Bound, input: object): Promise<unknown> {
   const call: OpenCall = trialCall(caller);
   const target = await bound.find(call, {});
   const transfer = {} as Parameters<Bound["run"]>[3];
-  await bound.run(call, input, target, transfer).catch((error: ServiceError) => {
-    if (error.code !== "guest_unreachable") throw error;
-  });
+  try {
+    await bound.run(call, input, target, transfer);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === "guest_unreachable")) throw error;
+  }
   return call.audit.details;
 }
 

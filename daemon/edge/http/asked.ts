@@ -1,0 +1,212 @@
+/**
+ * Owns a request of HTTP on its way to the road: where it came in, and how the road reads it. What few calls ask for is made when they
+ * ask: objects of these classes cost each request much less than closures of its own.
+ */
+import type { Server } from "bun";
+import type { Source } from "../../../shared/api/audit.ts";
+import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
+import { readTraceparent, type TraceContext } from "../../../shared/traceparent.ts";
+import type { Host } from "../../cluster/directory.ts";
+import type { Conversation } from "../../core/conversation.ts";
+import type { Caller, Transfer } from "../../core/operation.ts";
+import type { HostClient } from "../hosts/client.ts";
+import { forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
+import type { RoadRequest } from "../run.ts";
+import type { Outcome } from "../walk.ts";
+import { readJsonBody } from "./body.ts";
+import { takesLines } from "./events.ts";
+import type { IsFromHost } from "./from-host.ts";
+import { readQuery } from "./query.ts";
+import { type SocketData, upgrade } from "./websocket.ts";
+
+/** Who has sent a request: a client, or another host for one. */
+export interface Sender {
+  /** The client's; null where that is not known. */
+  address: string | null;
+  hop?: 1;
+  epoch?: number | undefined;
+  source?: "mcp" | undefined;
+}
+
+/** A request as it came in, and the server that it came to. */
+export class Arrival {
+  readonly request: Request;
+  readonly url: URL;
+  /** Whose request it is; null where that is not known. */
+  readonly ip: string | null;
+  readonly hop: 1 | undefined;
+  readonly epoch: number | undefined;
+  readonly source: Source;
+  readonly request_id: string;
+  readonly #server: Server<SocketData>;
+
+  constructor(server: Server<SocketData>, request: Request, url: URL, sender: Sender, requestId: string) {
+    this.#server = server;
+    this.request = request;
+    this.url = url;
+    this.ip = sender.address;
+    this.hop = sender.hop;
+    this.epoch = sender.epoch;
+    this.source = sender.source ?? "rest";
+    this.request_id = requestId;
+  }
+
+  /** Makes the connection a conversation's, with these headers in the answer; false when its handshake is none. */
+  upgrade(conversation: Conversation, headers: Headers): boolean {
+    return upgrade(this.#server, this.request, conversation, headers);
+  }
+}
+
+/** What of a request the door has read before the road. */
+interface Read {
+  params: Record<string, string>;
+  authorization: string | null;
+  token: string | null;
+  /** Who calls, by a session's cookie. */
+  session: (() => Caller) | null;
+  websocket: boolean;
+}
+
+/** What the door is, for a request. */
+interface Door {
+  isFromHost: IsFromHost;
+  /** By which other hosts are asked; null: this one is by itself. */
+  others: HostClient | null;
+  /** The name of this host. */
+  host: string;
+}
+
+export class HttpRequest implements RoadRequest {
+  readonly source: Source;
+  readonly recognise: (() => Caller) | undefined;
+  readonly request_id: string;
+  readonly ip: string | null;
+  readonly authorization: string | null;
+  readonly token: string | null;
+  readonly path: string;
+  readonly params: Record<string, string>;
+  readonly idempotency_key: string | null;
+  readonly trace: TraceContext | null;
+  readonly transfer: Transfer;
+  readonly hop: 1 | undefined;
+  readonly epoch: number | undefined;
+  readonly forward: ((host: Host) => Promise<Outcome>) | undefined;
+  readonly #arrival: Arrival;
+  readonly #door: Door;
+  /** Of a body that was read. */
+  #taken: Uint8Array | null = null;
+
+  constructor(arrival: Arrival, door: Door, read: Read) {
+    const { headers } = arrival.request;
+    this.source = read.session ? "web" : arrival.source;
+    this.recognise = read.session ?? undefined;
+    this.request_id = arrival.request_id;
+    this.ip = arrival.ip;
+    this.authorization = read.authorization;
+    this.token = read.token;
+    this.path = arrival.url.pathname;
+    this.params = read.params;
+    this.idempotency_key = headers.get(REQUEST_HEADERS.idempotency_key.name);
+    this.trace = readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name));
+    this.transfer = new HttpTransfer(arrival.request, read.websocket);
+    this.hop = arrival.hop;
+    this.epoch = arrival.epoch;
+    const { others } = door;
+    this.forward = others && arrival.hop === undefined ? (host) => this.#askElsewhere(others, host) : undefined;
+    this.#arrival = arrival;
+    this.#door = door;
+  }
+
+  get isFromHost(): boolean {
+    const { ip, url, request, hop } = this.#arrival;
+    // What another host says of its client's address is no address here.
+    if (hop !== undefined) return false;
+    return this.#door.isFromHost({ address: ip, hostname: url.hostname, headers: request.headers });
+  }
+
+  query(): Record<string, string> {
+    return readQuery(this.#arrival.url.search);
+  }
+
+  async body(maxBytes: number) {
+    const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true });
+    this.#taken = read.bytes;
+    return read;
+  }
+
+  get signal(): AbortSignal {
+    return this.#arrival.request.signal;
+  }
+
+  async #askElsewhere(others: HostClient, host: Host): Promise<Outcome> {
+    const { request, ip, request_id } = this.#arrival;
+    const { method, headers, signal } = request;
+    const asked = this.#taken ? new Request(request.url, { method, headers, body: this.#taken }) : request;
+    const about = { ip, request_id, own: this.#door.host };
+    return this.transfer.websocket
+      ? talking(await forwardUpgrade(others, host, asked, about, signal))
+      : answered(await forwardRequest(others, host, asked, about, signal));
+  }
+}
+
+/** What another host has answered, as the road's outcome. */
+function answered(answer: Response): Outcome {
+  return {
+    kind: "done",
+    status: answer.status,
+    done: { outcome: "forwarded", answer },
+    location: null,
+    replayed: false,
+  };
+}
+
+function talking(upgraded: Upgraded): Outcome {
+  if (upgraded.kind === "answers") return answered(upgraded.response);
+  const { conversation, headers } = upgraded;
+  const answer = new Response(null, { headers });
+  return {
+    kind: "done",
+    status: 101,
+    done: { outcome: "forwarded", conversation, answer },
+    location: null,
+    replayed: false,
+  };
+}
+
+class HttpTransfer implements Transfer {
+  readonly websocket: boolean;
+  readonly #request: Request;
+
+  constructor(request: Request, websocket: boolean) {
+    this.#request = request;
+    this.websocket = websocket;
+  }
+
+  get body() {
+    return this.#request.body;
+  }
+
+  get range() {
+    return this.#header("range");
+  }
+
+  get if_match() {
+    return this.#header("if_match");
+  }
+
+  get if_none_match() {
+    return this.#header("if_none_match");
+  }
+
+  get last_event_id() {
+    return this.#header("last_event_id");
+  }
+
+  get ndjson() {
+    return takesLines(this.#request.headers);
+  }
+
+  #header(name: keyof typeof REQUEST_HEADERS): string | null {
+    return this.#request.headers.get(REQUEST_HEADERS[name].name);
+  }
+}
