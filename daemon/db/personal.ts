@@ -5,6 +5,7 @@
 import { eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Queries } from "./client.ts";
+import { locally } from "./rehearsal.ts";
 
 export interface PersonalTable {
   table: SQLiteTable;
@@ -16,6 +17,8 @@ export interface PersonalTable {
   secrets?: readonly string[];
   /** Deleted with the person; or kept, since it is the organization's: the id in it then names nobody. */
   end: "deleted" | "kept";
+  /** Where there are several hosts, each has rows of its own. */
+  isHere?: true;
 }
 
 export interface Person {
@@ -37,7 +40,10 @@ export function rowsAbout(queries: Queries, personal: PersonalTable, person: Per
 
 /** Within a transaction. */
 export function forgetRows(queries: Queries, personal: PersonalTable, person: Person): void {
-  if (personal.end === "deleted") queries.delete(personal.table).where(isAbout(personal, person)).run();
+  if (personal.end !== "deleted") return;
+  const remove = (within: Queries) => void within.delete(personal.table).where(isAbout(personal, person)).run();
+  if (personal.isHere) locally(queries, remove);
+  else remove(queries);
 }
 
 function isAbout({ ids, addresses = [] }: PersonalTable, { user_id, email, verified_at }: Person): SQL | undefined {

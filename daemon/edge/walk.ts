@@ -42,7 +42,7 @@ export interface RoadRequest {
   transfer: Transfer;
   signal: AbortSignal;
   /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
-  forward?(host: Host): Promise<Outcome>;
+  readonly forward?: ((host: Host) => Promise<Outcome>) | undefined;
 }
 
 /** How what a verb says is kept: within its transaction but for the second. */

@@ -24,7 +24,7 @@ export const host = record("Host", {
   labels: hostLabels,
   version: nullable(Type.String()),
   capacity: nullable(
-    fields({
+    record("HostCapacity", {
       memory_mib: fields({ promised: Type.Integer(), total: Type.Integer() }),
       cpus: Type.Integer(),
       rooms: Type.Integer(),

@@ -3,5 +3,5 @@ import type { PersonalTable } from "../../db/personal.ts";
 import { mails } from "./table.ts";
 
 export const mailPersonal: readonly PersonalTable[] = [
-  { table: mails, ids: [mails.user_id], addresses: [mails.to_address], end: "deleted" },
+  { table: mails, ids: [mails.user_id], addresses: [mails.to_address], end: "deleted", isHere: true },
 ];
