@@ -7,7 +7,7 @@ const FIRST_READ_MS = 30_000;
 
 /** Exactly `length` bytes from `offset`, read as they are taken. Fails when the file has become shorter. */
 export function fileStream(
-  file: OpenFile,
+  file: Pick<OpenFile, "read" | typeof Symbol.asyncDispose>,
   offset: number,
   length: number,
   signal: AbortSignal,
