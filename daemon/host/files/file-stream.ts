@@ -1,13 +1,12 @@
 /** Owns a part of a file as a stream. The stream owns the file: it closes it at the end, on failure and when given up. */
 import { CHUNK_BYTES, type OpenFile } from "./open-file.ts";
-import { nextTurn } from "./pace.ts";
 
 // An answer whose body nobody ever reads (a HEAD) must not keep its file open.
 const FIRST_READ_MS = 30_000;
 
 /** Exactly `length` bytes from `offset`, read as they are taken. Fails when the file has become shorter. */
 export function fileStream(
-  file: Pick<OpenFile, "read" | typeof Symbol.asyncDispose>,
+  file: OpenFile,
   offset: number,
   length: number,
   signal: AbortSignal,
@@ -29,8 +28,6 @@ export function fileStream(
       pull: async (controller) => {
         clearTimeout(unread);
         try {
-          // What is in the page cache is read while the piece before is sent: without this, others would wait until no piece is left.
-          await nextTurn();
           const bytes = await file.read(at, Math.min(CHUNK_BYTES, end - at));
           at += bytes.length;
           if (bytes.length > 0) controller.enqueue(bytes);
