@@ -7,7 +7,9 @@
 import { ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { Facts } from "../../host/files/facts.ts";
+import { Hash } from "../../host/files/hash.ts";
 import { CHUNK_BYTES } from "../../host/files/open-file.ts";
+import { nextTurn } from "../../host/files/pace.ts";
 import { HERE, type RawPath } from "../../host/files/raw-path.ts";
 import { Temporary, temporaryName } from "../../host/files/temporary.ts";
 import { shownMode } from "./entry.ts";
@@ -43,16 +45,17 @@ export async function placeFile(
   await using temporary = new Temporary(directory, temporaryName());
   claim.makes(temporary.inode);
   let size = 0;
-  const hash = new Bun.CryptoHasher("sha256");
+  using hash = new Hash();
   const { over } = claim;
   const write = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
+      // A part of the body may be many: each has a turn of its own.
+      if (at > 0) await nextTurn();
       over.throwIfAborted();
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
       size += chunk.byteLength;
       if (size > claim.bytes) claim.grow(size - claim.bytes, freedBy(before).used_bytes);
-      hash.update(chunk);
-      await temporary.write(chunk);
+      await Promise.all([hash.add(chunk), temporary.write(chunk)]);
       claim.written_bytes = size;
     }
   };
@@ -70,7 +73,7 @@ export async function placeFile(
   );
   const added = { used_bytes: facts.allocated_bytes, file_count: 1, entry_count: 1 };
   claim.settle({ added, freed: freedBy(replaced) });
-  return written(file.path, facts, hash.digest("hex"), replaced === null, usage.org.warnings());
+  return written(file.path, facts, await hash.digest(), replaced === null, usage.org.warnings());
 }
 
 /** The answer to a write. */

@@ -3,6 +3,7 @@ import { fchmodSync, fchownSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
 import { type Facts, readFacts, readUse } from "./facts.ts";
+import { Hash } from "./hash.ts";
 import { findData } from "./holes.ts";
 import { reserveSpace } from "./libc.ts";
 import { nextTurn, type Turn } from "./pace.ts";
@@ -53,7 +54,7 @@ export class OpenFile implements AsyncDisposable {
    * go through the page cache. With more in it there could be so many that to find them took longer than to read them.
    */
   async digest(length: number, signal: AbortSignal, turn: Turn = nextTurn): Promise<string> {
-    const hash = new Bun.CryptoHasher("sha256");
+    using hash = new Hash();
     const buffer = Buffer.allocUnsafeSlow(Math.min(length, CHUNK_BYTES));
     const isHollow = length > CHUNK_BYTES && this.facts.allocated_bytes <= MOST_IN_HOLLOW_BYTES;
     let holeEnd = 0;
@@ -66,10 +67,10 @@ export class OpenFile implements AsyncDisposable {
       const isHole = at + want.length <= holeEnd;
       const count = isHole ? want.fill(0).length : await this.#call((file) => readSome(file, want, at));
       if (count === 0) break;
-      hash.update(want.subarray(0, count));
+      await hash.add(want.subarray(0, count));
       at += count;
     }
-    return hash.digest("hex");
+    return await hash.digest();
   }
 
   /** Writes all of it at the file's position, or at its end when it was opened to append. Throws ENOSPC, EDQUOT. */

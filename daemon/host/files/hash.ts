@@ -1,0 +1,150 @@
+/**
+ * Owns SHA-256 of bytes that come one after another. What is long is hashed by a thread of its own, which is made when it is first needed:
+ * a gigabyte is half a second of work, and the event loop only copies it. What is short is hashed here, for to ask costs more.
+ *
+ *   add ─▶ first bytes ──more than a block──▶ two blocks in turns ─▶ thread
+ *               └──────────digest──────────▶ here
+ */
+
+/** A turn of the thread: who hashes much is in the way of others no longer than this takes, about 0.15 ms. */
+const BLOCK_BYTES = 256 * 1024;
+const BLOCKS = 2;
+
+export type HashOrder =
+  | { does: "begin"; id: number; blocks: SharedArrayBuffer }
+  | { does: "add"; id: number; at: number; bytes: number }
+  | { does: "end" | "forget"; id: number };
+
+/** The oldest block that was added is hashed, or all of them are. */
+export type HashTold = { id: number; hex?: string };
+
+interface Asked {
+  resolve(hex: string): void;
+  reject(error: Error): void;
+}
+
+export class Hash implements Disposable {
+  /** Null once they are the thread's. */
+  #first: Uint8Array[] | null = [];
+  #firstBytes = 0;
+  #threaded: ThreadedHash | null = null;
+
+  /** Adds bytes, which are free again when this resolves; null: at once. */
+  add(bytes: Uint8Array): Promise<void> | null {
+    if (!this.#first || this.#firstBytes + bytes.byteLength > BLOCK_BYTES) return this.#addByThread(bytes);
+    this.#first.push(new Uint8Array(bytes));
+    this.#firstBytes += bytes.byteLength;
+    return null;
+  }
+
+  /** In hex. */
+  async digest(): Promise<string> {
+    if (this.#threaded) return await this.#threaded.digest();
+    const hash = new Bun.CryptoHasher("sha256");
+    for (const bytes of this.#first ?? []) hash.update(bytes);
+    return hash.digest("hex");
+  }
+
+  /** It is not wanted any more. */
+  [Symbol.dispose](): void {
+    this.#threaded?.[Symbol.dispose]();
+  }
+
+  async #addByThread(bytes: Uint8Array): Promise<void> {
+    this.#threaded ??= new ThreadedHash();
+    const first = this.#first ?? [];
+    this.#first = null;
+    for (const each of first) await this.#threaded.add(each);
+    await this.#threaded.add(bytes);
+  }
+}
+
+let thread: Worker | null = null;
+let nextId = 1;
+const underWay = new Map<number, ThreadedHash>();
+
+class ThreadedHash implements Disposable {
+  readonly #id = nextId++;
+  readonly #blocks: Uint8Array;
+  /** The one that is filled, and how far. */
+  #block = 0;
+  #filled = 0;
+  /** Of each block that the thread was told of and has not hashed yet, in order; then of the digest. */
+  readonly #asked: Asked[] = [];
+  readonly #free: (Promise<string> | null)[] = Array.from({ length: BLOCKS }, () => null);
+  /** Why the thread knows nothing of this any more. */
+  #failure: Error | null = null;
+
+  constructor() {
+    const blocks = new SharedArrayBuffer(BLOCKS * BLOCK_BYTES);
+    this.#blocks = new Uint8Array(blocks);
+    underWay.set(this.#id, this);
+    send({ does: "begin", id: this.#id, blocks });
+  }
+
+  async add(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength; ) {
+      await this.#free[this.#block];
+      const part = bytes.subarray(at, at + BLOCK_BYTES - this.#filled);
+      this.#blocks.set(part, this.#block * BLOCK_BYTES + this.#filled);
+      this.#filled += part.byteLength;
+      at += part.byteLength;
+      if (this.#filled === BLOCK_BYTES) this.#hand();
+    }
+  }
+
+  async digest(): Promise<string> {
+    if (this.#filled > 0) this.#hand();
+    const hex = this.#answer();
+    send({ does: "end", id: this.#id });
+    return await hex;
+  }
+
+  /** For the thread: it has done what it was asked first. */
+  told(hex: string): void {
+    this.#asked.shift()?.resolve(hex);
+  }
+
+  fail(error: Error): void {
+    this.#failure = error;
+    for (const { reject } of this.#asked.splice(0)) reject(error);
+  }
+
+  [Symbol.dispose](): void {
+    if (underWay.delete(this.#id)) send({ does: "forget", id: this.#id });
+  }
+
+  #hand(): void {
+    this.#free[this.#block] = this.#answer();
+    send({ does: "add", id: this.#id, at: this.#block * BLOCK_BYTES, bytes: this.#filled });
+    this.#block = (this.#block + 1) % BLOCKS;
+    this.#filled = 0;
+  }
+
+  #answer(): Promise<string> {
+    if (this.#failure) throw this.#failure;
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    // Who waits for the block, or for the digest, hears of it; maybe nobody does any more.
+    promise.catch(() => {});
+    this.#asked.push({ resolve, reject });
+    return promise;
+  }
+}
+
+function send(order: HashOrder): void {
+  thread ??= startThread();
+  thread.postMessage(order);
+}
+
+function startThread(): Worker {
+  const made = new Worker(new URL("./hash-thread.ts", import.meta.url).href);
+  made.unref();
+  made.onmessage = ({ data: { id, hex = "" } }: MessageEvent<HashTold>) => underWay.get(id)?.told(hex);
+  made.onerror = ({ message }) => {
+    thread = null;
+    const error = new Error(`the thread that hashes has ended: ${message}`);
+    for (const hash of underWay.values()) hash.fail(error);
+    underWay.clear();
+  };
+  return made;
+}
