@@ -194,7 +194,8 @@ test(`${BODY_BYTES / MIB} MiB go up whole, in bounded memory`, { timeout: LONG_M
   const sum = sha256();
   sum.add(known);
   expect(await (await fetch(hosts.url, { method: "PUT", body: known })).text()).toBe(sum.text());
-  expect(hosts.client.opened).toBe(1);
+  // And one to see whether the owner is there, where the first took over a second.
+  expect(hosts.client.opened).toBeLessThanOrEqual(2);
 });
 
 test("a client that reads nothing makes the owner wait", async () => {
