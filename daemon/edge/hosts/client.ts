@@ -71,7 +71,7 @@ export class HostClient {
     const group = this.#groupOf(host);
     const head = headOf(asked);
     const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
-    const { connection, line } = await this.#send(group, first);
+    const { connection, line } = await this.#send(group, first, gone);
     const heard = group.waiting.add(line.close);
     try {
       const keep = () => {
@@ -100,10 +100,12 @@ export class HostClient {
   }
 
   /** The request's first bytes, on a connection that took them. */
-  async #send(group: Group, first: Uint8Array): Promise<{ connection: Connection; line: Line }> {
+  async #send(group: Group, first: Uint8Array, gone: AbortSignal): Promise<{ connection: Connection; line: Line }> {
     for (;;) {
       const kept = group.idle.pop()?.connection;
       const connection = kept ?? (await this.#open(group));
+      if (gone.aborted) this.#keep(group, connection);
+      gone.throwIfAborted();
       const line = connection.begin();
       try {
         await line.write(first);

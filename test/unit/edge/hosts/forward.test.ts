@@ -259,6 +259,23 @@ test("a client that leaves before the answer ends the call at the owner", async 
   await until(() => gone === 1);
 });
 
+test("whoever has gone already asks nothing", async () => {
+  let served = 0;
+  await using hosts = await pair(() => {
+    served++;
+    return new Response("hello");
+  });
+  const request = () => new Request("http://a.example/", { method: "POST", body: "{}" });
+  for (let n = 0; n < 3; n++) {
+    const asked = forwardRequest(hosts.client, hosts.reached, request(), ABOUT, AbortSignal.abort());
+    await expect(asked).rejects.toThrow("abort");
+  }
+  expect(
+    (await forwardRequest(hosts.client, hosts.reached, request(), ABOUT, new AbortController().signal)).status,
+  ).toBe(200);
+  expect([served, hosts.client.opened]).toEqual([1, 1]);
+});
+
 test("a client that breaks off its body has the owner's broken off too", async () => {
   let how = "";
   await using hosts = await pair(async (request) => {
