@@ -15,6 +15,7 @@ import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchFaults } from "./faults.ts";
+import { benchForward } from "./forward.ts";
 import { benchImages } from "./images.ts";
 import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
@@ -76,6 +77,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   [
     "requests",
     { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
+  ],
+  [
+    "forward",
+    {
+      about: "a small answer by way of another host, against `fetch` as a proxy and against asking it there",
+      run: benchForward,
+    },
   ],
   [
     "scale",

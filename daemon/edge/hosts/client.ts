@@ -1,13 +1,14 @@
 /**
  * Owns asking other hosts: HTTP/1.1 by connections of our own, which are kept and used again. Nothing is asked twice that the
- * other host may have seen: whoever has asked decides that.
+ * other host may have seen: whoever has asked decides that. A host that is gone without a word is noticed in waiting.ts.
  */
 import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
-import { type Connection, connectToHost, type Goal, type Line } from "./connection.ts";
+import { type Connection, connectToHost, type Goal, type Line, NotConnected } from "./connection.ts";
+import { Waiting } from "./waiting.ts";
 
 /** What is known of another host by which it is reached. */
 export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
@@ -39,6 +40,8 @@ interface Group {
   goal: Goal;
   idle: { connection: Connection; since: number }[];
   all: Set<Connection>;
+  /** Those who have asked and heard nothing yet. */
+  waiting: Waiting;
 }
 
 export class HostClient {
@@ -68,15 +71,18 @@ export class HostClient {
     const group = this.#groupOf(host);
     const head = headOf(asked);
     const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
-    const { connection, line } = await this.#send(group, first);
+    const { connection, line } = await this.#send(group, first, gone);
+    const heard = group.waiting.add(line.close);
     try {
       const keep = () => {
         line.keep();
         this.#keep(group, connection);
       };
       const answered = await exchange(line, asked, gone, { idleSeconds: null, toEnd: false, keep });
+      heard();
       return { ...answered, line };
     } catch (error) {
+      heard();
       gone.throwIfAborted();
       throw unreachable(host, error);
     }
@@ -94,10 +100,12 @@ export class HostClient {
   }
 
   /** The request's first bytes, on a connection that took them. */
-  async #send(group: Group, first: Uint8Array): Promise<{ connection: Connection; line: Line }> {
+  async #send(group: Group, first: Uint8Array, gone: AbortSignal): Promise<{ connection: Connection; line: Line }> {
     for (;;) {
       const kept = group.idle.pop()?.connection;
       const connection = kept ?? (await this.#open(group));
+      if (gone.aborted) this.#keep(group, connection);
+      gone.throwIfAborted();
       const line = connection.begin();
       try {
         await line.write(first);
@@ -114,7 +122,7 @@ export class HostClient {
   async #open(group: Group): Promise<Connection> {
     let connection: Connection;
     try {
-      connection = await connectToHost(group.goal, this.#own, this.#connectMs);
+      connection = await this.#connect(group.goal);
     } catch (error) {
       throw unreachable(group.host, error);
     }
@@ -132,6 +140,29 @@ export class HostClient {
     return connection;
   }
 
+  /** Whether anything there answers. Where it refuses, the system there tells what has become of other connections. */
+  async #isThere(group: Group): Promise<boolean> {
+    try {
+      this.#keep(group, await this.#open(group));
+      return true;
+    } catch (error) {
+      const cause = error instanceof ServiceError ? error.cause : null;
+      return !(cause instanceof NotConnected && cause.why === "silent");
+    }
+  }
+
+  /** Once more where it broke: that is no second time for anything that is asked. */
+  async #connect(goal: Goal): Promise<Connection> {
+    const startedAt = performance.now();
+    try {
+      return await connectToHost(goal, this.#own, this.#connectMs);
+    } catch (error) {
+      const leftMs = this.#connectMs - (performance.now() - startedAt);
+      if (!(error instanceof NotConnected && error.why === "broken") || leftMs <= 0) throw error;
+      return await connectToHost(goal, this.#own, leftMs);
+    }
+  }
+
   #keep(group: Group, connection: Connection): void {
     if (group.idle.length >= this.#mostIdle) connection.close();
     if (!connection.isClosed) group.idle.push({ connection, since: performance.now() });
@@ -144,8 +175,9 @@ export class HostClient {
     }
   }
 
-  #drop(key: string, { all }: Group): void {
+  #drop(key: string, { all, waiting }: Group): void {
     this.#groups.delete(key);
+    waiting.stop();
     for (const connection of [...all]) connection.close();
   }
 
@@ -153,7 +185,12 @@ export class HostClient {
     const key = keyOf(host);
     const known = this.#groups.get(key);
     if (known) return known;
-    const made: Group = { host, goal: goalOf(host), idle: [], all: new Set() };
+    const all = new Set<Connection>();
+    const waiting = new Waiting({
+      heardAt: () => Math.max(...[...all].map((each) => each.heardAt)),
+      isThere: () => this.#isThere(made),
+    });
+    const made: Group = { host, goal: goalOf(host), idle: [], all, waiting };
     this.#groups.set(key, made);
     return made;
   }

@@ -34,17 +34,29 @@ export interface Line extends OpenPort {
   keep(): void;
 }
 
-/** Rejects with an Error that says why. */
+/** Why there is no connection. broken: whoever had taken it was perhaps replaced at that moment. */
+type NotConnectedWhy = "silent" | "refused" | "broken" | "another host";
+
+export class NotConnected extends Error {
+  override name = "NotConnected";
+  readonly why: NotConnectedWhy;
+  constructor(why: NotConnectedWhy, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.why = why;
+  }
+}
+
+/** Rejects with NotConnected. */
 export function connectToHost(goal: Goal, own: Certificate, withinMs: number): Promise<Connection> {
   const { promise, resolve, reject } = Promise.withResolvers<Connection>();
   let socket: Socket | null = null;
   let connection: Connection | null = null;
-  const fail = (why: string, cause?: unknown) => {
+  const fail = (why: NotConnectedWhy, message: string, cause?: unknown) => {
     clearTimeout(timer);
-    reject(new Error(why, { cause }));
+    reject(new NotConnected(why, message, cause));
     if (connection === null) socket?.terminate();
   };
-  const timer = setTimeout(() => fail(`no connection within ${withinMs} ms`), withinMs);
+  const timer = setTimeout(() => fail("silent", `no connection within ${withinMs} ms`), withinMs);
   let isLate = false;
   promise.catch(() => {
     isLate = true;
@@ -63,7 +75,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
         const shown = opened.getPeerCertificate()?.raw;
         if (isLate || !shown?.equals(goal.certificate)) {
           opened.terminate();
-          return fail("it shows another certificate than that it joined with");
+          return fail("another host", "it shows another certificate than that it joined with");
         }
         clearTimeout(timer);
         opened.setNoDelay(true);
@@ -76,11 +88,11 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
       error: (_, error) => connection?.fails(error),
       close: (_, error) => {
         connection?.ends();
-        fail("the connection ended before it began", error);
+        fail("broken", "the connection ended before it began", error);
       },
     },
   });
-  connecting.catch((error: unknown) => fail(error instanceof Error ? error.message : String(error), error));
+  connecting.catch((error: unknown) => fail("refused", "there is no connection to it", error));
   return promise;
 }
 
@@ -96,6 +108,8 @@ export class Connection {
   /** What went wrong with it, where that was told. */
   #error: unknown = null;
   isClosed = false;
+  /** When the other side last said something or took something; at first when it began. */
+  heardAt = performance.now();
   /** Called once it is closed, by whoever. */
   onClosed: () => void = () => {};
 
@@ -150,6 +164,7 @@ export class Connection {
   }
 
   hear(bytes: Uint8Array): void {
+    this.heardAt = performance.now();
     // What comes when nobody has asked is no answer to anything.
     if (this.#line === null) {
       this.close();
@@ -165,6 +180,7 @@ export class Connection {
   }
 
   drained(): void {
+    this.heardAt = performance.now();
     this.#room?.resolve();
   }
 

@@ -105,3 +105,9 @@ test("a body of unknown length goes in chunks, each in one piece", async () => {
   );
   expect(port.written).toHaveLength(4);
 });
+
+test.each([3, 20])("a body of %i bytes that was to be of 10 ends the connection", async (bytes) => {
+  const port = new Pretended();
+  const body = new Blob([new Uint8Array(bytes)]).stream();
+  await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow("ended before its answer");
+});

@@ -1,7 +1,9 @@
 /** Who is let in by a host's listener, and whom a host takes for another. */
+import { spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer as createSocketServer } from "node:net";
+import { createInterface } from "node:readline";
 import { type ConnectionOptions, connect } from "node:tls";
 import { expect, test } from "vitest";
 import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
@@ -9,6 +11,7 @@ import type { Certificate } from "../../../../daemon/core/certificate.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
 import { loadSelfSigned } from "../../../../daemon/edge/http/tls-self-signed.ts";
+import { issue } from "../../../harness/issued-certificate.ts";
 import { scratch, until } from "../tls-fixture.ts";
 import { ABOUT, clientOf, listen, members, rawOwner } from "./fixture.ts";
 
@@ -85,6 +88,56 @@ test("members are let in, and nobody else", async () => {
   using foreign = clientOf(stranger);
   expect(await codeOf(ask(foreign, reached))).toEqual(UNREACHABLE);
   await stop();
+});
+
+test("what a member has signed lets nobody in", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const { listener, stop } = listen(owner, [member], () => new Response("hello"));
+  const { cert, key } = await issue(["a.example"], { isClient: true, signer: member.own });
+  const port = Number(listener.url.port);
+  expect(await answeredTo(port, { cert, key })).toBe(null);
+  expect(await answeredTo(port, { cert: `${cert}${member.own.cert}`, key })).toBe(null);
+  await stop();
+});
+
+/** A listener, or a server that lets in whoever an authority vouches for, in a process that knows another authority. */
+const SERVER = `
+import { readFileSync } from "node:fs";
+import { openMembersListener } from ${JSON.stringify(`${import.meta.dirname}/../../../../daemon/edge/hosts/listener.ts`)};
+const [, , cert, key, ...members] = process.argv.map((each) => (each.endsWith(".pem") ? readFileSync(each, "utf8") : each));
+const fetch = () => new Response("hello");
+const any = { hostname: "127.0.0.1", port: 0 };
+const listener = openMembersListener(any, { own: { cert, key }, members }, (listen) => Bun.serve({ ...listen, fetch }));
+const usual = Bun.serve({ ...any, tls: { cert, key, requestCert: true, rejectUnauthorized: true }, fetch });
+console.log(listener.url.port, usual.port);
+`;
+
+test("an authority that the system believes vouches for nobody here", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  using directory = scratch();
+  const issued = await issue(["a.example"], { isClient: true });
+  const file = (name: string, text: string) => {
+    writeFileSync(`${directory.path}/${name}`, text);
+    return `${directory.path}/${name}`;
+  };
+  const args = [file("c.pem", owner.own.cert), file("k.pem", owner.own.key)];
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: file("authority.pem", issued.authority) };
+  const server = file("server.ts", SERVER);
+  for (const admitted of [[file("m.pem", member.own.cert)], []]) {
+    const child = spawn(process.execPath, [server, ...args, ...admitted], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said = await new Promise<string>((told) => createInterface({ input: child.stdout }).once("line", told));
+    const [port = 0, usual = 0] = said.split(" ").map(Number);
+    // The authority is one that Bun believes where it is told nothing else.
+    expect(await answeredTo(usual, issued)).toBe("HTTP/1.1 200 OK");
+    expect(await answeredTo(port, issued)).toBe(null);
+    expect(await answeredTo(port, member.own)).toBe(admitted.length === 1 ? "HTTP/1.1 200 OK" : null);
+    child.kill();
+  }
 });
 
 test("without members nobody is let in", async () => {

@@ -1,0 +1,82 @@
+/** A host that is gone without a word, and one that only takes its time. */
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { expect, test } from "vitest";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
+import { scratch } from "../tls-fixture.ts";
+import { ABOUT, clientOf, listen, members } from "./fixture.ts";
+
+const gone = new AbortController().signal;
+
+/** An owner in a process of its own, which can stand still. */
+const SERVER = `
+const [, , cert, key, member] = process.argv;
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  idleTimeout: 0,
+  tls: { cert: Bun.file(cert), key: Bun.file(key), ca: Bun.file(member), requestCert: true, rejectUnauthorized: true },
+  fetch: async (request) => {
+    await Bun.sleep(Number(new URL(request.url).searchParams.get("ms")));
+    return new Response("done");
+  },
+});
+console.log(server.port);
+`;
+
+test("who waits at a host that stands still is told so, and who waits at one that takes its time is answered", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  using directory = scratch();
+  const file = (name: string, text: string) => {
+    writeFileSync(`${directory.path}/${name}`, text);
+    return `${directory.path}/${name}`;
+  };
+  const files = [file("c", owner.own.cert), file("k", owner.own.key), file("m", member.own.cert)];
+  const child = spawn(process.execPath, [file("server.ts", SERVER), ...files], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const port = await new Promise<string>((said) => createInterface({ input: child.stdout }).once("line", said));
+  const reached = { host_id: "owner", address: `127.0.0.1:${port}`, certificate: owner.own.cert };
+  using client = clientOf(member);
+  const ask = (ms: number) =>
+    forwardJson(client, reached, { method: "POST", path: "/x", query: { ms: String(ms) }, fields: {} }, ABOUT, gone);
+  try {
+    expect((await ask(2500)).status).toBe(200);
+    expect((await ask(0)).status).toBe(200);
+    child.kill("SIGSTOP");
+    const startedAt = performance.now();
+    const error = await ask(0).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ServiceError);
+    expect((error as ServiceError).code).toBe("host_unreachable");
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    child.kill("SIGCONT");
+    expect((await ask(0)).status).toBe(200);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("who waits is not given up while others hear of the host, nor while it stops in order", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const { reached, listener } = listen(owner, [member], async (request) => {
+    if (request.url.endsWith("/slow")) await Bun.sleep(3500);
+    return new Response("done");
+  });
+  using client = clientOf(member);
+  const ask = (path: string) => forwardJson(client, reached, { method: "GET", path }, ABOUT, gone);
+  const slow = ask("/slow");
+  for (let n = 0; n < 10; n++) {
+    expect((await ask("/")).status).toBe(200);
+    await Bun.sleep(150);
+  }
+  // Nobody has looked: one connection for each of the two.
+  expect(client.opened).toBe(2);
+  // From here on connections are refused, and what is under way goes on.
+  const stopped = listener.stop(10_000);
+  expect((await slow).status).toBe(200);
+  await stopped;
+});
