@@ -11,7 +11,7 @@ const ROWS: readonly (readonly string[])[] = [
   // What is built of the hub is embedded as a file, and so are the documents.
   ["shared", "packaging", "dist", "docs", "sdk"],
   ["daemon/core", "guest-agent", "daemon/web"],
-  ["daemon/db", "daemon/host"],
+  ["daemon/db", "daemon/host", "daemon/cluster"],
   ["daemon/domain/audit", "daemon/domain/traces"],
   ["daemon/domain/orgs", "daemon/domain/mail"],
   ["daemon/domain/users", "daemon/domain/templates", "daemon/domain/agents"],
@@ -155,6 +155,15 @@ describe("who may touch what", () => {
   test("one file opens the database, and the thread that writes its log into it", () => {
     const files = ["daemon/db/checkpoint-thread.ts", "daemon/db/client.ts"];
     expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(files);
+  });
+
+  test("one file speaks to PostgreSQL, and loads what it needs for that when it is first asked to", () => {
+    const clients = ["pg", "pg-pool", "postgres", "drizzle-orm/node-postgres", "drizzle-orm/postgres-js"];
+    const client = "daemon/cluster/session.ts";
+    expect(offenders((source) => imports(source, ...clients))).toEqual([client]);
+    const { text = "" } = CODE.find(({ path }) => path === client) ?? {};
+    expect(text.match(/^import .*"pg"/m)).toBeNull();
+    expect(text).toContain('await import("pg")');
   });
 
   test("the state of a sandbox is changed by its supervisor, and by the ending that is part of it", () => {

@@ -1,0 +1,49 @@
+/**
+ * Owns what `cluster.url` means: `postgres://user:password@host:port/database`, with `host=/directory` for a socket, and
+ * `sslmode` and `sslrootcert` as libpq has them. Without `sslmode` a server that is not on this host must prove its name.
+ */
+import { readFileSync } from "node:fs";
+
+const PORT = 5432;
+const MODES = ["disable", "require", "verify-full"] as const;
+const PARAMETERS = ["host", "sslmode", "sslrootcert"];
+
+export interface Address {
+  /** A name or an address, or the directory of a socket. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+  /** Null: not encrypted. */
+  tls: { proven: boolean; authority: string | null } | null;
+}
+
+/** Throws, in words for who wrote it, where the URL is no such URL. */
+export function readAddress(text: string): Address {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
+    throw new Error("it must be postgres://user@host/database");
+  const unknown = [...url.searchParams.keys()].filter((each) => !PARAMETERS.includes(each));
+  if (unknown.length > 0) throw new Error(`it has ${unknown.join(", ")}: only ${PARAMETERS.join(", ")} may be there`);
+  const host = url.searchParams.get("host") ?? url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const user = decodeURIComponent(url.username);
+  if (host === "" || user === "") throw new Error("it must name a host and a user");
+  return {
+    host,
+    port: url.port === "" ? PORT : Number(url.port),
+    user,
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)) || user,
+    tls: readTls(url.searchParams, host),
+  };
+}
+
+function readTls(parameters: URLSearchParams, host: string): Address["tls"] {
+  const isHere = host.startsWith("/") || host === "localhost" || host === "::1" || host.startsWith("127.");
+  const mode = parameters.get("sslmode") ?? (isHere ? "disable" : "verify-full");
+  if (!MODES.some((each) => each === mode)) throw new Error(`sslmode must be one of ${MODES.join(", ")}`);
+  if (mode === "disable" || host.startsWith("/")) return null;
+  const file = parameters.get("sslrootcert");
+  return { proven: mode === "verify-full", authority: file === null ? null : readFileSync(file, "utf8") };
+}

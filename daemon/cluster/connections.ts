@@ -1,0 +1,328 @@
+/**
+ * Owns the daemon's few connections to PostgreSQL: transactions with a deadline, and listening for hints. Leaves the protocol
+ * to session.ts and what is asked to its callers. No connection outlives its first fault: it is closed and never used again.
+ *
+ *   open ──▶ idle ──▶ in a transaction ──COMMIT or ROLLBACK was answered──▶ idle
+ *     │                      │
+ *     └──────────┬───────────┘ deadline, loss, an answer that says the session is over
+ *                ▼
+ *             closed
+ */
+
+import type { Address } from "./address.ts";
+import { asAway, DirectoryAway, serverSaid } from "./away.ts";
+import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
+
+/** The oldest server whose statements and settings are all that this needs. */
+const OLDEST_VERSION = 140_000;
+const MOST_CONNECTIONS = 4;
+/** How often a connection that only listens is asked whether it is there; so long its answer may take. */
+const HEARTBEAT_MS = 5000;
+/** A session whose client is gone without a word ends by itself, and with it the locks that it holds. */
+const GONE_CLIENT = "SET tcp_user_timeout = 20000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;";
+const RETRY_MS = { first: 100, most: 2000 };
+
+export type Run = (text: string, values?: readonly unknown[]) => Promise<Answer>;
+
+export interface ConnectionsOptions {
+  address: Address;
+  most?: number;
+  heartbeatMs?: number;
+  /** How one connection is opened. */
+  open?: OpenSession;
+}
+
+export interface Listening {
+  /** Ends it. */
+  stop(): void;
+}
+
+export class Connections {
+  readonly #address: Address;
+  readonly #heartbeatMs: number;
+  readonly #open: OpenSession;
+  readonly #idle: Session[] = [];
+  readonly #all = new Set<Session>();
+  /** Who waits for one of the places, the longest first. */
+  readonly #waiting = new Set<() => void>();
+  readonly #listening = new Set<Listening>();
+  #places: number;
+  #isClosed = false;
+
+  constructor({
+    address,
+    most = MOST_CONNECTIONS,
+    heartbeatMs = HEARTBEAT_MS,
+    open = openSession,
+  }: ConnectionsOptions) {
+    this.#address = address;
+    this.#places = most;
+    this.#heartbeatMs = heartbeatMs;
+    this.#open = open;
+  }
+
+  /**
+   * Does `work` in one transaction. Resolves once the server has said that it is committed. Rejects within `deadlineMs` with
+   * DirectoryAway, or with what `work` or the server said of a statement; then nothing of it was done, unless it is ambiguous.
+   */
+  async transaction<T>(work: (run: Run) => Promise<T>, deadlineMs: number): Promise<T> {
+    const deadline = new Deadline(deadlineMs);
+    try {
+      await this.#takePlace(deadline);
+      try {
+        const session = await this.#begin(deadline);
+        return await this.#finish(session, work, deadline);
+      } finally {
+        this.#leavePlace();
+      }
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /**
+   * Calls `onHint` when the channel is notified, and whenever listening began: anything may have been missed before.
+   * `onChange` hears that it is listened to, or no longer; a connection that died without a word is noticed by a heartbeat.
+   */
+  listen(channel: string, onHint: () => void, onChange: (isListening: boolean) => void = () => {}): Listening {
+    const stopped = Promise.withResolvers<void>();
+    let isStopped = false;
+    const listening = {
+      stop: () => {
+        isStopped = true;
+        this.#listening.delete(listening);
+        stopped.resolve();
+      },
+    };
+    this.#listening.add(listening);
+    const keep = async () => {
+      for (let wait = RETRY_MS.first; !isStopped; wait = Math.min(2 * wait, RETRY_MS.most)) {
+        const was = await this.#listenOnce(channel, onHint, onChange, stopped.promise);
+        if (was) wait = RETRY_MS.first / 2;
+        if (!isStopped) await Promise.race([Bun.sleep(wait), stopped.promise]);
+      }
+    };
+    void keep();
+    return listening;
+  }
+
+  /** Closes all connections; what is being asked fails. */
+  close(): void {
+    this.#isClosed = true;
+    for (const each of this.#listening) each.stop();
+    for (const each of this.#all) each.discard();
+  }
+
+  /** Whether it was listened to at all, once that has ended. */
+  async #listenOnce(
+    channel: string,
+    onHint: () => void,
+    onChange: (isListening: boolean) => void,
+    stopped: Promise<void>,
+  ): Promise<boolean> {
+    let session: Session | null = null;
+    let isListening = false;
+    try {
+      using deadline = new Deadline(this.#heartbeatMs);
+      session = await this.#connect(deadline, onHint);
+      await deadline.bound(session, session.run(`LISTEN "${channel.replaceAll('"', '""')}"`));
+      isListening = true;
+      onChange(true);
+      onHint();
+      await this.#watch(session, stopped);
+    } catch {
+      // It is opened anew, as after any other end.
+    }
+    session?.discard();
+    if (isListening) onChange(false);
+    return isListening;
+  }
+
+  /** Resolves when the connection is over or no longer wanted, rejects when it does not answer. */
+  async #watch(session: Session, stopped: Promise<void>): Promise<void> {
+    const ended = Promise.race([session.over, stopped]).then(() => "ended");
+    for (;;) {
+      const next = await Promise.race([ended, Bun.sleep(this.#heartbeatMs)]);
+      if (next === "ended") return;
+      using deadline = new Deadline(this.#heartbeatMs);
+      await deadline.bound(session, session.run("SELECT 1"));
+    }
+  }
+
+  /** A connection in a new transaction. One that lay idle may have died meanwhile, and nothing is lost by taking another. */
+  async #begin(deadline: Deadline): Promise<Session> {
+    for (;;) {
+      const idle = this.#idle.pop();
+      const session = idle ?? (await this.#connect(deadline));
+      try {
+        // What the server still does for us when we have given up ends by itself, and holds no locks for long.
+        const left = Math.max(1, Math.ceil(deadline.leftMs));
+        const begin = `BEGIN; SET LOCAL statement_timeout = ${left}; SET LOCAL idle_in_transaction_session_timeout = ${left}`;
+        await deadline.bound(session, session.run(begin));
+        return session;
+      } catch (error) {
+        session.discard();
+        if (idle === undefined || deadline.isOver) throw asAway(error);
+      }
+    }
+  }
+
+  async #finish<T>(session: Session, work: (run: Run) => Promise<T>, deadline: Deadline): Promise<T> {
+    let isOpen = true;
+    const run: Run = async (text, values) => {
+      // The connection may be another's by now.
+      if (!isOpen) throw new Error("the transaction is over");
+      try {
+        return await deadline.bound(session, session.run(text, values));
+      } catch (error) {
+        throw asAway(error);
+      }
+    };
+    let value: T;
+    try {
+      value = await deadline.bound(session, work(run));
+    } catch (error) {
+      isOpen = false;
+      // Of a server that is no longer the right one no connection is kept.
+      if (error instanceof DirectoryAway && error.reason !== "timeout") session.discard();
+      else await this.#undo(session, deadline);
+      throw error;
+    }
+    isOpen = false;
+    await this.#commit(session, deadline);
+    this.#idle.push(session);
+    return value;
+  }
+
+  async #commit(session: Session, deadline: Deadline): Promise<void> {
+    const { warnings } = session;
+    let command: string;
+    try {
+      ({ command } = await deadline.bound(session, session.run("COMMIT")));
+    } catch (error) {
+      session.discard();
+      const away = asAway(error);
+      // A refusal of the server leaves nothing behind; anything else may have come after it was done.
+      if (!(away instanceof DirectoryAway) || serverSaid(error)?.severity === "ERROR") throw away;
+      throw new DirectoryAway(away.reason, away.message, { ambiguous: true, cause: error });
+    }
+    // So it answers where a statement had failed and that was not passed on.
+    if (command !== "COMMIT") {
+      session.discard();
+      throw new Error("the transaction was rolled back: a statement of it had failed");
+    }
+    // A standby was no longer waited for: done here, and lost if this server is.
+    if (session.warnings > warnings) {
+      session.discard();
+      throw new DirectoryAway("terminated", "the server warned while it committed", { ambiguous: true });
+    }
+  }
+
+  async #undo(session: Session, deadline: Deadline): Promise<void> {
+    try {
+      await deadline.bound(session, session.run("ROLLBACK"));
+      this.#idle.push(session);
+    } catch {
+      session.discard();
+    }
+  }
+
+  /** A new connection to a server that may be written to. */
+  async #connect(deadline: Deadline, onHint?: () => void): Promise<Session> {
+    if (this.#isClosed) throw new DirectoryAway("unreachable", "the connections are closed");
+    const { session, opened } = await this.#open({ address: this.#address, onNotification: onHint });
+    this.#all.add(session);
+    void session.over.then(() => {
+      this.#all.delete(session);
+      const at = this.#idle.indexOf(session);
+      if (at !== -1) this.#idle.splice(at, 1);
+    });
+    try {
+      await deadline.bound(session, opened);
+      await deadline.bound(session, checkServer(session));
+      return session;
+    } catch (error) {
+      session.discard();
+      throw asAway(error);
+    }
+  }
+
+  async #takePlace(deadline: Deadline): Promise<void> {
+    if (this.#places > 0) {
+      this.#places--;
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    try {
+      await deadline.bound(null, promise);
+    } catch (error) {
+      // It may have become ours in the same moment.
+      if (!this.#waiting.delete(resolve)) this.#leavePlace();
+      throw error;
+    }
+  }
+
+  #leavePlace(): void {
+    const [enter] = this.#waiting;
+    if (enter === undefined) {
+      this.#places++;
+      return;
+    }
+    this.#waiting.delete(enter);
+    enter();
+  }
+}
+
+async function checkServer(session: Session): Promise<void> {
+  const { rows } = await session.run(
+    `${GONE_CLIENT} SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version`,
+  );
+  const [{ standby, version } = {}] = rows;
+  if (Number(version) < OLDEST_VERSION) throw new DirectoryAway("too_old", `the server's version is ${version}`);
+  if (standby !== false) throw new DirectoryAway("read_only", "the server is a standby");
+}
+
+/** One moment for all that a call waits for. What is waited for is let go of then, whatever becomes of it. */
+class Deadline implements Disposable {
+  readonly #at: number;
+  readonly #passed = Promise.withResolvers<never>();
+  readonly #timer: Timer;
+  readonly #ms: number;
+  isOver = false;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#at = performance.now() + ms;
+    // Nobody may be waiting then.
+    this.#passed.promise.catch(() => {});
+    this.#timer = setTimeout(() => this.#pass(), ms);
+  }
+
+  get leftMs(): number {
+    return this.#at - performance.now();
+  }
+
+  /** What `promise` says in time; else the connection that owes it is closed. */
+  async bound<T>(session: Session | null, promise: Promise<T>): Promise<T> {
+    try {
+      return await Promise.race([promise, this.#passed.promise]);
+    } catch (error) {
+      if (this.isOver) session?.discard();
+      throw error;
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
+  }
+
+  #pass(): void {
+    this.isOver = true;
+    this.#passed.reject(new DirectoryAway("timeout", `the directory did not answer within ${this.#ms} ms`));
+  }
+}
