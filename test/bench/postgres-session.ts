@@ -21,8 +21,6 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: 0,
-    // Nothing is to be understood from an earlier connection.
-    prepare: false,
     onnotice: ({ severity }: { severity?: string }) => {
       if (severity === "WARNING") warnings++;
     },
@@ -41,7 +39,7 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
   };
   const sql = postgres(options as unknown as postgres.Options<Record<string, never>>);
   const run = async (text: string, values: readonly unknown[] = []) => {
-    const answer = await sql.unsafe(text, [...values] as never[]);
+    const answer = await sql.unsafe(text, [...values] as never[], { prepare: values.length > 0 });
     // Several statements have several answers.
     const answers = (Array.isArray(answer[0]) ? answer : [answer]) as unknown as (typeof answer)[];
     const last = answers.at(-1);

@@ -114,7 +114,9 @@ export class Postgres implements AsyncDisposable {
   /** What statements say, by the socket: a row a line, columns parted by `|`. */
   async sql(statements: string): Promise<string> {
     const where = ["-h", this.directory, "-p", String(this.port), "-U", USER, "-d", "postgres"];
-    return (await run(["psql", ...where, "-qAtX", "-v", "ON_ERROR_STOP=1"], [`${statements};`])).trim();
+    return (
+      await run([join(this.#bin, "psql"), ...where, "-qAtX", "-v", "ON_ERROR_STOP=1"], [`${statements};`])
+    ).trim();
   }
 
   /** What the statement says of each directory of data that was ever served, the present one last. */

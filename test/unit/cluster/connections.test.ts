@@ -78,6 +78,17 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     });
   });
 
+  test("statements that are asked for at once are done one after another", async () => {
+    const warned: Error[] = [];
+    const warn = (warning: Error) => warned.push(warning);
+    process.on("warning", warn);
+    const ask = (run: Run) => Promise.all([1, 2, 3, 4, 5].map((n) => run("SELECT $1::int AS n", [n])));
+    const answers = await connections.transaction(ask, DEADLINE_MS);
+    process.off("warning", warn);
+    expect(answers.map((answer) => answer.rows)).toEqual([1, 2, 3, 4, 5].map((n) => [{ n }]));
+    expect(warned).toEqual([]);
+  });
+
   describe("what is refused is not done, and the connection is used again", () => {
     test("by the server", async () => {
       const error = await failure(
