@@ -8,7 +8,8 @@
  *                ▼
  *             closed
  */
-
+import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../core/repeat.ts";
 import type { Address } from "./address.ts";
 import { asAway, DirectoryAway, serverSaid } from "./away.ts";
 import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
@@ -30,6 +31,13 @@ export interface ConnectionsOptions {
   heartbeatMs?: number;
   /** How one connection is opened. */
   open?: OpenSession;
+}
+
+interface Wanted {
+  channel: string;
+  onHint: () => void;
+  onChange: (isListening: boolean) => void;
+  signal: AbortSignal;
 }
 
 export interface Listening {
@@ -83,23 +91,22 @@ export class Connections {
   /**
    * Calls `onHint` when the channel is notified, and whenever listening began: anything may have been missed before.
    * `onChange` hears that it is listened to, or no longer; a connection that died without a word is noticed by a heartbeat.
+   * Neither may throw.
    */
   listen(channel: string, onHint: () => void, onChange: (isListening: boolean) => void = () => {}): Listening {
-    const stopped = Promise.withResolvers<void>();
-    let isStopped = false;
+    const stop = new AbortController();
     const listening = {
       stop: () => {
-        isStopped = true;
         this.#listening.delete(listening);
-        stopped.resolve();
+        stop.abort();
       },
     };
     this.#listening.add(listening);
     const keep = async () => {
-      for (let wait = RETRY_MS.first; !isStopped; wait = Math.min(2 * wait, RETRY_MS.most)) {
-        const was = await this.#listenOnce(channel, onHint, onChange, stopped.promise);
+      for (let wait = RETRY_MS.first; !stop.signal.aborted; wait = Math.min(2 * wait, RETRY_MS.most)) {
+        const was = await this.#listenOnce({ channel, onHint, onChange, signal: stop.signal });
         if (was) wait = RETRY_MS.first / 2;
-        if (!isStopped) await Promise.race([Bun.sleep(wait), stopped.promise]);
+        await sleep(wait, undefined, { signal: stop.signal }).catch(() => {});
       }
     };
     void keep();
@@ -114,39 +121,39 @@ export class Connections {
   }
 
   /** Whether it was listened to at all, once that has ended. */
-  async #listenOnce(
-    channel: string,
-    onHint: () => void,
-    onChange: (isListening: boolean) => void,
-    stopped: Promise<void>,
-  ): Promise<boolean> {
+  async #listenOnce({ channel, onHint, onChange, signal }: Wanted): Promise<boolean> {
     let session: Session | null = null;
     let isListening = false;
+    const discard = () => session?.discard();
+    signal.addEventListener("abort", discard);
     try {
       using deadline = new Deadline(this.#heartbeatMs);
       session = await this.#connect(deadline, onHint);
       await deadline.bound(session, session.run(`LISTEN "${channel.replaceAll('"', '""')}"`));
+      signal.throwIfAborted();
+      deadline.end();
       isListening = true;
       onChange(true);
       onHint();
-      await this.#watch(session, stopped);
+      await this.#untilOver(session);
     } catch {
       // It is opened anew, as after any other end.
     }
-    session?.discard();
+    signal.removeEventListener("abort", discard);
+    discard();
     if (isListening) onChange(false);
     return isListening;
   }
 
-  /** Resolves when the connection is over or no longer wanted, rejects when it does not answer. */
-  async #watch(session: Session, stopped: Promise<void>): Promise<void> {
-    const ended = Promise.race([session.over, stopped]).then(() => "ended");
-    for (;;) {
-      const next = await Promise.race([ended, Bun.sleep(this.#heartbeatMs)]);
-      if (next === "ended") return;
+  /** Resolves when the connection is over; one that does not answer is, too. */
+  async #untilOver(session: Session): Promise<void> {
+    const beat = async () => {
       using deadline = new Deadline(this.#heartbeatMs);
-      await deadline.bound(session, session.run("SELECT 1"));
-    }
+      await deadline.bound(session, session.run("SELECT 1")).catch(() => session.discard());
+    };
+    const end = repeat(this.#heartbeatMs, beat);
+    await session.over;
+    end();
   }
 
   /** A connection in a new transaction. One that lay idle may have died meanwhile, and nothing is lost by taking another. */

@@ -55,11 +55,13 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
   const over = new Promise<void>((resolve) => {
     socket.once("close", () => resolve());
   });
+  let before: Promise<unknown> = Promise.resolve();
   const session: Session = {
-    run: async (text, values = []) => {
-      const answers = [await client.query<Record<string, unknown>>(text, [...values])].flat();
-      const { rows = [], command = "" } = answers.at(-1) ?? {};
-      return { rows, command };
+    run: (text, values = []) => {
+      // The driver wants one at a time, and callers may ask for several at once.
+      const answer = before.then(() => client.query<Record<string, unknown>>(text, [...values]));
+      before = answer.catch(() => {});
+      return answer.then(lastOf);
     },
     over,
     get warnings() {
@@ -71,3 +73,8 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
   };
   return { session, opened: client.connect().then(() => {}) };
 };
+
+function lastOf(answer: Answer | Answer[]): Answer {
+  const { rows = [], command = "" } = [answer].flat().at(-1) ?? {};
+  return { rows, command };
+}

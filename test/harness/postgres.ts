@@ -29,7 +29,8 @@ import { type Issued, issue } from "./issued-certificate.ts";
 const DEBIAN = "/usr/lib/postgresql";
 const STARTED_MS = 30_000;
 const USER = "roomd";
-const SETTINGS = { max_connections: "60", shared_buffers: "16MB", log_line_prefix: "%m [%p] " };
+// Processes that are killed lose nothing that the kernel has; only who measures waits for the disk.
+const SETTINGS = { fsync: "off", max_connections: "60", shared_buffers: "16MB", log_line_prefix: "%m [%p] " };
 
 /** By which way a client gets there. */
 export type Way = "socket" | "tcp" | "tls";
@@ -110,24 +111,12 @@ export class Postgres implements AsyncDisposable {
     return urls[way];
   }
 
-  /** What one statement says, by the socket: a row a line, columns parted by `|`. */
-  sql(statement: string): string {
-    const args = [
-      "-h",
-      this.directory,
-      "-p",
-      String(this.port),
-      "-U",
-      USER,
-      "-d",
-      "postgres",
-      "-qAtX",
-      "-c",
-      statement,
-    ];
-    const { status, stdout, stderr, error } = spawnSync("psql", args, { encoding: "utf8", timeout: STARTED_MS });
-    if (status !== 0) throw new Error(`psql: ${stderr || error}`);
-    return stdout.trim();
+  /** What statements say, by the socket: a row a line, columns parted by `|`. */
+  async sql(statements: string): Promise<string> {
+    const where = ["-h", this.directory, "-p", String(this.port), "-U", USER, "-d", "postgres"];
+    return (
+      await run([join(this.#bin, "psql"), ...where, "-qAtX", "-v", "ON_ERROR_STOP=1"], [`${statements};`])
+    ).trim();
   }
 
   /** What the statement says of each directory of data that was ever served, the present one last. */
@@ -135,7 +124,7 @@ export class Postgres implements AsyncDisposable {
     const [now, said] = [this.#data, [] as string[]];
     for (const data of [...[...this.#served].filter((each) => each !== now), now]) {
       if (data !== this.#data) await this.replace(data);
-      said.push(this.sql(statement));
+      said.push(await this.sql(statement));
     }
     return said;
   }
@@ -194,40 +183,51 @@ export class Postgres implements AsyncDisposable {
   }
 
   /** Nothing comes or goes by its network any more, and nobody is told. */
-  cut(): void {
-    this.#network?.cut();
+  async cut(): Promise<void> {
+    await this.#network?.cut();
   }
 
-  join(): void {
-    this.#network?.join();
+  async join(): Promise<void> {
+    await this.#network?.join();
   }
 
   /** Ends all sessions but the one that asks; returns how many there were. */
-  terminateSessions(): number {
+  async terminateSessions(): Promise<number> {
     const sessions = "backend_type = 'client backend' AND pid <> pg_backend_pid()";
-    return Number(this.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${sessions}`));
+    return Number(await this.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${sessions}`));
   }
 
-  /** Its host is lost: another server, with other data, takes its place. `copy`: as it was when this one was stopped. */
-  async replace(name: string, { copy = false } = {}): Promise<void> {
-    if (copy) {
-      await this.stop();
-      const [from, to] = [this.#data, name].map((each) => join(this.directory, each));
-      cpSync(String(from), String(to), { recursive: true });
-      own(String(to), { deep: true });
-    } else {
-      await this.kill();
-      if (!existsSync(join(this.directory, name))) await this.#initialize(name);
-    }
-    this.#data = name;
-    this.#served.add(name);
-    await this.begin();
+  /** Its host is lost: another server, with other data, takes its place. */
+  async replace(name: string): Promise<void> {
+    await this.kill();
+    if (!existsSync(join(this.directory, name))) await this.#initialize(name);
+    await this.#serve(name);
+  }
+
+  /** Its host is lost: a standby takes its place, with what there was. `promote` makes it the primary. */
+  async replaceByStandby(name: string): Promise<void> {
+    await this.stop();
+    const copied = join(this.directory, name);
+    cpSync(join(this.directory, this.#data), copied, { recursive: true });
+    writeFileSync(join(copied, "standby.signal"), "");
+    own(copied, { deep: true });
+    await this.#serve(name);
+  }
+
+  async promote(): Promise<void> {
+    await this.sql("SELECT pg_promote()");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#server !== null && this.#server.exitCode === null && this.#server.signalCode === null) await this.kill();
     await this.#network?.[Symbol.asyncDispose]();
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #serve(name: string): Promise<void> {
+    this.#data = name;
+    this.#served.add(name);
+    await this.begin();
   }
 
   async #initialize(name: string): Promise<void> {
@@ -254,7 +254,7 @@ export class Postgres implements AsyncDisposable {
     }
     try {
       const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
-      return Number(lines[0]) === server.pid && lines[7]?.trim() === "ready";
+      return Number(lines[0]) === server.pid && ["ready", "standby"].includes(lines[7]?.trim() ?? "");
     } catch {
       return false;
     }
@@ -299,7 +299,7 @@ class Network implements AsyncDisposable {
     const ours = readlinkSync("/proc/self/ns/net");
     await until("the namespace is there", () => readlinkSync(`/proc/${child.pid}/ns/net`) !== ours);
     const name = `rp${randomBytes(4).toString("hex")}`;
-    run(
+    await run(
       ["ip", "-batch", "-"],
       [
         `link add ${name} type veth peer name host netns ${child.pid}`,
@@ -307,7 +307,7 @@ class Network implements AsyncDisposable {
         `link set ${name} up`,
       ],
     );
-    run(
+    await run(
       [...network.within(), "ip", "-batch", "-"],
       ["link set lo up", `address add ${network.address}/30 dev host`, "link set host up"],
     );
@@ -320,15 +320,15 @@ class Network implements AsyncDisposable {
   }
 
   /** Packets vanish in both directions, as where a switch between two hosts fails: neither side hears of it. */
-  cut(): void {
+  async cut(): Promise<void> {
     const chains = ["input", "output"].map(
       (hook) => `add chain inet cut ${hook} { type filter hook ${hook} priority 0; policy drop; }`,
     );
-    run([...this.within(), "nft", "-f", "-"], ["add table inet cut", ...chains]);
+    await run([...this.within(), "nft", "-f", "-"], ["add table inet cut", ...chains]);
   }
 
-  join(): void {
-    run([...this.within(), "nft", "-f", "-"], ["delete table inet cut"]);
+  async join(): Promise<void> {
+    await run([...this.within(), "nft", "-f", "-"], ["delete table inet cut"]);
   }
 
   /** The interfaces go with the namespace, and that with its last process. */
@@ -373,7 +373,19 @@ function childrenOf(pid: number): number[] {
   return text.split(" ").filter(Boolean).map(Number);
 }
 
-function run([command = "", ...args]: string[], lines: string[]): void {
-  const { status, stderr, error } = spawnSync(command, args, { input: `${lines.join("\n")}\n`, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command}: ${stderr || error}`);
+/** What the command says of these lines; throws what it complained of. */
+async function run([command = "", ...args]: string[], lines: string[]): Promise<string> {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
+  let [said, complained] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => {
+    said += chunk;
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    complained += chunk;
+  });
+  child.stdin.on("error", () => {});
+  child.stdin.end(`${lines.join("\n")}\n`);
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${command}: ${complained}`);
+  return said;
 }

@@ -157,6 +157,15 @@ describe("who may touch what", () => {
     expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(files);
   });
 
+  test("one file speaks to PostgreSQL, and loads what it needs for that when it is first asked to", () => {
+    const clients = ["pg", "pg-pool", "postgres", "drizzle-orm/node-postgres", "drizzle-orm/postgres-js"];
+    const client = "daemon/cluster/session.ts";
+    expect(offenders((source) => imports(source, ...clients))).toEqual([client]);
+    const { text = "" } = CODE.find(({ path }) => path === client) ?? {};
+    expect(text.match(/^import .*"pg"/m)).toBeNull();
+    expect(text).toContain('await import("pg")');
+  });
+
   test("the state of a sandbox is changed by its supervisor, and by the ending that is part of it", () => {
     const changes = ({ path, text }: Source) =>
       isIn(path, "daemon/domain/sandboxes") && /\.become(UnlessPast)?\(|updateSandbox\(/.test(text);

@@ -6,6 +6,7 @@ import aiSdk from "../../../../docs/ai-sdk.md" with { type: "text" };
 import billing from "../../../../docs/billing.md" with { type: "text" };
 import branching from "../../../../docs/branching.md" with { type: "text" };
 import cli from "../../../../docs/cli.md" with { type: "text" };
+import cluster from "../../../../docs/cluster.md" with { type: "text" };
 import computesdk from "../../../../docs/computesdk.md" with { type: "text" };
 import configuration from "../../../../docs/configuration.md" with { type: "text" };
 import deepagents from "../../../../docs/deepagents.md" with { type: "text" };
@@ -44,6 +45,7 @@ export const PAGES: Record<string, string> = {
   "billing.md": billing,
   "branching.md": branching,
   "cli.md": cli,
+  "cluster.md": cluster,
   "computesdk.md": computesdk,
   "configuration.md": configuration,
   "deepagents.md": deepagents,

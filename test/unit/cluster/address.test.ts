@@ -1,0 +1,31 @@
+/** What `cluster.url` means, and what it may not say. */
+import { expect, test } from "vitest";
+import { readAddress } from "../../../daemon/cluster/address.ts";
+
+test("a server elsewhere must prove its name, one on this host need not", () => {
+  expect(readAddress("postgres://roomd:p%40ss@db.example.com/rooms")).toEqual({
+    host: "db.example.com",
+    port: 5432,
+    user: "roomd",
+    password: "p@ss",
+    database: "rooms",
+    tls: { proven: true, authority: null },
+  });
+  expect(readAddress("postgresql://roomd@127.0.0.1:5433")).toMatchObject({ port: 5433, database: "roomd", tls: null });
+  expect(readAddress("postgres://roomd@[2001:db8::1]/r").host).toBe("2001:db8::1");
+  expect(readAddress("postgres://roomd@db/r?sslmode=require").tls).toEqual({ proven: false, authority: null });
+});
+
+test("a directory is where a socket is", () => {
+  const { host, tls } = readAddress("postgres://roomd@localhost/rooms?host=/run/postgresql");
+  expect([host, tls]).toEqual(["/run/postgresql", null]);
+});
+
+test.each(["", "db.example.com", "mysql://a@b/c", "postgres://db/rooms", "postgres:///rooms"])("%o is none", (text) => {
+  expect(() => readAddress(text)).toThrow();
+});
+
+test("what would be ignored is refused", () => {
+  expect(() => readAddress("postgres://a@b/c?sslmode=prefer")).toThrow(/sslmode/);
+  expect(() => readAddress("postgres://a@b/c?target_session_attrs=any")).toThrow(/target_session_attrs/);
+});
