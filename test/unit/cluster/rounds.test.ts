@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
+  await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
   const connections = new Connections({ address: readAddress(server.url("tcp")) });
   await connections.transaction(async (run) => {
     await makeSchema(run);
@@ -104,7 +104,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a, b].flatMap(({ rounds }) => Array.from({ length: 200 }, () => rounds.change(count, true))));
     await Promise.all([a.rounds.pull(), b.rounds.pull()]);
     expect([all(a)[0]?.rooms, all(b)[0]?.rooms]).toEqual([400, 400]);
-    expect(Number(server.sql("SELECT seq FROM roomd.cluster"))).toBeLessThan(100);
+    expect(Number(await server.sql("SELECT seq FROM roomd.cluster"))).toBeLessThan(100);
     await Promise.all([a.close(), b.close()]);
   });
 
@@ -125,7 +125,7 @@ describe("changes of what hosts share", () => {
 
   test("a host that is no member, or a copy of one, changes nothing", async () => {
     const a = await peer("a");
-    server.sql("UPDATE roomd.leases SET incarnation = 'another'");
+    await server.sql("UPDATE roomd.leases SET incarnation = 'another'");
     await expect(a.rounds.change(add("one", "a", 1), true)).rejects.toMatchObject({ code: "cluster_unavailable" });
     expect(all(a)).toEqual([]);
     await a.close();
@@ -145,9 +145,9 @@ describe("changes of what hosts share", () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     await a.rounds.change(add("two", "a", 1), true);
-    server.sql("DELETE FROM roomd.changes WHERE seq = 2");
-    server.sql("DELETE FROM roomd.rows WHERE seq = 2");
-    server.sql("UPDATE roomd.cluster SET seq = 1");
+    await server.sql("DELETE FROM roomd.changes WHERE seq = 2");
+    await server.sql("DELETE FROM roomd.rows WHERE seq = 2");
+    await server.sql("UPDATE roomd.cluster SET seq = 1");
     await b.rounds.change(add("three", "b", 1), true);
     await a.rounds.pull();
     expect(all(a).map(({ org_id }) => org_id)).toEqual(["one", "three"]);
@@ -165,11 +165,11 @@ describe("changes of what hosts share", () => {
           .run(),
       true,
     );
-    server.sql(`UPDATE roomd.rows SET "row" = "row" || '{"later": 1}', seq = 2`);
-    server.sql("INSERT INTO roomd.changes VALUES (2, 'z', 'b')");
-    server.sql("UPDATE roomd.cluster SET seq = 2");
+    await server.sql(`UPDATE roomd.rows SET "row" = "row" || '{"later": 1}', seq = 2`);
+    await server.sql("INSERT INTO roomd.changes VALUES (2, 'z', 'b')");
+    await server.sql("UPDATE roomd.cluster SET seq = 2");
     await a.rounds.change((queries) => void queries.update(hosts).set({ state: "draining" }).run(), true);
-    expect(JSON.parse(server.sql(`SELECT "row" FROM roomd.rows`))).toMatchObject({ later: 1, state: "draining" });
+    expect(JSON.parse(await server.sql(`SELECT "row" FROM roomd.rows`))).toMatchObject({ later: 1, state: "draining" });
     await a.close();
   });
 });
