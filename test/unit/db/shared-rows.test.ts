@@ -17,7 +17,7 @@ beforeEach(() => {
   );
   connection.execute("CREATE TABLE records (text TEXT NOT NULL)");
   database = makeDatabase(connection);
-  shared = new SharedRows(database.queries, [whole("orgs"), { name: "keys", but: { column: "n", is: "0" } }]);
+  shared = new SharedRows(database.queries, [whole("orgs"), { name: "keys", but: { column: "org", is: "own" } }]);
 });
 
 afterEach(() => database.close());
@@ -98,11 +98,12 @@ describe("rows that hosts share", () => {
   });
 
   test("of a table some rows may be a host's own", async () => {
-    await database.commit(() => shared.bring([{ tbl: "orgs", key: '["a"]', row: '{"id":"a","name":"one"}' }]));
-    await database.commit(run("INSERT INTO keys VALUES ('a', 0)"));
+    const org = (id: string) => ({ tbl: "orgs", key: `["${id}"]`, row: JSON.stringify({ id, name: id }) });
+    await database.commit(() => shared.bring([org("own"), org("a")]));
+    await database.commit(run("INSERT INTO keys VALUES ('own', 1)"));
     await expect(database.commit(run("INSERT INTO keys VALUES ('a', 1)"))).rejects.toThrow();
-    expect(rowsOf("keys")).toEqual([{ org: "a", n: 0 }]);
-    expect(shared.all().map(({ tbl }) => tbl)).toEqual(["orgs"]);
+    expect(rowsOf("keys")).toEqual([{ org: "own", n: 1 }]);
+    expect(shared.all().map(({ tbl }) => tbl)).toEqual(["orgs", "orgs"]);
   });
 
   test("rows that trade a name, name each other or go are brought together", async () => {
