@@ -131,7 +131,7 @@ export class HostClient {
   /** Throws host_unreachable where the host was removed meanwhile. */
   #enter(group: Group, connection: Connection): Connection {
     this.opened++;
-    group.all.add(connection);
+    if (!connection.isClosed) group.all.add(connection);
     connection.onClosed = () => {
       group.all.delete(connection);
       group.idle = group.idle.filter((each) => each.connection !== connection);
