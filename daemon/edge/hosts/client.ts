@@ -7,7 +7,8 @@ import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
-import { type Connection, connectToHost, type Goal, type Line, NotConnected } from "./connection.ts";
+import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
+import { Dialing } from "./dialing.ts";
 import { Waiting } from "./waiting.ts";
 
 /** What is known of another host by which it is reached. */
@@ -37,7 +38,7 @@ const LOOKS = 12;
 /** The connections to one host as it is reached now. */
 interface Group {
   host: Reached;
-  goal: Goal;
+  dialing: Dialing;
   idle: { connection: Connection; since: number }[];
   all: Set<Connection>;
   /** Those who have asked and heard nothing yet. */
@@ -120,24 +121,24 @@ export class HostClient {
   }
 
   async #open(group: Group): Promise<Connection> {
-    let connection: Connection;
     try {
-      connection = await this.#connect(group.goal);
+      return this.#enter(group, await group.dialing.dial());
     } catch (error) {
       throw unreachable(group.host, error);
     }
+  }
+
+  /** Throws host_unreachable where the host was removed meanwhile. */
+  #enter(group: Group, connection: Connection): Connection {
     this.opened++;
-    group.all.add(connection);
+    if (!connection.isClosed) group.all.add(connection);
     connection.onClosed = () => {
       group.all.delete(connection);
       group.idle = group.idle.filter((each) => each.connection !== connection);
     };
-    // The host was removed meanwhile.
-    if (this.#groups.get(keyOf(group.host)) !== group) {
-      connection.close();
-      throw unreachable(group.host, new Error("it is no member any more"));
-    }
-    return connection;
+    if (this.#groups.get(keyOf(group.host)) === group) return connection;
+    connection.close();
+    throw unreachable(group.host, new Error("it is no member any more"));
   }
 
   /** Whether anything there answers. Where it refuses, the system there tells what has become of other connections. */
@@ -148,18 +149,6 @@ export class HostClient {
     } catch (error) {
       const cause = error instanceof ServiceError ? error.cause : null;
       return !(cause instanceof NotConnected && cause.why === "silent");
-    }
-  }
-
-  /** Once more where it broke: that is no second time for anything that is asked. */
-  async #connect(goal: Goal): Promise<Connection> {
-    const startedAt = performance.now();
-    try {
-      return await connectToHost(goal, this.#own, this.#connectMs);
-    } catch (error) {
-      const leftMs = this.#connectMs - (performance.now() - startedAt);
-      if (!(error instanceof NotConnected && error.why === "broken") || leftMs <= 0) throw error;
-      return await connectToHost(goal, this.#own, leftMs);
     }
   }
 
@@ -190,7 +179,13 @@ export class HostClient {
       heardAt: () => Math.max(...[...all].map((each) => each.heardAt)),
       isThere: () => this.#isThere(made),
     });
-    const made: Group = { host, goal: goalOf(host), idle: [], all, waiting };
+    const dialing = new Dialing({
+      goal: goalOf(host),
+      own: this.#own,
+      withinMs: this.#connectMs,
+      spare: (connection) => this.#keep(made, this.#enter(made, connection)),
+    });
+    const made: Group = { host, dialing, idle: [], all, waiting };
     this.#groups.set(key, made);
     return made;
   }

@@ -1,12 +1,13 @@
 /** A host that is gone without a word, and one that only takes its time. */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
-import { scratch } from "../tls-fixture.ts";
-import { ABOUT, clientOf, listen, members } from "./fixture.ts";
+import { scratch, until } from "../tls-fixture.ts";
+import { ABOUT, clientOf, descriptors, listen, members } from "./fixture.ts";
 
 const gone = new AbortController().signal;
 
@@ -57,6 +58,42 @@ test("who waits at a host that stands still is told so, and who waits at one tha
   } finally {
     child.kill("SIGKILL");
   }
+});
+
+test("a host that takes no connections costs few descriptors, however many ask for it", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  // Beyond what waits to be taken the system answers nobody.
+  const program = [
+    "import socket, time",
+    "taken = socket.socket()",
+    "taken.bind(('127.0.0.1', 0))",
+    "taken.listen(0)",
+    "print(taken.getsockname()[1], flush=True)",
+    "time.sleep(60)",
+  ].join("\n");
+  const child = spawn("python3", ["-c", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const port = Number(await new Promise<string>((said) => createInterface({ input: child.stdout }).once("line", said)));
+  const waiting = Array.from({ length: 4 }, () => connect(port, "127.0.0.1").on("error", () => {}));
+  await until(() => waiting.some((each) => !each.connecting));
+  using client = clientOf(member);
+  const reached = { host_id: "owner", address: `127.0.0.1:${port}`, certificate: owner.own.cert };
+  const before = descriptors();
+  const codes = new Set<unknown>();
+  for (let round = 0; round < 3; round++) {
+    const startedAt = performance.now();
+    const asked = Array.from({ length: 300 }, () =>
+      forwardJson(client, reached, { method: "GET", path: "/x" }, ABOUT, gone).catch(
+        (error: ServiceError) => error.code,
+      ),
+    );
+    for (const code of await Promise.all(asked)) codes.add(code);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  }
+  expect([...codes]).toEqual(["host_unreachable"]);
+  expect(descriptors() - before).toBeLessThan(80);
+  for (const each of waiting) each.destroy();
+  child.kill();
 });
 
 test("who waits is not given up while others hear of the host, nor while it stops in order", async () => {
