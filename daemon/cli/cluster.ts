@@ -1,10 +1,13 @@
 /** Owns `roomd cluster`: hosts that are one service, by a PostgreSQL database. */
 import type { Command } from "commander";
+import type { OutputOf } from "../../shared/api/contract.ts";
+import { hostList } from "../../shared/api/hosts.ts";
 import type { openMemberships } from "../compose/memberships.ts";
 import { makeLog } from "../core/log.ts";
+import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
-import { fieldLines, type JsonOption, print, say, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, say, show, showValue, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 type Options = JsonOption & ConfigOption;
@@ -68,25 +71,33 @@ function join(): Command {
   });
 }
 
+type ListedHost = OutputOf<typeof hostList>["items"][number];
+
 function list(): Command {
   const about = {
     summary: "list the hosts, and what to do about them",
+    notes: ["Asks the service, as it is known: on a host of it, or with an administrator's key."],
     examples: ["roomd cluster list", "roomd cluster list --json"],
   };
-  return withConfigOption(command("list", about)).action(async (options: Options) => {
-    const { items, away } = await withMemberships(options, {}, (memberships) => memberships.list());
-    await showValue({ items, away }, options, () =>
+  return command("list", about).action(async (options: JsonOption) => {
+    await show(await call(hostList, {}), options, ({ items }) =>
       table(
-        ["HOST", "STATE", "ROOMS", "MEMORY", "VERSION", "ADDRESS", "WHAT TO DO"],
-        items.map((host) => [
-          ...[host.host_id, host.state, String(host.rooms)],
-          host.memory_mib === null ? "-" : `${host.memory_mib.promised} of ${host.memory_mib.total} MiB`,
-          ...[host.version ?? "-", host.address, host.todo],
+        ["HOST", "STATE", "ROOMS", "MEMORY", "VERSION", "URL", "WHAT TO DO"],
+        items.map((each) => [
+          ...[each.host, each.state, each.capacity?.rooms ?? "-"],
+          each.capacity ? `${each.capacity.memory_mib.promised} of ${each.capacity.memory_mib.total} MiB` : "-",
+          ...[each.version ?? "-", each.url, todoOf(each)],
         ]),
       ),
     );
-    if (away !== null && !options.json) await print("", `As this host knew it last: ${away}`);
   });
+}
+
+function todoOf({ host, state, capacity }: ListedHost): string {
+  if (state === "unreachable") return `start it, or give its rooms up: roomd cluster remove ${host} --force`;
+  if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
+  if (state !== "draining") return "";
+  return capacity?.rooms === 0 ? `it is empty: roomd cluster remove ${host}` : "wait until its rooms have ended";
 }
 
 function drain(): Command {

@@ -8,7 +8,7 @@ import { choice, command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { pair, seconds } from "./values.ts";
+import { pair, seconds, word } from "./values.ts";
 
 export { asList, type ListOptions };
 
@@ -31,6 +31,8 @@ export function roomCommand(): Command {
 interface CreateOptions extends JsonOption {
   label?: Record<string, string>;
   ttl?: number;
+  host?: string;
+  hostLabel?: Record<string, string>;
 }
 
 function create(): Command {
@@ -40,8 +42,11 @@ function create(): Command {
   })
     .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option("--ttl <time>", "destroy the room after this time, such as 90m or 7d", seconds)
+    .option("--host <host>", "on this one of several hosts; else on one with memory to give", word)
+    .option("--host-label <name=value>", "on a host that has this label; repeatable", pair)
     .action(async (room_id: string, options: CreateOptions) => {
-      const reply = await call(rooms.roomCreate, { room_id, labels: options.label, ttl_seconds: options.ttl });
+      const { label: labels, ttl: ttl_seconds, host, hostLabel: host_labels } = options;
+      const reply = await call(rooms.roomCreate, { room_id, labels, ttl_seconds, host, host_labels });
       await show(reply, options, (room) => [`room ${room.room_id} is ${room.state} (${room.room_uid})`]);
     });
 }

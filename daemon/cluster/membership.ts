@@ -19,9 +19,8 @@ import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
 import { DirectoryAway } from "./away.ts";
 import { Connections, type Run } from "./connections.ts";
-import type { HostState, PlacedRoom } from "./directory.ts";
+import type { PlacedRoom } from "./directory.ts";
 import { accept, invite, type Secrets } from "./invitation.ts";
-import type { Lease, Load } from "./leases.ts";
 import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
 import { deletePlacement, getHost, insertPlacement, listHosts, placementsOn, putHost } from "./placements.ts";
 import { Rounds, writeRows } from "./rounds.ts";
@@ -63,6 +62,12 @@ export function makeMemberships(deps: MembershipDeps) {
     joined_at: now(),
   });
   const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
+
+  /** Whoever cannot know whether it is a member stays ready to be one. */
+  const forgetUnlessUnknown = (error: unknown): never => {
+    if (!(error instanceof DirectoryAway && error.ambiguous)) forgetMembership(deps.directory);
+    throw error;
+  };
 
   const requireStranger = () => {
     if (readMembership(deps.directory) === null) return;
@@ -123,10 +128,7 @@ export function makeMemberships(deps: MembershipDeps) {
         await addLease(run, membership);
         await writeRows(run, { seq: 1, change_id: randomUUID() }, rows, self.host_id);
         writeMembership(deps.directory, membership);
-      }).catch((error: unknown) => {
-        forgetMembership(deps.directory);
-        throw error;
-      });
+      }).catch(forgetUnlessUnknown);
       await change((within) => {
         putHost(within, row);
         for (const room of deps.rooms(within)) insertPlacement(within, { ...room, host_id: self.host_id, epoch: 1 });
@@ -159,10 +161,7 @@ export function makeMemberships(deps: MembershipDeps) {
         writeSecrets(deps.secretFiles, secrets);
         writeMembership(deps.directory, made);
         return made;
-      }).catch((error: unknown) => {
-        forgetMembership(deps.directory);
-        throw error;
-      });
+      }).catch(forgetUnlessUnknown);
       await change((within) => putHost(within, row));
       return { cluster_id: membership.cluster_id, host_id: self.host_id };
     },
@@ -200,25 +199,6 @@ export function makeMemberships(deps: MembershipDeps) {
       });
       await transaction((run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
       return removed;
-    },
-
-    /** The hosts with what is known of them; `away` says why the database was not asked, null: it was. */
-    list: async (): Promise<{ items: ListedHost[]; away: string | null }> => {
-      try {
-        await change(() => {});
-        const { rows } = await transaction((run) =>
-          run("SELECT host_id, version, lease_until > now() AS is_alive, load FROM roomd.leases"),
-        );
-        const leases = new Map((rows as unknown as Lease[]).map((lease) => [lease.host_id, lease]));
-        return { items: listed(queries, leases), away: null };
-      } catch (error) {
-        if (
-          !(error instanceof ServiceError && error.code === "cluster_unavailable") &&
-          !(error instanceof DirectoryAway)
-        )
-          throw error;
-        return { items: listed(queries, null), away: error.message };
-      }
     },
 
     close: () => connections.close(),
@@ -264,46 +244,4 @@ async function addLease(run: Run, { host_id, incarnation }: Membership): Promise
      ON CONFLICT (host_id) DO UPDATE SET incarnation = excluded.incarnation, lease_until = now()`,
     [host_id, incarnation],
   );
-}
-
-export interface ListedHost {
-  host_id: string;
-  state: HostState;
-  address: string;
-  url: string;
-  labels: Record<string, string>;
-  version: string | null;
-  rooms: number;
-  memory_mib: Load["memory_mib"] | null;
-  todo: string;
-}
-
-/** `leases` is null where the database was not asked. */
-function listed(queries: Queries, leases: ReadonlyMap<string, Lease> | null): ListedHost[] {
-  return listHosts(queries)
-    .filter(({ state }) => state !== "gone")
-    .map(({ host_id, address, url, labels, state }) => {
-      const lease = leases?.get(host_id);
-      const isSilent = leases !== null && !lease?.is_alive;
-      const shown: HostState = isSilent
-        ? "unreachable"
-        : state === "active" && lease?.load.is_degraded
-          ? "degraded"
-          : state;
-      const rooms = placementsOn(queries, host_id).length;
-      return {
-        ...{ host_id, state: shown, address, url, labels, rooms },
-        version: lease?.version || null,
-        memory_mib: lease?.load.memory_mib ?? null,
-        todo: todoOf(shown, host_id, rooms),
-      };
-    });
-}
-
-function todoOf(state: HostState, hostId: string, rooms: number): string {
-  if (state === "unreachable") return `start it, or give its ${rooms} rooms up: roomd cluster remove ${hostId} --force`;
-  if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
-  if (state === "draining")
-    return rooms === 0 ? `it is empty: roomd cluster remove ${hostId}` : "wait until its rooms have ended";
-  return "";
 }

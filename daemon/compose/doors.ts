@@ -99,7 +99,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     { operations, road, ports: ports.gate, mcp, web, host, others, log },
     { ...listen, tls: certificate },
   );
-  const members = own && serveMembers(base, server, own);
+  const members = own && others && serveMembers(base, server, own, others);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
   const sshDoor = sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log }) : null;
@@ -127,15 +127,16 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
 }
 
 /** Lets the other hosts in, as they join and leave. */
-function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own: Certificate) {
+function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own: Certificate, client: HostClient) {
   const plan = planCluster(config);
   if (!cluster || !plan) return null;
-  const certificates = () =>
-    cluster
-      .hosts()
-      .flatMap(({ host_id, state, certificate }) => (host_id === hostId || state === "gone" ? [] : [certificate]));
+  const others = () => cluster.hosts().filter(({ host_id, state }) => host_id !== hostId && state !== "gone");
+  const certificates = () => others().map(({ certificate }) => certificate);
   const members = server.serveMembers(plan.listen, { own, members: certificates() });
-  cluster.onChange(() => members.admit(certificates()));
+  cluster.onChange(() => {
+    members.admit(certificates());
+    client.keepOnly(others());
+  });
   return members;
 }
 

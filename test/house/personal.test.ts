@@ -12,6 +12,7 @@ const OF_NOBODY: Record<string, string> = {
   audit: "records are hashed: people go by their ids there, and records by their time",
   egress_destinations: "the addresses of servers that a sandbox connected to",
   oauth_devices: "the address of a device that asks; nobody is known by it, and it goes after ten minutes",
+  hosts: "the address of a host",
   rooms: "a room is made by a key",
   sandboxes: "a sandbox is made by a key",
   snapshots: "a snapshot is made by a key",

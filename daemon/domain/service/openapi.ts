@@ -26,6 +26,7 @@ const AREAS = {
   config: "Limits, defaults and what is guaranteed.",
   key: "API keys, and whose the caller's is.",
   id: "Where an id leads.",
+  host: "The hosts of the service.",
   org: "Organizations.",
   webhook: "URLs to which events are sent.",
   billing: "Buying a plan.",

@@ -593,6 +593,20 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
       non_guarantees: NON_GUARANTEES.slice(0, 2),
     },
   },
+  host_list: {
+    ok: {
+      items: [
+        {
+          ...{ host: "host-k3vq7m2xdw5t", is_self: true, state: "active", url: PUBLIC_URL, labels: { zone: "a" } },
+          ...{ version: "0.1.0", joined_at: ROOM_MADE },
+          capacity: {
+            memory_mib: { promised: 512, total: 28_672 },
+            ...{ cpus: 8, rooms: 1, sandboxes: 1, templates: ["default"] },
+          },
+        },
+      ],
+    },
+  },
   openapi_get: { ok: { openapi: "3.1.0", info: { title: "roomd", version: "0.1.0" }, paths: {} } },
   key_create: {
     created: {

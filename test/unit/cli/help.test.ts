@@ -53,6 +53,7 @@ const COMMANDS = [
   ),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
+  ...["init", "token", "join", "list", "drain", "remove"].map((verb) => `cluster ${verb}`),
   "uninstall",
   "upgrade",
   "usage",

@@ -1,8 +1,10 @@
 /** A room whose row is on the disk has its directories there: they are synced before the row is written. */
+
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { makeAlone } from "../../../../daemon/cluster/alone.ts";
 import { makePaths } from "../../../../daemon/core/paths.ts";
 import type { Database } from "../../../../daemon/db/transact.ts";
 import { makeCreate } from "../../../../daemon/domain/rooms/create.ts";
@@ -23,19 +25,21 @@ test("the drive, the room's directory and the one above are synced before the ro
   const root = mkdtempSync(join(tmpdir(), "roomd-durable-"));
   const paths = makePaths({ data_dir: join(root, "data"), runtime_dir: join(root, "run") });
   mkdirSync(paths.rooms, { recursive: true });
+  const database = {
+    commit: async () => {
+      done.push("row");
+      return {};
+    },
+  } as unknown as Database;
   const deps = {
+    directory: makeAlone(database, "host"),
     paths,
     hostId: "host",
     driveLimitBytes: 1,
     driveLimitEntries: 1,
     driveRoot: () => 0,
     driveQuota: { begin: () => {}, renew: () => {}, end: () => {} },
-    database: {
-      commit: async () => {
-        done.push("row");
-        return {};
-      },
-    } as unknown as Database,
+    database,
   } as unknown as RoomDeps;
   const records = { of: async () => ({}) } as unknown as RoomRecords;
   let made = "";

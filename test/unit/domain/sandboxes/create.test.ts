@@ -1,5 +1,7 @@
 /** What a create that is refused leaves behind, and where it finds memory. */
+
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeAlone } from "../../../../daemon/cluster/alone.ts";
 import { type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
 import { Published } from "../../../../daemon/core/published.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
@@ -47,6 +49,7 @@ async function create(input: object = {}) {
   };
   const deps = {
     database,
+    directory: makeAlone(database, "host"),
     templates: { get: () => template },
     templateUsed: (use: Use) => used.push(`${use.template_id} ${use.vcpu_count}`),
     host: () => ({ transport: { firstFree: () => 9100 } }),
