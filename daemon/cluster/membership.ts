@@ -47,8 +47,6 @@ export interface MembershipDeps {
   rooms(queries: Queries): PlacedRoom[];
 }
 
-export type Memberships = ReturnType<typeof makeMemberships>;
-
 export function makeMemberships(deps: MembershipDeps) {
   const { database, self } = deps;
   const { queries } = database;
