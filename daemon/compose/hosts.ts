@@ -15,13 +15,13 @@ type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
 /** What this host has to give, and has given. */
 function loadOf({ database, templates }: Base, sandboxes: Measured): Load {
-  const { memory_mib: promised, sandboxes: states } = sandboxes.figures();
+  const { memory_mib: promised, sandboxes: states, outcomes } = sandboxes.figures();
   return {
     memory_mib: { promised, total: promised + sandboxes.capacity().memory_mib_free },
     cpus: availableParallelism(),
     rooms: countAllRooms(database.queries),
     sandboxes: Object.values(states).reduce((sum, count) => sum + count, 0),
-    is_degraded: false,
+    is_degraded: outcomes.areFailing,
     templates: templates.list(null).map(({ record }) => record.template_id),
   };
 }

@@ -16,6 +16,12 @@ const BOUNDS_SECONDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
 const RESTED = ["paused", "hibernated"] as const;
 const RESUME_REASONS = ["resume", ...WAKE_REASONS] as const;
 
+/** What fails at one of these is the host's doing, whatever the template; what comes later may be the guest's own. */
+const OF_HOST = ["directories", "disk", "machine", "load", "devices", "plug"].map((stage) => `${stage}_failed`);
+/** So many in a row are no accident, for so long. */
+const MANY_FAILED = 3;
+const FAILING_MS = 10 * 60_000;
+
 /** What a sandbox is resumed for: the call of that name, or what wakes it. */
 export type ResumeReason = "resume" | WakeReason;
 
@@ -32,6 +38,14 @@ export class Outcomes {
   readonly ended: Record<ExitCause, number> = eachOf(EXIT_CAUSES, () => 0);
   /** Those that were never running. */
   notStarted = 0;
+  /** How many of the last starts failed for reasons of the host, and when the last of them did. */
+  #failedInARow = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  /** Whether sandboxes do not start here lately. */
+  get areFailing(): boolean {
+    return this.#failedInARow >= MANY_FAILED && performance.now() - this.#failedAt < FAILING_MS;
+  }
 
   /** The sandbox has a new state. Each ends once: one that failed is destroyed without being `destroying`. */
   note({ sandbox_id, state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
@@ -43,9 +57,16 @@ export class Outcomes {
     }
     if (state === "running" && status_reason === "ready" && start_mode !== null && create_wall_ms !== null) {
       this.started[start_mode].note(create_wall_ms / 1000);
+      this.#failedInARow = 0;
     }
     if (state !== "failed" && state !== "destroying") return;
-    if (state === "failed" && ready_at === null) this.notStarted++;
+    if (state === "failed" && ready_at === null) {
+      this.notStarted++;
+      if (OF_HOST.includes(status_reason)) {
+        this.#failedInARow++;
+        this.#failedAt = performance.now();
+      }
+    }
     if (exit_cause !== null) this.ended[exit_cause]++;
   }
 

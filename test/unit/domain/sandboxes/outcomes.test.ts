@@ -79,3 +79,15 @@ test("hibernations and resumes are counted by how long they took, but for saves 
   expect([outcomes.resumed.hibernated.atMost().at(-1), outcomes.resumed.paused.atMost().at(-1)]).toEqual([1, 1]);
   expect(outcomes.resumes).toEqual({ resume: 1, api: 0, terminal: 0, message: 1, port: 0 });
 });
+
+test("three that fail to start in a row for reasons of the host say that it is failing, until one starts", () => {
+  const outcomes = new Outcomes();
+  const note = (change: Partial<SandboxRow>) => outcomes.note({ ...(NEW as SandboxRow), ...change });
+  const failed = (status_reason: string) => note({ state: "failed", status_reason, exit_cause: "vmm_crash" });
+  for (const reason of ["machine_failed", "agent_failed", "plug_failed", "start_failed"]) failed(reason);
+  expect(outcomes.areFailing).toBe(false);
+  failed("disk_failed");
+  expect(outcomes.areFailing).toBe(true);
+  note(READY);
+  expect(outcomes.areFailing).toBe(false);
+});
