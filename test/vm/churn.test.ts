@@ -43,7 +43,7 @@ testAlone(
   { env: { ROOMD_POOL_SIZE: "1", ROOMD_DRIVE_LIMIT_GIB: "4", ROOMD_RECONCILE_INTERVAL: "5s" } },
   async (daemon) => {
     const chance = new Chance();
-    const minutes = Number(process.env.ROOMD_TEST_MINUTES ?? shortOrLong("minutes of churn", 2, 20));
+    const minutes = Number(process.env.ROOMD_TEST_MINUTES ?? shortOrLong("minutes of churn", 1, 20));
     const faultEveryMs = LONG ? MINUTE_MS : MINUTE_MS / 6;
     const ledger = new Ledger(daemon);
 
