@@ -14,6 +14,8 @@ import type { Ports } from "../domain/ports/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
+import { Gather } from "../edge/gather/gather.ts";
+import { gathered } from "../edge/gather/rules.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
 import { makeDirect } from "../edge/http/direct.ts";
@@ -140,7 +142,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 }
 
 function composeRoad(
-  { config, log, database, directory, disk, tracing }: Base,
+  { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests }: Parts,
 ) {
   return makeRoad({
@@ -163,6 +165,7 @@ function composeRoad(
     requests,
     traces: tracing.traces,
     elsewhere: directory.elsewhere,
+    gather: cluster && new Gather({ own: hostId, rules: gathered, directory: cluster }),
     choose: ({ name }, { org_id }, input) =>
       name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
   });

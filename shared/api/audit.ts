@@ -1,8 +1,8 @@
 /** Owns the interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
+import { fields, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { moment } from "./moment.ts";
-import { actor, roomPath } from "./rooms.ts";
+import { actor, anyWarnings, roomPath } from "./rooms.ts";
 
 export const OUTCOMES = ["success", "denied", "error"] as const;
 export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"] as const;
@@ -91,7 +91,7 @@ const orgEvent = record("OrgEvent", {
     description: "Where to continue after this event; also its id. Opaque.",
   }),
 });
-const records = page(auditRecord);
+const records = named("AuditRecordPage", fields({ ...page(auditRecord).properties, warnings: anyWarnings }));
 const LINES =
   "With `Accept: application/x-ndjson` all matching records, or `limit` of them, are streamed as lines of JSON.";
 const summary = record("AuditSummary", {
@@ -105,6 +105,7 @@ const summary = record("AuditSummary", {
   agents: Type.Array(fields({ agent_id: Type.String(), count: Type.Integer() })),
   errors: Type.Array(fields({ code: Type.String(), count: Type.Integer() })),
   text: Type.String({ description: "The same as one paragraph of text." }),
+  warnings: anyWarnings,
 });
 const verdict = record("AuditVerdict", {
   ok: Type.Boolean(),

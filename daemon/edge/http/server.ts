@@ -179,7 +179,7 @@ function serve(
       const response = isMcp
         ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, arrival)
         : !isOfApi(url) && web?.has(url.pathname)
-          ? await answerForWeb(web, deps.host, arrival)
+          ? await answerForWeb(web, deps, arrival)
           : await app.fetch(routable(arrival, arrivals));
       if (response === UPGRADED) return undefined;
       if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();

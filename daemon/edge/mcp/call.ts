@@ -172,9 +172,29 @@ export class ToolCall {
       transfer: NO_TRANSFER,
       signal: this.#signal,
       ...(this.#deps.others
-        ? { forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }) }
+        ? {
+            forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }),
+            ask: (host: Host, query: Record<string, string>, until: AbortSignal) =>
+              this.#askPart(host, operation, { params, query }, until),
+          }
         : {}),
     };
+  }
+
+  /** Asks another host for its part of what is read here. */
+  async #askPart(
+    host: Host,
+    operation: Operation,
+    { params, query }: { params: Record<string, string>; query: Record<string, string> },
+    until: AbortSignal,
+  ) {
+    const { others } = this.#deps;
+    if (!others) throw new Error(`${operation.name} is asked of no other host`);
+    const { authorization, request_id, ip } = this.#visit;
+    const headers = { accept: "application/json", ...(authorization === null ? {} : { authorization }) };
+    const asked = { method: "GET", path: pathOf(operation, params), query, headers };
+    const about = { ip, request_id, own: others.own, source: "mcp" } as const;
+    return await forwardJson(others.client, host, asked, about, AbortSignal.any([this.#signal, until]));
   }
 
   /** Asks another host for the operation as it is over REST. */

@@ -1,0 +1,182 @@
+/** What tells of all hosts together, whichever is asked, and while one of them does not answer. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+import { connectMcp } from "../harness/mcp-client.ts";
+
+let service: TestHosts;
+let one: TestDaemon;
+let two: TestDaemon;
+const ROOMS = ["a", "b", "c", "d", "e"];
+const made: Json[] = [];
+
+beforeAll(async () => {
+  service = await TestHosts.start(2);
+  [one, two] = service.hosts as [TestDaemon, TestDaemon];
+  await until("each knows the other", async () => {
+    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
+    return lists.every(
+      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
+    );
+  });
+  // In turn, so that the order of the list goes from host to host.
+  for (const [index, room_id] of ROOMS.entries()) {
+    const host = `host-${(index % 2) + 1}`;
+    made.push(await one.ok("POST", "/v1/rooms", { room_id, host, labels: { on: host } }));
+  }
+  for (const agent of ["x", "y"]) {
+    await one.ok("PUT", `/v1/rooms/b/agents/${agent}/subscriptions`, { topics: ["t"] });
+  }
+  for (const host of [one, two]) {
+    await host.ok("POST", "/v1/rooms/b/messages", { source: "x", destination: "y", payload: 1 });
+  }
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+});
+
+const namesOf = ({ items }: Json): string[] => items.map(({ room_id }: Json) => room_id);
+
+async function pages(host: TestDaemon, path: string): Promise<Json[]> {
+  const all: Json[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Json = await host.ok("GET", path + (cursor && `&cursor=${encodeURIComponent(cursor)}`));
+    all.push(...page.items);
+    cursor = page.next_cursor;
+  }
+  return all;
+}
+
+describe("whichever host is asked", () => {
+  test("rooms of all are listed, in one order", async () => {
+    for (const host of [one, two]) {
+      const list = await host.ok("GET", "/v1/rooms");
+      expect(list.items.map(({ room_uid }: Json) => room_uid)).toEqual(made.map(({ room_uid }) => room_uid));
+      expect(list.items.map((each: Json) => each.host)).toEqual(["host-1", "host-2", "host-1", "host-2", "host-1"]);
+      expect([list.next_cursor, list.warnings]).toEqual([null, undefined]);
+      expect(namesOf(await host.ok("GET", "/v1/rooms?label=on:host-2"))).toEqual(["b", "d"]);
+    }
+  });
+
+  test("pages have every room once, and a cursor is good at either", async () => {
+    for (const limit of [1, 2, 3]) {
+      for (const host of [one, two]) {
+        expect((await pages(host, `/v1/rooms?limit=${limit}`)).map(({ room_id }) => room_id)).toEqual(ROOMS);
+      }
+    }
+    const first = await one.ok("GET", "/v1/rooms?limit=3");
+    expect(namesOf(await two.ok("GET", `/v1/rooms?limit=3&cursor=${first.next_cursor}`))).toEqual(["d", "e"]);
+    expect((await two.problem("GET", "/v1/rooms?cursor=x.y")).code).toBe("invalid_cursor");
+  });
+
+  test("a key that is bound to rooms sees those alone", async () => {
+    const bound = { name: "bound", scopes: ["rooms:read"], room_ids: ["b", "c"] };
+    const { key } = await one.ok("POST", "/v1/orgs/self/keys", bound);
+    const headers = { authorization: `Bearer ${key}` };
+    await until("the other knows it", async () => (await two.api("GET", "/v1/me", undefined, headers)).status === 200);
+    for (const host of [one, two]) {
+      expect(namesOf((await host.api("GET", "/v1/rooms", undefined, headers)).body)).toEqual(["b", "c"]);
+    }
+  });
+
+  test("rooms at a glance, and what is used just now, are those of all", async () => {
+    for (const host of [one, two]) {
+      expect((await pages(host, "/v1/overview/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
+      expect((await host.ok("GET", "/v1/top")).items).toEqual([]);
+    }
+  });
+
+  test("usage is added up", async () => {
+    for (const host of [one, two]) {
+      const usage = await host.ok("GET", "/v1/orgs/self/usage?group_by=room");
+      expect([usage.rooms.active, usage.totals.messages]).toEqual([5, 2]);
+      const { room_uid } = made[1] as Json;
+      const group = usage.groups.find(({ id }: Json) => id === room_uid);
+      expect(group).toMatchObject({ name: "b", totals: { messages: 2 } });
+    }
+  });
+
+  test("an id is found where it is, and what is nowhere is not found", async () => {
+    for (const host of [one, two]) {
+      for (const { room_id, room_uid } of made) {
+        expect(await host.ok("GET", `/v1/locate/${room_uid}`)).toMatchObject({ type: "room", room_id });
+      }
+      expect((await host.problem("GET", "/v1/locate/rom_01ARZ3NDEKTSV4RRFFQ69G5FAV")).code).toBe("id_not_found");
+    }
+  });
+
+  test("the audit of all is listed by time, every record once", async () => {
+    for (const host of [one, two]) {
+      for (const order of ["asc", "desc"]) {
+        const all = await pages(host, `/v1/orgs/self/audit?event=room.created&limit=2&order=${order}`);
+        const rooms = order === "asc" ? ROOMS : ROOMS.toReversed();
+        expect(all.map(({ room_id }) => room_id)).toEqual(rooms);
+      }
+      const whole = await pages(host, "/v1/orgs/self/audit?limit=7");
+      expect(new Set(whole.map(({ audit_id }) => audit_id)).size).toBe(whole.length);
+      const times = whole.map(({ at }) => at);
+      expect(times).toEqual(times.toSorted().toReversed());
+      const summary = await host.ok("GET", "/v1/orgs/self/audit/summary?event=room.created");
+      expect(summary).toMatchObject({ total: 5, events: [{ event: "room.created", count: 5 }] });
+      expect(summary.text).toContain("5 records");
+    }
+  });
+
+  test("tools tell the same", async () => {
+    for (const host of [one, two]) {
+      const mcp = await connectMcp(host, { key: one.apiKey });
+      expect(namesOf((await mcp.call("room_list", { limit: 4 })).result)).toEqual(ROOMS.slice(0, 4));
+      const audit = await mcp.call("org_audit_list", { event: "room.created" });
+      expect(audit.result.summary.total).toBe(5);
+      expect(audit.result.items).toHaveLength(5);
+      await mcp.close();
+    }
+  });
+});
+
+describe("while a host is gone", () => {
+  test.each([
+    ["host-2", () => [two, one]],
+    ["host-1", () => [one, two]],
+  ])("%s: its rooms are still listed, and everybody is told", async (name, hosts) => {
+    const [gone, left] = hosts() as [TestDaemon, TestDaemon];
+    await gone.end("SIGKILL");
+    const startedAt = performance.now();
+    const list = await left.ok("GET", "/v1/rooms");
+    expect(performance.now() - startedAt).toBeLessThan(2500);
+    expect(list.items.map(({ room_uid }: Json) => room_uid)).toEqual(made.map(({ room_uid }) => room_uid));
+    for (const room of list.items) {
+      expect(room.state).toBe("active");
+      expect(room.status.reason === "host_unreachable").toBe(room.host === name);
+      expect(room.warnings.length > 0).toBe(room.host === name);
+    }
+    expect(list.warnings).toEqual([expect.stringContaining(name)]);
+    expect((await pages(left, "/v1/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
+    expect(namesOf(await left.ok("GET", `/v1/rooms?label=on:${name}`))).toHaveLength(name === "host-1" ? 3 : 2);
+    expect(namesOf(await left.ok("GET", "/v1/rooms?state=destroyed"))).toEqual([]);
+    const overview = await left.ok("GET", "/v1/overview/rooms");
+    expect(namesOf(overview)).toEqual(ROOMS);
+    expect(overview.warnings).toHaveLength(1);
+    for (const path of ["usage", "audit", "audit/summary"]) {
+      expect((await left.ok("GET", `/v1/orgs/self/${path}`)).warnings.join()).toContain(name);
+    }
+    const there = made.find(({ host }) => host === name) as Json;
+    expect((await left.problem("GET", `/v1/locate/${there.room_uid}`)).code).toBe("host_unreachable");
+    await gone.serve();
+    await until("it is back", async () => !(await left.ok("GET", "/v1/rooms")).warnings);
+  });
+
+  test("a host that has stopped keeps a list waiting for a second, once", async () => {
+    process.kill(two.pid, "SIGSTOP");
+    const startedAt = performance.now();
+    expect((await one.ok("GET", "/v1/rooms")).warnings).toHaveLength(1);
+    expect(performance.now() - startedAt).toBeLessThan(2500);
+    const again = performance.now();
+    expect((await one.ok("GET", "/v1/rooms")).warnings).toHaveLength(1);
+    expect(performance.now() - again).toBeLessThan(900);
+    process.kill(two.pid, "SIGCONT");
+    await until("it is back", async () => !(await one.ok("GET", "/v1/rooms")).warnings);
+  });
+});
