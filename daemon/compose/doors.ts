@@ -18,6 +18,7 @@ import { Gather } from "../edge/gather/gather.ts";
 import { gathered } from "../edge/gather/rules.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
+import { Labels } from "../edge/hosts/labels.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -68,6 +69,8 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const { traces } = base.tracing;
   const own = base.cluster && (await loadHostCertificate(paths.cluster));
   const others = own && new HostClient({ certificate: own });
+  const { cluster } = base;
+  const labels = others && cluster && new Labels({ client: others, own: host, others: cluster.others });
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
     traces,
@@ -98,7 +101,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       })
     : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, web, host, others, log },
+    { operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
     { ...listen, tls: certificate },
   );
   const members = own && serveMembers(base, server, own);

@@ -1,9 +1,12 @@
 /** What tells of all hosts together, whichever is asked, and while one of them does not answer. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { until } from "../harness/guests.ts";
+import { until, untilState } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -12,8 +15,11 @@ const ROOMS = ["a", "b", "c", "d", "e"];
 const made: Json[] = [];
 
 beforeAll(async () => {
-  service = await TestHosts.start(2);
+  service = await TestHosts.start(2, {
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_HOST_QEMU: "/bin/false" },
+  });
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
+  for (const host of [one, two]) describeTemplate(host);
   await until("each knows the other", async () => {
     const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
     return lists.every(
@@ -133,6 +139,52 @@ describe("whichever host is asked", () => {
       expect(audit.result.items).toHaveLength(5);
       await mcp.close();
     }
+  });
+});
+
+/** A port as one is exposed, of a sandbox that has no guest: whoever gets to it is told that. */
+async function expose(host: TestDaemon, room: string): Promise<string> {
+  const sandbox = { agent_id: "worker", guest_cid: 9100 + (room.codePointAt(0) ?? 0), memory_mib: DESCRIBED_MIN_MIB };
+  await host.api("POST", `/v1/rooms/${room}/sandboxes/from-template`, sandbox);
+  await untilState(host, room, "worker", "failed");
+  using rows = new Database(join(host.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+  rows.run("UPDATE sandboxes SET state = 'paused'");
+  const label = `web-${room}-${Math.random().toString(36).slice(2)}`;
+  rows.run(
+    `INSERT INTO ports (label, port, visibility, wish, created_at, expires_at, sandbox_id, org_id, room_uid, agent_id)
+     SELECT ?, 8000, 'private', NULL, created_at, NULL, sandbox_id, org_id, room_uid, agent_id FROM sandboxes`,
+    [label],
+  );
+  return label;
+}
+
+describe("exposed ports", () => {
+  test.each([
+    ["host-1", "a", () => [one, two]],
+    ["host-2", "b", () => [two, one]],
+  ])("of %s are reached by the other, with their own token alone", async (name, room, hosts) => {
+    const [owner, other] = hosts() as [TestDaemon, TestDaemon];
+    const label = await expose(owner, room);
+    const [{ token }] = (await other.ok("GET", `/v1/rooms/${room}/sandboxes/worker/ports`)).items;
+    for (const host of [owner, other]) {
+      const asked = async (headers = {}) => {
+        const answer = await fetch(`${host.url}/p/${label}/x`, { headers });
+        return [answer.status, ((await answer.json()) as Json).code, answer.headers.get("x-roomd-host")];
+      };
+      expect(await asked()).toEqual([401, "missing_credentials", name]);
+      expect(await asked({ authorization: `Bearer ${one.apiKey}` })).toEqual([401, "missing_credentials", name]);
+      expect(await asked({ "x-port-token": "ptk_wrong" })).toEqual([401, "invalid_api_key", name]);
+      expect(await asked({ "x-port-token": token })).toEqual([502, "guest_unreachable", name]);
+    }
+    const none = await fetch(`${other.url}/p/${label}x/`);
+    expect([none.status, none.headers.get("x-roomd-host")]).toEqual([404, name === "host-1" ? "host-2" : "host-1"]);
+    expect(await other.ok("GET", `/v1/locate/${label}`)).toMatchObject({ type: "port", room_id: room });
+    await owner.end("SIGKILL");
+    const gone = await fetch(`${other.url}/p/${label}/`);
+    expect([gone.status, ((await gone.json()) as Json).code]).toEqual([503, "host_unreachable"]);
+    await owner.serve();
+    await until("it is back", async () => !(await other.ok("GET", "/v1/rooms")).warnings);
   });
 });
 

@@ -11,6 +11,7 @@ import type { Caller, Done } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
 import { unreachable } from "../hosts/client.ts";
+import { Patience } from "../hosts/patience.ts";
 import type { RoadRequest } from "../walk.ts";
 
 /** What a host has told of itself. */
@@ -45,9 +46,7 @@ export interface Finding {
 
 export type Rule = { merging: Merging<Operation> } | { finding: Finding };
 
-/** One that did not answer the last time is not waited for longer than this. */
-const SILENT_MS = 100;
-/** Nor asked for longer than this, whoever still waits. */
+/** None is asked for longer than this, whoever still waits. */
 const LONGEST_MS = 15_000;
 
 export interface GatherDeps {
@@ -63,8 +62,7 @@ type Own = (input: Input) => Soon<Done<Operation>>;
 
 export class Gather {
   readonly #deps: GatherDeps;
-  /** Those that did not answer the last time. */
-  readonly #silent = new Set<string>();
+  readonly #patience = new Patience();
 
   constructor(deps: GatherDeps) {
     this.#deps = deps;
@@ -125,19 +123,9 @@ export class Gather {
   /** Never rejects. */
   async #askOne(ask: Asking, host: Host, query: Record<string, string>, patienceMs: number) {
     const { host_id } = host;
-    const answered = ask(host, query, AbortSignal.timeout(LONGEST_MS)).then(
-      ({ status, body }) => {
-        this.#silent.delete(host_id);
-        return { host: host_id, status, body };
-      },
-      () => null,
-    );
-    const late = Promise.withResolvers<null>();
-    const timer = setTimeout(() => late.resolve(null), this.#silent.has(host_id) ? SILENT_MS : patienceMs);
-    const answer = await Promise.race([answered, late.promise]);
-    clearTimeout(timer);
-    if (answer === null) this.#silent.add(host_id);
-    return answer ?? { host: host_id, status: null, body: null };
+    const asked = ask(host, query, AbortSignal.timeout(LONGEST_MS));
+    const answer = await this.#patience.until(host_id, asked, patienceMs);
+    return { host: host_id, status: answer?.status ?? null, body: answer?.body };
   }
 }
 

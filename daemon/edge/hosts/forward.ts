@@ -29,7 +29,7 @@ const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
 
 /**
- * Sends the request on, and answers as the owner does. `gone` is the caller's going. Rejects with host_unreachable, invalid_body,
+ * Sends the request on, and answers as the owner does. `gone` is the caller's going; `ended` is called when the owner has said all. Rejects with host_unreachable, invalid_body,
  * or the reason of `gone`.
  */
 export async function forwardRequest(
@@ -38,9 +38,12 @@ export async function forwardRequest(
   request: Request,
   about: Forwarded,
   gone: AbortSignal,
+  ended?: () => void,
 ): Promise<Response> {
   const { method } = request;
-  return responseOf(method, await client.ask(requireOther(host, about), await outgoingOf(request, about), gone));
+  const answered = await client.ask(requireOther(host, about), await outgoingOf(request, about), gone);
+  if (ended) answered.line.ended.then(ended, ended);
+  return responseOf(method, answered);
 }
 
 export interface JsonRequest {
