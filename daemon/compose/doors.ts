@@ -107,7 +107,8 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const members = own && serveMembers(base, server, own);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
-  const sshDoor = sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log }) : null;
+  const sshDoor =
+    sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: othersOf(base) }) : null;
   reached.gateway = sshDoor?.gateway ?? null;
   // Port 0 is whatever the system chose.
   if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
@@ -172,6 +173,10 @@ function composeRoad(
     choose: ({ name }, { org_id }, input) =>
       name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
   });
+}
+
+function othersOf({ cluster }: Base): ConnectionDeps["others"] {
+  return cluster && { elsewhere: cluster.elsewhere, gatewayOf: (hostId) => cluster.loadOf(hostId)?.ssh ?? null };
 }
 
 /** Opens the SSH door and says how it is found. */

@@ -6,6 +6,7 @@ import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { until, untilState } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
+import { SshClient, sshPort } from "../harness/ssh-client.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 let service: TestHosts;
@@ -185,6 +186,35 @@ describe("exposed ports", () => {
     expect([gone.status, ((await gone.json()) as Json).code]).toEqual([503, "host_unreachable"]);
     await owner.serve();
     await until("it is back", async () => !(await other.ok("GET", "/v1/rooms")).warnings);
+  });
+});
+
+describe("SSH", () => {
+  test("a login for a room of another host is told where that is, by key and by password", async () => {
+    using client = new SshClient(0);
+    await one.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
+    const bound = await one.ok("POST", "/v1/orgs/self/keys", { name: "c", scopes: ["terminal"], room_ids: ["c"] });
+    for (const [asked, owner, room, name] of [
+      [two, one, "a", "host-1"],
+      [one, two, "b", "host-2"],
+    ] as const) {
+      client.port = sshPort(asked);
+      const where = `This room lives on ${name}: ssh -p ${sshPort(owner)} -l worker@${room} 127.0.0.1`;
+      const byKey = async () => await client.ssh(`worker@${room}`, ["true"]);
+      await until("the key and the address are known", async () => (await byKey()).stderr.includes(where));
+      expect(await byKey()).toMatchObject({ status: 255, stdout: Buffer.from("") });
+      const byPassword = await client.sshByPassword(`worker@${room}`, one.apiKey, ["true"]);
+      expect([byPassword.status, byPassword.stderr]).toEqual([255, expect.stringContaining(where)]);
+      for (const [user, password] of [
+        ["worker@nowhere", one.apiKey],
+        [`worker@${room}`, `${one.apiKey}x`],
+        [`worker@${room}`, bound.key],
+      ] as const) {
+        const refused = await client.sshByPassword(user, password, ["true"]);
+        expect([refused.status, refused.stderr]).toEqual([255, expect.stringContaining("Permission denied")]);
+        expect(refused.stderr).not.toContain("lives on");
+      }
+    }
   });
 });
 
