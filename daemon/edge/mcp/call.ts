@@ -221,9 +221,12 @@ export class ToolCall {
       ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
     };
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
-    const { status, headers: said, body: answer } = await forwardJson(others.client, host, asked, about, this.#signal);
-    if (status < 400)
-      return { kind: "done", status, done: { outcome: "forwarded", body: answer }, location: null, replayed: false };
+    const told = await forwardJson(others.client, host, asked, about, this.#signal);
+    const { status, headers: said, body: answer, events } = told;
+    if (status < 400) {
+      const done = events ? { outcome: "forwarded", events } : { outcome: "forwarded", body: answer };
+      return { kind: "done", status, done, location: null, replayed: false };
+    }
     const after = said.get("retry-after");
     const retry_after_seconds = after === null ? null : Number(after);
     return { kind: "problem", status, problem: answer as Problem, retry_after_seconds, replayed: false };
