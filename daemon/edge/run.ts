@@ -90,7 +90,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   /** The host that has what was not found here, or what is to be told. */
   const turnedTo = async (error: unknown, { call, request }: Walk): Promise<{ host: Host | null; told: unknown }> => {
     if (error instanceof Elsewhere) return { host: error.host, told: misdirected(error.host) };
-    const { room_id } = request.params;
+    const room_id = request.params.room_id ?? request.params.source_room_id;
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
     if (!isMissing || !call.caller || room_id === undefined) return { host: null, told: error };
     try {

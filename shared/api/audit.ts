@@ -107,11 +107,22 @@ const summary = record("AuditSummary", {
   text: Type.String({ description: "The same as one paragraph of text." }),
   warnings: anyWarnings,
 });
-const verdict = record("AuditVerdict", {
+const chain = {
   ok: Type.Boolean(),
   from_seq: Type.Integer({ description: "The first record that is still kept; 0 if there is none." }),
   to_seq: Type.Integer(),
   broken_at: nullable(Type.Integer({ description: "The first record that breaks the chain." })),
+};
+const verdict = record("AuditVerdict", chain);
+const verdictOfOrg = record("OrgAuditVerdict", {
+  ...chain,
+  hosts: Type.Optional(
+    Type.Array(fields({ host: Type.String(), ...chain }), {
+      description:
+        "Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked.",
+    }),
+  ),
+  warnings: anyWarnings,
 });
 
 export const auditList = operation({
@@ -210,7 +221,7 @@ export const orgAuditVerify = operation({
   params: orgPath,
   query: fields({}),
   body: null,
-  output: verdict,
+  output: verdictOfOrg,
   outcomes: { ok: 200 },
   errors: ["org_not_found"],
   audit: "audit.verified",

@@ -131,6 +131,25 @@ describe("whichever host is asked", () => {
     }
   });
 
+  test("the chains of all are verified", async () => {
+    for (const host of [one, two]) {
+      const verdict = await host.ok("GET", "/v1/orgs/self/audit/verify");
+      expect([verdict.ok, verdict.broken_at, verdict.warnings]).toEqual([true, null, undefined]);
+      expect(verdict.hosts.map((each: Json) => [each.host, each.ok]).sort()).toEqual([
+        ["host-1", true],
+        ["host-2", true],
+      ]);
+    }
+  });
+
+  test("a fork of a room is made where that is", async () => {
+    for (const host of [one, two]) {
+      const fork = await host.api("POST", "/v1/rooms/b/fork", { room_id: "b" });
+      expect([fork.body.code, fork.headers.get("x-roomd-host")]).not.toContain("room_not_found");
+      expect(fork.headers.get("x-roomd-host")).toBe("host-2");
+    }
+  });
+
   test("tools tell the same", async () => {
     for (const host of [one, two]) {
       const mcp = await connectMcp(host, { key: one.apiKey });
@@ -241,7 +260,7 @@ describe("while a host is gone", () => {
     const overview = await left.ok("GET", "/v1/overview/rooms");
     expect(namesOf(overview)).toEqual(ROOMS);
     expect(overview.warnings).toHaveLength(1);
-    for (const path of ["usage", "audit", "audit/summary"]) {
+    for (const path of ["usage", "audit", "audit/summary", "audit/verify"]) {
       expect((await left.ok("GET", `/v1/orgs/self/${path}`)).warnings.join()).toContain(name);
     }
     const there = made.find(({ host }) => host === name) as Json;

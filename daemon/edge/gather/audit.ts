@@ -9,6 +9,7 @@ import {
   DEFAULT_AUDIT_PAGE,
   type orgAuditList,
   type orgAuditSummary,
+  type orgAuditVerify,
 } from "../../../shared/api/audit.ts";
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
@@ -19,6 +20,8 @@ import { warningsOf, withWarnings } from "./words.ts";
 
 /** A chain may be long, and what is asked for rare in it: a host that is gone is noticed sooner by who asks it. */
 const PATIENCE_MS = 10_000;
+/** Every record is read. */
+const VERIFY_MS = 60_000;
 
 type Query = InputOf<typeof orgAuditList>;
 type Page = OutputOf<typeof orgAuditList>;
@@ -126,5 +129,21 @@ export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
     const missing = "its records are not counted.";
     const text = [summaryText(input.room_id, counted), ...warningsOf(silent, missing)].join(" ");
     return { ...counted, text, ...withWarnings(silent, missing) };
+  },
+};
+
+/** Every host has a chain of its own: the organization's audit is intact if all are. */
+export const verdictOfAll: Merging<typeof orgAuditVerify> = {
+  patienceMs: VERIFY_MS,
+  merge: (own, others, { silent }) => {
+    const parts = [own, ...others];
+    const shown = (parts.find(({ body }) => !body.ok) ?? own).body;
+    return {
+      ...shown,
+      hosts: parts.map(({ host, body: { ok, from_seq, to_seq, broken_at } }) => ({
+        ...{ host, ok, from_seq, to_seq, broken_at },
+      })),
+      ...withWarnings(silent, "its chain is not verified."),
+    };
   },
 };

@@ -46,8 +46,8 @@ export interface Finding {
 
 export type Rule = { merging: Merging<Operation> } | { finding: Finding };
 
-/** None is asked for longer than this, whoever still waits. */
-const LONGEST_MS = 15_000;
+/** So much longer than it is waited for a host is asked: what it says late tells that it is there. */
+const LATE_MS = 2000;
 
 export interface GatherDeps {
   /** The name of this host. */
@@ -123,7 +123,7 @@ export class Gather {
   /** Never rejects. */
   async #askOne(ask: Asking, host: Host, query: Record<string, string>, patienceMs: number) {
     const { host_id } = host;
-    const asked = ask(host, query, AbortSignal.timeout(LONGEST_MS));
+    const asked = ask(host, query, AbortSignal.timeout(patienceMs + LATE_MS));
     const answer = await this.#patience.until(host_id, asked, patienceMs);
     return { host: host_id, status: answer?.status ?? null, body: answer?.body };
   }

@@ -2,14 +2,14 @@
  * Owns which operations are about all hosts together, and how their answers become one. Whatever is not here and has no room in its path is
  * answered by the host that is asked: from what all of them share, as organizations and keys are, or of itself, as health is.
  */
-import { orgAuditList, orgAuditSummary } from "../../../shared/api/audit.ts";
+import { orgAuditList, orgAuditSummary, orgAuditVerify } from "../../../shared/api/audit.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { locate } from "../../../shared/api/locate.ts";
 import { roomOverview } from "../../../shared/api/room-overview.ts";
 import { roomList } from "../../../shared/api/rooms.ts";
 import { topGet } from "../../../shared/api/top.ts";
 import { usage } from "../../../shared/api/usage.ts";
-import { listOfAudit, summaryOfAudit } from "./audit.ts";
+import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
 import type { Merging, Rule } from "./gather.ts";
 import { listOfRooms, overviewOfRooms } from "./rooms.ts";
 import { topOfAll } from "./top.ts";
@@ -23,6 +23,7 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   merged(topGet, topOfAll),
   merged(orgAuditList, listOfAudit),
   merged(orgAuditSummary, summaryOfAudit),
+  merged(orgAuditVerify, verdictOfAll),
   [locate.name, { finding: { absent: ["id_not_found"], patienceMs: 1000 } }],
 ]);
 
