@@ -14,6 +14,8 @@ export function makeAlone(database: Database, hostId: string): Directory {
     },
     release: () => Promise.resolve(),
     elsewhere: () => Promise.resolve(null),
+    others: () => [],
+    placedOn: () => [],
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
     onChange: () => {},

@@ -74,6 +74,10 @@ export interface Directory {
   release(roomUid: RoomUid): Promise<void>;
   /** Which host has a room that is not here; null: none. Rejects with cluster_unavailable where that is not known. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
+  /** The other hosts that are members. */
+  others(): Host[];
+  /** An organization's rooms that another host has, as far as is known here. */
+  placedOn(orgId: OrgId, hostId: string): PlacedRoom[];
   /** Within a commit of that: what an organization has here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
   /** What it has used of its credits on other hosts, in millionths of one, as they said last. */

@@ -23,6 +23,8 @@ export interface Load {
   /** Whether its last starts of sandboxes failed for reasons of its own. */
   is_degraded: boolean;
   templates: readonly string[];
+  /** Where clients reach its SSH gateway; null: it has none. An older one does not say. */
+  ssh?: { host: string; port: number } | null;
 }
 
 export interface Lease {

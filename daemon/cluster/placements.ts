@@ -22,6 +22,11 @@ export function placementsOn(queries: Queries, hostId: string): PlacementRow[] {
   return queries.select().from(placements).where(eq(placements.host_id, hostId)).all();
 }
 
+export function orgPlacementsOn(queries: Queries, orgId: OrgId, hostId: string): PlacementRow[] {
+  const isThere = and(eq(placements.org_id, orgId), eq(placements.host_id, hostId));
+  return queries.select().from(placements).where(isThere).all();
+}
+
 /** Hosts where an organization has rooms. */
 export function hostsOf(queries: Queries, orgId: OrgId): string[] {
   const found = queries.selectDistinct({ host_id: placements.host_id }).from(placements);

@@ -10,7 +10,7 @@ import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse } from "./directory.ts";
 import { Leases, type Load } from "./leases.ts";
 import { differences, type Self, type Sources } from "./own.ts";
-import { getHost, insertPlacement, listHosts, placementOf, setUse, useBut } from "./placements.ts";
+import { getHost, insertPlacement, listHosts, orgPlacementsOn, placementOf, setUse, useBut } from "./placements.ts";
 import { type Member, Rounds } from "./rounds.ts";
 import { CHANNEL } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
@@ -124,6 +124,11 @@ export function makePostgres({ url, database, member, self, version, log }: Post
       const placed = placementOf(queries, orgId, roomId);
       return placed && placed.host_id !== host_id ? found(placed.host_id) : null;
     },
+
+    others: () =>
+      listHosts(queries).flatMap((row) => (row.host_id === host_id || row.state === "gone" ? [] : [toHost(row)])),
+
+    placedOn: (orgId, hostId) => orgPlacementsOn(queries, orgId, hostId),
 
     withOthers: (within, orgId, here) => {
       if (trialOf(within) && sources) setUse(within, orgId, host_id, { ...sources.used(within, orgId), ...here });

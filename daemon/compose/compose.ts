@@ -139,7 +139,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   ].flatMap((part) => part.operations);
   requireAll(bound);
 
-  await followOthers(base, sandboxes);
+  await followOthers(
+    base,
+    sandboxes,
+    () => reached.gateway && { host: reached.gateway.host, port: reached.gateway.port },
+  );
   const answering = Promise.withResolvers<void>();
   sandboxes.recover(answering.promise);
   ports.recover();

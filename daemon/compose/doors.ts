@@ -14,8 +14,11 @@ import type { Ports } from "../domain/ports/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
+import { Gather } from "../edge/gather/gather.ts";
+import { gathered } from "../edge/gather/rules.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
+import { Labels } from "../edge/hosts/labels.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -66,6 +69,8 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const { traces } = base.tracing;
   const own = base.cluster && (await loadHostCertificate(paths.cluster));
   const others = own && new HostClient({ certificate: own });
+  const { cluster } = base;
+  const labels = others && cluster && new Labels({ client: others, own: host, others: cluster.others });
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
     traces,
@@ -96,13 +101,14 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       })
     : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, web, host, others, log },
+    { operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
     { ...listen, tls: certificate },
   );
   const members = own && others && serveMembers(base, server, own, others);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
-  const sshDoor = sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log }) : null;
+  const sshDoor =
+    sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: othersOf(base) }) : null;
   reached.gateway = sshDoor?.gateway ?? null;
   // Port 0 is whatever the system chose.
   if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
@@ -141,7 +147,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 }
 
 function composeRoad(
-  { config, log, database, directory, disk, tracing }: Base,
+  { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests }: Parts,
 ) {
   return makeRoad({
@@ -164,9 +170,14 @@ function composeRoad(
     requests,
     traces: tracing.traces,
     elsewhere: directory.elsewhere,
+    gather: cluster && new Gather({ own: hostId, rules: gathered, directory: cluster }),
     choose: ({ name }, { org_id }, input) =>
       name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
   });
+}
+
+function othersOf({ cluster }: Base): ConnectionDeps["others"] {
+  return cluster && { elsewhere: cluster.elsewhere, gatewayOf: (hostId) => cluster.loadOf(hostId)?.ssh ?? null };
 }
 
 /** Opens the SSH door and says how it is found. */

@@ -14,7 +14,7 @@ import { heldHere } from "./orgs.ts";
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
 /** What this host has to give, and has given. */
-function loadOf({ database, templates }: Base, sandboxes: Measured): Load {
+function loadOf({ database, templates }: Base, sandboxes: Measured): Omit<Load, "ssh"> {
   const { memory_mib: promised, sandboxes: states, outcomes } = sandboxes.figures();
   return {
     memory_mib: { promised, total: promised + sandboxes.capacity().memory_mib_free },
@@ -27,17 +27,24 @@ function loadOf({ database, templates }: Base, sandboxes: Measured): Load {
 }
 
 /** Begins to follow what other hosts change, and tells them of this one; a host by itself has nobody to tell. */
-export async function followOthers(base: Base, sandboxes: Measured): Promise<void> {
+export async function followOthers(
+  base: Base,
+  sandboxes: Measured,
+  gateway: () => NonNullable<Load["ssh"]> | null,
+): Promise<void> {
   const { cluster, paths } = base;
   await cluster?.start({
     certificate: (await loadHostCertificate(paths.cluster)).cert,
     rooms: placedRooms,
     used: heldHere,
-    load: () => loadOf(base, sandboxes),
+    load: () => ({ ...loadOf(base, sandboxes), ssh: gateway() }),
   });
 }
 
-const capacityOf = ({ is_degraded: _, templates, ...capacity }: Load) => ({ ...capacity, templates: [...templates] });
+const capacityOf = ({ is_degraded: _, ssh: __, templates, ...capacity }: Load) => ({
+  ...capacity,
+  templates: [...templates],
+});
 
 /** All hosts, this one among them. */
 export function listedHosts(base: Base, sandboxes: Measured, url: () => string): Static<typeof host>[] {

@@ -1,3 +1,5 @@
+import type { Host } from "../cluster/directory.ts";
+
 /** A request for a page of the web, as the HTTP door hands it to the web's. */
 export interface PageRequest {
   method: string;
@@ -8,4 +10,13 @@ export interface PageRequest {
   signal: AbortSignal;
   /** Throws body_too_large, invalid_body. */
   body(maxBytes: number): Promise<Uint8Array>;
+  /** Asks another host what is read by this path, for who is signed in; null: there is none. Rejects with host_unreachable. */
+  ask: AskForPage | null;
 }
+
+type AskForPage = (
+  host: Host,
+  path: string,
+  query: Record<string, string>,
+  until: AbortSignal,
+) => Promise<{ status: number; body: unknown }>;

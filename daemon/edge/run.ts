@@ -18,6 +18,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
+import type { Gather } from "./gather/gather.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
 import { Many } from "./many.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
@@ -48,6 +49,8 @@ export interface RoadDeps extends CallerDeps {
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
   choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
+  /** How calls about all hosts together are answered; null: there is one host. */
+  gather: Gather | null;
 }
 
 export interface Road {
@@ -87,7 +90,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   /** The host that has what was not found here, or what is to be told. */
   const turnedTo = async (error: unknown, { call, request }: Walk): Promise<{ host: Host | null; told: unknown }> => {
     if (error instanceof Elsewhere) return { host: error.host, told: misdirected(error.host) };
-    const { room_id } = request.params;
+    const room_id = request.params.room_id ?? request.params.source_room_id;
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
     if (!isMissing || !call.caller || room_id === undefined) return { host: null, told: error };
     try {
@@ -150,7 +153,9 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         walk.work(claim);
         if (operation.method !== "GET") call.trace.starts();
         if (claim) await faultPoint("call.claimed");
-        const working = bound.run(call, input, target, request.transfer);
+        const own = (asked: Record<string, unknown>) => bound.run(call, asked, target, request.transfer);
+        const onAll = request.ask && deps.gather ? deps.gather.of(operation, call.caller, request) : null;
+        const working = onAll ? onAll(input, own) : own(input);
         const done = working instanceof Promise ? await (tenure ? tenure.until(working) : working) : working;
         reply = doneAs(walk, done);
         if (claim) await faultPoint("call.worked");

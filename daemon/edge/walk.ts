@@ -43,6 +43,14 @@ export interface RoadRequest {
   signal: AbortSignal;
   /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
   readonly forward?: ((host: Host) => Promise<Outcome>) | undefined;
+  /** Asks another host for its part of what is read here, with this query; absent as `forward` is. Rejects with host_unreachable. */
+  readonly ask?: ((host: Host, query: Record<string, string>, until: AbortSignal) => Promise<Part>) | undefined;
+}
+
+/** What another host has answered. */
+interface Part {
+  status: number;
+  body: unknown;
 }
 
 /** How what a verb says is kept: within its transaction but for the second. */

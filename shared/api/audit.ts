@@ -1,8 +1,8 @@
 /** Owns the interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
+import { fields, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { moment } from "./moment.ts";
-import { actor, roomPath } from "./rooms.ts";
+import { actor, anyWarnings, roomPath } from "./rooms.ts";
 
 export const OUTCOMES = ["success", "denied", "error"] as const;
 export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"] as const;
@@ -91,7 +91,7 @@ const orgEvent = record("OrgEvent", {
     description: "Where to continue after this event; also its id. Opaque.",
   }),
 });
-const records = page(auditRecord);
+const records = named("AuditRecordPage", fields({ ...page(auditRecord).properties, warnings: anyWarnings }));
 const LINES =
   "With `Accept: application/x-ndjson` all matching records, or `limit` of them, are streamed as lines of JSON.";
 const summary = record("AuditSummary", {
@@ -105,12 +105,24 @@ const summary = record("AuditSummary", {
   agents: Type.Array(fields({ agent_id: Type.String(), count: Type.Integer() })),
   errors: Type.Array(fields({ code: Type.String(), count: Type.Integer() })),
   text: Type.String({ description: "The same as one paragraph of text." }),
+  warnings: anyWarnings,
 });
-const verdict = record("AuditVerdict", {
+const chain = {
   ok: Type.Boolean(),
   from_seq: Type.Integer({ description: "The first record that is still kept; 0 if there is none." }),
   to_seq: Type.Integer(),
   broken_at: nullable(Type.Integer({ description: "The first record that breaks the chain." })),
+};
+const verdict = record("AuditVerdict", chain);
+const verdictOfOrg = record("OrgAuditVerdict", {
+  ...chain,
+  hosts: Type.Optional(
+    Type.Array(fields({ host: Type.String(), ...chain }), {
+      description:
+        "Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked.",
+    }),
+  ),
+  warnings: anyWarnings,
 });
 
 export const auditList = operation({
@@ -209,7 +221,7 @@ export const orgAuditVerify = operation({
   params: orgPath,
   query: fields({}),
   body: null,
-  output: verdict,
+  output: verdictOfOrg,
   outcomes: { ok: 200 },
   errors: ["org_not_found"],
   audit: "audit.verified",

@@ -28,6 +28,6 @@ export const locate = operation({
     agent_id: nullable(Type.String()),
   }),
   outcomes: { ok: 200 },
-  errors: ["id_not_found"],
+  errors: ["id_not_found", "host_unreachable"],
   audit: "id.located",
 });

@@ -1,7 +1,7 @@
 /** Owns the interface of what shows an organization's rooms at a glance: who works in each, who waits, and what it costs. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
-import { labels, ROOM_STATES, roomId, roomQuery } from "./rooms.ts";
+import { anyWarnings, labels, ROOM_STATES, roomId, roomQuery } from "./rooms.ts";
 
 /** Older days of a room are not added up. */
 export const MOST_COST_DAYS = 366;
@@ -36,6 +36,7 @@ const glance = record("RoomGlance", {
   }),
   created_at: timestamp,
   expires_at: nullable(timestamp),
+  warnings: anyWarnings,
 });
 export type RoomGlance = Static<typeof glance>;
 
@@ -51,7 +52,7 @@ export const roomOverview = operation({
   params: NONE,
   query: roomQuery,
   body: null,
-  output: fields({ ...page(glance).properties, org_id: Type.String(), at: timestamp }),
+  output: fields({ ...page(glance).properties, org_id: Type.String(), at: timestamp, warnings: anyWarnings }),
   outcomes: { ok: 200 },
   errors: ["invalid_cursor"],
   audit: "room.overview_read",

@@ -114,7 +114,7 @@ export const roomList = operation({
   params: NONE,
   query: roomQuery,
   body: null,
-  output: fields({ ...page(room).properties, org_id: Type.String() }),
+  output: fields({ ...page(room).properties, org_id: Type.String(), warnings: anyWarnings }),
   outcomes: { ok: 200 },
   errors: ["invalid_cursor"],
   audit: "room.listed",

@@ -1,7 +1,7 @@
 /** Owns the interface of what is used just now. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
-import { roomId } from "./rooms.ts";
+import { anyWarnings, roomId } from "./rooms.ts";
 import { agentId, SANDBOX_STATES } from "./sandboxes.ts";
 
 /** Those that have not failed come first. */
@@ -64,6 +64,7 @@ export const topGet = operation({
       }),
     ),
     at: timestamp,
+    warnings: anyWarnings,
   }),
   outcomes: { ok: 200 },
   errors: ["room_not_found"],

@@ -17,10 +17,11 @@ import { makeVerify } from "./verify.ts";
 export type { Chains } from "./chains.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
-export { listService, pageOfAudit } from "./list.ts";
+export { cursorAfterRecord, listService, pageOfAudit } from "./list.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
+export { mostOf, summaryText } from "./summary.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {

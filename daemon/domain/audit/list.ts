@@ -1,7 +1,7 @@
 /** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
 
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
+import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -63,9 +63,17 @@ export async function pageOfAudit(
   return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
 }
 
+const kindOf = (list: string, orgId: string | null, roomUid: string | undefined, order: string) =>
+  `${list} ${chainKey(orgId)} ${roomUid ?? ""} ${order}`;
+
+/** The cursor of the page after a record of an organization's list: each host has it for its own chain. */
+export function cursorAfterRecord(orgId: string, order: "asc" | "desc", seq: number): string {
+  return makeCursor(kindOf(LIST, orgId, undefined, order), String(seq));
+}
+
 /** Throws invalid_cursor. */
 function placeOf(list: string, { cursor }: Pick<Query, "cursor">, { org_id, room_uid, order }: Scan) {
-  const kind = `${list} ${chainKey(org_id)} ${room_uid ?? ""} ${order}`;
+  const kind = kindOf(list, org_id, room_uid, order);
   const position = readCursor(kind, cursor);
   return { kind, after: position === null ? undefined : Number(position) };
 }

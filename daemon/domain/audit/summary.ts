@@ -34,7 +34,7 @@ export function makeSummary(deps: AuditDeps): Bound[] {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
       rules: momentRules,
       run: async (call, input: Query, orgId) => {
-        const about = input.room_id === undefined ? "The organization" : `Room ${input.room_id}`;
+        const about = aboutOf(input.room_id);
         return { outcome: "ok", body: await summarize(queries, scanOf(input, orgId), about, call.signal) };
       },
     }),
@@ -88,7 +88,21 @@ class Counts {
   }
 }
 
-function textOf(about: string, summary: Omit<Summary, "text">): string {
+/** How often each name was counted, in several parts of an audit. */
+export function mostOf(counts: Iterable<readonly [string, number]>): [string, number][] {
+  const all = new Counts();
+  for (const [name, n] of counts) all.add(name, n);
+  return all.most();
+}
+
+const aboutOf = (roomId: string | undefined) => (roomId === undefined ? "The organization" : `Room ${roomId}`);
+
+/** The paragraph of an organization's summary, or of its rooms of one name. */
+export function summaryText(roomId: string | undefined, summary: Omit<Summary, "text" | "warnings">): string {
+  return textOf(aboutOf(roomId), summary);
+}
+
+function textOf(about: string, summary: Omit<Summary, "text" | "warnings">): string {
   const { total, from_at, to_at, outcomes, events, agents, errors } = summary;
   if (total === 0) return `${about}: nothing is on record.`;
   const span = `${minute(from_at)} to ${minute(to_at)} UTC`;

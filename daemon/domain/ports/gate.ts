@@ -6,8 +6,12 @@ import type { PortUrls } from "./record.ts";
 import { findLabel } from "./store.ts";
 import type { PortRow } from "./table.ts";
 
+export type { PortRow } from "./table.ts";
+
 export interface Gate {
   urls(): PortUrls;
+  /** Whether a port of this host has the label. */
+  has(label: string): boolean;
   /** Throws port_not_exposed. */
   find(label: string): PortRow;
   /** Throws missing_credentials, invalid_api_key; never for a public port. */
@@ -19,6 +23,7 @@ export interface Gate {
 export function makeGate({ database, tokens, connections, refusals, urls }: PortParts): Gate {
   return {
     urls,
+    has: (label) => findLabel(database.queries, label) !== undefined,
     find: (label) => {
       const row = findLabel(database.queries, label);
       if (row) return row;

@@ -43,6 +43,7 @@ import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 export { checkpointBytes, getCheckpoint } from "./checkpoints/store.ts";
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
+export { afterRoom, cursorAfterRoom, isOfPage } from "./page.ts";
 export { countAllRooms, countRooms, liveRooms, liveRoomUids } from "./store.ts";
 
 export interface Rooms {

@@ -1,7 +1,7 @@
 /** A page of rooms, as every list of them has it: of the caller's organization, and of those that its key is bound to. */
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
+import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { listRooms } from "./store.ts";
@@ -13,8 +13,37 @@ export function pageOfRooms(
   { org_id, room_ids }: Caller,
   { state, label, limit = DEFAULT_PAGE, cursor }: InputOf<typeof roomList>,
 ): { rows: RoomRow[]; next_cursor: string | null } {
-  const kind = `rooms ${org_id}`;
-  const after = readCursor(kind, cursor);
+  const after = afterRoom(org_id, cursor);
   const rows = listRooms(queries, { org_id, room_ids, state, label, after, limit: limit + 1 });
-  return toPage(kind, rows, limit, (row) => row.room_uid);
+  return toPage(kindOf(org_id), rows, limit, (row) => row.room_uid);
+}
+
+const kindOf = (orgId: string) => `rooms ${orgId}`;
+
+/** The room after which a page begins; null: the first one does. Throws invalid_cursor. */
+export function afterRoom(orgId: string, cursor: string | undefined): string | null {
+  return readCursor(kindOf(orgId), cursor);
+}
+
+/** The cursor of the page after a room: all hosts have the same. */
+export function cursorAfterRoom(orgId: string, roomUid: string): string {
+  return makeCursor(kindOf(orgId), roomUid);
+}
+
+type Listed = Pick<RoomRow, "room_id" | "room_uid" | "labels">;
+
+/** Whether a room that is not destroyed is one that a page may have, as far as that can be told without its row. */
+export function isOfPage(
+  { room_id, room_uid, labels }: Listed,
+  { room_ids }: Pick<Caller, "room_ids">,
+  { state, label }: InputOf<typeof roomList>,
+  after: string | null,
+): boolean {
+  const [name = "", ...rest] = label?.split(":") ?? [];
+  return (
+    (state === undefined || state === "active") &&
+    (room_ids === null || room_ids.includes(room_id)) &&
+    (label === undefined || (Object.hasOwn(labels, name) && labels[name] === rest.join(":"))) &&
+    (after === null || room_uid > after)
+  );
 }

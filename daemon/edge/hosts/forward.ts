@@ -5,12 +5,14 @@
  *   request → our headers for the owner's → connection → exchange, or a WebSocket → the answer as it comes
  */
 import type { Conversation } from "../../core/conversation.ts";
+import type { EventsReply } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Answered } from "../../domain/ports/http/exchange.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
 import { type HostClient, type Outgoing, type Reached, unreachable } from "./client.ts";
+import { eventsOf } from "./events.ts";
 import { type About, headersForCaller, headersForOwner } from "./headers.ts";
 
 /** What is known of a request at the host that it came to. */
@@ -26,10 +28,11 @@ const SMALL_MS = 30_000;
 /** Of an answer that is read as a whole. */
 const MOST_WHOLE_BYTES = 32 * 1024 * 1024;
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
+const LINES_TYPE = /^application\/x-ndjson(?:\s*;|$)/i;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
 
 /**
- * Sends the request on, and answers as the owner does. `gone` is the caller's going. Rejects with host_unreachable, invalid_body,
+ * Sends the request on, and answers as the owner does. `gone` is the caller's going; `ended` is called when the owner has said all. Rejects with host_unreachable, invalid_body,
  * or the reason of `gone`.
  */
 export async function forwardRequest(
@@ -38,9 +41,12 @@ export async function forwardRequest(
   request: Request,
   about: Forwarded,
   gone: AbortSignal,
+  ended?: () => void,
 ): Promise<Response> {
   const { method } = request;
-  return responseOf(method, await client.ask(requireOther(host, about), await outgoingOf(request, about), gone));
+  const answered = await client.ask(requireOther(host, about), await outgoingOf(request, about), gone);
+  if (ended) answered.line.ended.then(ended, ended);
+  return responseOf(method, answered);
 }
 
 export interface JsonRequest {
@@ -59,9 +65,11 @@ export interface JsonAnswer {
   headers: Headers;
   /** What its JSON says, or its bytes where it is none. */
   body: unknown;
+  /** Of an answer that goes on, instead. */
+  events?: EventsReply;
 }
 
-/** The same for a door whose requests have fields, and which wants the whole answer. */
+/** The same for a door whose requests have fields, and which wants the whole answer, or its events. */
 export async function forwardJson(
   client: HostClient,
   host: Reached,
@@ -85,9 +93,13 @@ export async function forwardJson(
   };
   const answered = await client.ask(requireOther(host, about), asked, gone);
   const shown = headersForCaller(answered.head.headers);
+  const { status } = answered.head;
+  const type = shown.get("content-type") ?? "";
+  if (LINES_TYPE.test(type)) {
+    return { status, headers: shown, body: null, events: eventsOf(answered.body, () => answered.line.close()) };
+  }
   const bytes = await wholeOf(host, answered, gone);
-  const isJson = JSON_TYPE.test(shown.get("content-type") ?? "");
-  return { status: answered.head.status, headers: shown, body: isJson ? parsed(host, bytes) : bytes };
+  return { status, headers: shown, body: JSON_TYPE.test(type) ? parsed(host, bytes) : bytes };
 }
 
 export type Upgraded =

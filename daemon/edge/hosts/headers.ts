@@ -27,7 +27,8 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** What the entry knows of a request. */
 export interface About {
   ip: string | null;
-  request_id: string;
+  /** Null: what the caller calls it goes on as it is. */
+  request_id: string | null;
   epoch?: number;
   source?: "mcp";
 }
@@ -36,8 +37,10 @@ export interface About {
 export function headersForOwner(headers: Iterable<[string, string]>, about: About): [string, string][] {
   const all = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   const dropped = namedBy(all);
-  const kept = all.filter(([name]) => !NOT_ASKED_ON.has(name) && !dropped.has(name));
-  kept.push([REQUEST_ID, about.request_id], [HOP, "1"]);
+  const isOwnName = (name: string) => name === REQUEST_ID && about.request_id === null;
+  const kept = all.filter(([name]) => (!NOT_ASKED_ON.has(name) || isOwnName(name)) && !dropped.has(name));
+  kept.push([HOP, "1"]);
+  if (about.request_id !== null) kept.push([REQUEST_ID, about.request_id]);
   if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
   if (about.source !== undefined) kept.push([SOURCE, about.source]);
   if (about.epoch !== undefined) kept.push([EPOCH, String(about.epoch)]);
@@ -48,6 +51,13 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
       });
     }
   }
+  return kept;
+}
+
+/** The headers of a request without what another host has added, for who is no host. */
+export function withoutEntry(headers: Headers): Headers {
+  const kept = new Headers(headers);
+  for (const name of [FORWARDED_FOR, HOP, EPOCH, SOURCE]) kept.delete(name);
   return kept;
 }
 

@@ -10,7 +10,7 @@ import type { Host } from "../../cluster/directory.ts";
 import type { Conversation } from "../../core/conversation.ts";
 import type { Caller, Transfer } from "../../core/operation.ts";
 import type { HostClient } from "../hosts/client.ts";
-import { forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
+import { forwardJson, forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
 import type { RoadRequest } from "../run.ts";
 import type { Outcome } from "../walk.ts";
 import { readJsonBody } from "./body.ts";
@@ -91,6 +91,7 @@ export class HttpRequest implements RoadRequest {
   readonly hop: 1 | undefined;
   readonly epoch: number | undefined;
   readonly forward: ((host: Host) => Promise<Outcome>) | undefined;
+  readonly ask: RoadRequest["ask"];
   readonly #arrival: Arrival;
   readonly #door: Door;
   /** Of a body that was read. */
@@ -113,6 +114,10 @@ export class HttpRequest implements RoadRequest {
     this.epoch = arrival.epoch;
     const { others } = door;
     this.forward = others && arrival.hop === undefined ? (host) => this.#askElsewhere(others, host) : undefined;
+    this.ask =
+      others && arrival.hop === undefined
+        ? (host, query, until) => this.#askPart(others, host, query, until)
+        : undefined;
     this.#arrival = arrival;
     this.#door = door;
   }
@@ -138,6 +143,14 @@ export class HttpRequest implements RoadRequest {
     return this.#arrival.request.signal;
   }
 
+  async #askPart(others: HostClient, host: Host, query: Record<string, string>, until: AbortSignal) {
+    const { request, url, ip, request_id } = this.#arrival;
+    const headers = { accept: "application/json", ...credentialsOf(request.headers) };
+    const about = { ip, request_id, own: this.#door.host };
+    const gone = AbortSignal.any([request.signal, until]);
+    return await forwardJson(others, host, { method: "GET", path: url.pathname, query, headers }, about, gone);
+  }
+
   async #askElsewhere(others: HostClient, host: Host): Promise<Outcome> {
     const { request, ip, request_id } = this.#arrival;
     const { method, headers, signal } = request;
@@ -147,6 +160,17 @@ export class HttpRequest implements RoadRequest {
       ? talking(await forwardUpgrade(others, host, asked, about, signal))
       : answered(await forwardRequest(others, host, asked, about, signal));
   }
+}
+
+/** By which its caller is known: a session's cookie counts where a page of ours has asked. */
+const CREDENTIALS = ["authorization", "cookie", "origin", "referer", "sec-fetch-site", "sec-fetch-mode"];
+
+function credentialsOf(headers: Headers): Record<string, string> {
+  const said = CREDENTIALS.flatMap((name) => {
+    const value = headers.get(name);
+    return value === null ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(said);
 }
 
 /** What another host has answered, as the road's outcome. */

@@ -27,7 +27,7 @@ export interface KnownCaller {
 export type Direct = (request: Request, known: KnownCaller) => Promise<Response>;
 
 /** `operations` are those that can be asked for on this way. */
-export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web">): Direct {
+export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "labels">): Direct {
   const routes = deps.operations
     .filter(({ operation }) => operation.path !== "")
     .map((bound) => ({

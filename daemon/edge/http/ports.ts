@@ -8,10 +8,11 @@
 import { HOST_HEADER } from "../../../shared/api/headers.ts";
 import { PORT_IDLE_SECONDS, PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
 import { newId } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
-import type { Gate } from "../../domain/ports/gate.ts";
+import type { Gate, PortRow } from "../../domain/ports/gate.ts";
 import { BadAnswer } from "../../domain/ports/http/byte-reader.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { headersForClient, headersForServer } from "../../domain/ports/http/headers.ts";
@@ -19,6 +20,10 @@ import { type Place, placeOf } from "../../domain/ports/http/place.ts";
 import { splitQuery, tokenCookieOf, tokenInCookies } from "../../domain/ports/http/secrets.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
+import type { HostClient } from "../hosts/client.ts";
+import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
+import { withoutEntry } from "../hosts/headers.ts";
+import type { Labels } from "../hosts/labels.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
@@ -28,6 +33,8 @@ export interface PortRequest {
   url: URL;
   place: Place;
   ip: string | null;
+  /** It came by another host. */
+  hop: 1 | undefined;
   upgrade: Upgrade;
   /** Says that nobody is waited for any more but the client, who has so long to take what is there. */
   settled(): void;
@@ -37,6 +44,9 @@ export interface PortDoorDeps {
   gate: Gate;
   /** The name of this host. */
   host: string;
+  /** By which other hosts are asked, and what is known of their ports; null: this one is by itself. */
+  others: HostClient | null;
+  labels: Labels | null;
   log: Log;
 }
 
@@ -57,18 +67,67 @@ export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Pro
   }
 }
 
-async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestId: string): Promise<Response> {
+/** Where the port is: here, or on the host that has it. */
+async function answer(deps: PortDoorDeps, asked: PortRequest, requestId: string): Promise<Response> {
+  const { label } = asked.place;
+  let row: PortRow;
+  try {
+    row = deps.gate.find(label);
+  } catch (error) {
+    const host = asked.hop === undefined && deps.labels ? await deps.labels.hostOf(label) : null;
+    if (!host || !deps.others) throw error;
+    return await answerElsewhere(deps.others, host, deps.host, asked);
+  }
+  return await answerHere(deps, row, asked, requestId);
+}
+
+/** As its host answers, which looks at the token and all else. */
+async function answerElsewhere(others: HostClient, host: Host, own: string, asked: PortRequest): Promise<Response> {
+  const { request, ip, settled } = asked;
+  const { method, headers, signal } = request;
+  requirePassable(method, headers);
+  const about = { ip, request_id: null, own };
+  if (!isSocket(method, headers)) return await forwardRequest(others, host, request, about, signal, settled);
+  const upgraded = await forwardUpgrade(others, host, request, about, signal);
+  if (upgraded.kind === "answers") return upgraded.response;
+  if (asked.upgrade(upgraded.conversation, upgraded.headers)) return UPGRADED;
+  upgraded.conversation.left();
+  throw notHandshake();
+}
+
+const isSocket = (method: string, headers: Headers) => method === "GET" && isHandshake(headers);
+const isReading = (method: string, headers: Headers) =>
+  (method === "GET" || method === "HEAD") && !isSocket(method, headers);
+
+const notHandshake = () =>
+  new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." });
+
+/** Throws method_not_allowed, invalid_body. */
+function requirePassable(method: string, headers: Headers): void {
+  if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
+  // The server in Bun hands over no body of these: without it the request would be another.
+  if (isReading(method, headers) && hasBody(headers)) {
+    throw new ServiceError("invalid_body", { detail: `A ${method} request to a port cannot have a body.` });
+  }
+}
+
+async function answerHere(
+  { gate, host }: PortDoorDeps,
+  row: PortRow,
+  asked: PortRequest,
+  requestId: string,
+): Promise<Response> {
   const { request, url, place } = asked;
-  const { method, headers } = request;
-  const row = gate.find(place.label);
+  const { method } = request;
+  const headers = asked.hop === undefined ? request.headers : withoutEntry(request.headers);
   const { search, token: inQuery } = splitQuery(url.search);
   const inHeader = headers.get(PORT_TOKEN_HEADER);
   const given = inHeader ?? inQuery;
   gate.admit(row, given ?? tokenInCookies(headers.get("cookie"), place), asked.ip);
   if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
-  const wantsSocket = method === "GET" && isHandshake(headers);
+  const wantsSocket = isSocket(method, headers);
   const isPrivate = row.visibility === "private";
-  const isRead = (method === "GET" || method === "HEAD") && !wantsSocket;
+  const isRead = isReading(method, headers);
   if (isPrivate && given === null) requireOwnPage(headers, place, isRead);
   if (isRead && (inQuery !== null || place.path === "")) {
     return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, usualHeaders(requestId, host));
@@ -76,10 +135,7 @@ async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestI
   if (place.mode === "path" && headers.has("service-worker")) {
     throw new ServiceError("source_mismatch", { detail: "A service worker needs the port's own host." });
   }
-  // The server in Bun hands over no body of these: without it the request would be another.
-  if (isRead && hasBody(headers)) {
-    throw new ServiceError("invalid_body", { detail: `A ${method} request to a port cannot have a body.` });
-  }
+  requirePassable(method, headers);
   const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
   const length = headers.get("content-length");
   const inner: Asked = {
@@ -112,7 +168,7 @@ async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestI
     const bridge = new Bridge(connection, reader);
     if (asked.upgrade(bridge, shown)) return UPGRADED;
     connection.close();
-    throw new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." });
+    throw notHandshake();
   }
   const announced = head.headers.find(([name]) => name === "content-length")?.[1];
   if (method === "HEAD" && announced !== undefined) shown.set("content-length", announced);

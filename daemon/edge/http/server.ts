@@ -12,6 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { saidByEntry } from "../hosts/headers.ts";
+import { answerLabels, type Labels } from "../hosts/labels.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
@@ -51,6 +52,8 @@ export interface HttpDeps {
   host: string;
   /** By which other hosts are asked; null: this one is by itself. */
   others: HostClient | null;
+  /** What is known of ports of other hosts; null with `others`. */
+  labels: Labels | null;
   log: Log;
 }
 
@@ -169,17 +172,20 @@ function serve(
       if (port) {
         const settled = () => server.timeout(request, UNREAD_SECONDS);
         const upgraded: Upgrade = (conversation, headers) => arrival.upgrade(conversation, headers);
-        const asked = { request, url, place: port, ip: sender.address, upgrade: upgraded, settled };
-        const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
+        const { address: ip, hop } = sender;
+        const asked = { request, url, place: port, ip, hop, upgrade: upgraded, settled };
+        const response = await answerForPort({ ...deps, gate: deps.ports }, asked);
         return response === UPGRADED ? undefined : response;
       }
+      const labels = sender.hop === undefined ? null : answerLabels(url, deps.ports.has);
+      if (labels) return labels;
       arrivals.set(request, arrival);
       const { web } = deps;
       const isMcp = MCP_PATHS.includes(url.pathname);
       const response = isMcp
         ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, arrival)
         : !isOfApi(url) && web?.has(url.pathname)
-          ? await answerForWeb(web, deps.host, arrival)
+          ? await answerForWeb(web, deps, arrival)
           : await app.fetch(routable(arrival, arrivals));
       if (response === UPGRADED) return undefined;
       if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();

@@ -1,5 +1,7 @@
 /** Owns the way through the HTTP door to the web's: what a page's request is made of. What a page is, is the web's. */
 import type { Caller } from "../../core/operation.ts";
+import type { HostClient } from "../hosts/client.ts";
+import { forwardJson } from "../hosts/forward.ts";
 import type { PageRequest } from "../page-request.ts";
 import { readBody } from "./body.ts";
 import { setAll, usualHeaders } from "./reply.ts";
@@ -17,10 +19,26 @@ interface Asked extends Pick<PageRequest, "url" | "ip" | "request_id"> {
   request: Request;
 }
 
-export async function answerForWeb(web: Web, host: string, { request, url, ip, request_id }: Asked): Promise<Response> {
+interface WebDeps {
+  /** The name of this host. */
+  host: string;
+  /** By which other hosts are asked; null: this one is by itself. */
+  others: HostClient | null;
+}
+
+export async function answerForWeb(web: Web, { host, others }: WebDeps, asked: Asked): Promise<Response> {
+  const { request, url, ip, request_id } = asked;
   const { method, headers, signal } = request;
   const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });
-  const response = await web.answer({ method, headers, signal, body, url, ip, request_id });
+  const ask: PageRequest["ask"] =
+    others &&
+    (async (other, path, query, until) => {
+      // This host has looked at where the visit comes from.
+      const said = { cookie: headers.get("cookie") ?? "", "sec-fetch-site": "same-origin" };
+      const read = { method: "GET", path, query, headers: said };
+      return await forwardJson(others, other, read, { ip, request_id, own: host }, AbortSignal.any([signal, until]));
+    });
+  const response = await web.answer({ method, headers, signal, body, ask, url, ip, request_id });
   // Nothing is kept but what says that it may be.
   const kept = response.headers.get("cache-control");
   setAll(response.headers, usualHeaders(request_id, host));

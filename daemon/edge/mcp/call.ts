@@ -172,9 +172,29 @@ export class ToolCall {
       transfer: NO_TRANSFER,
       signal: this.#signal,
       ...(this.#deps.others
-        ? { forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }) }
+        ? {
+            forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }),
+            ask: (host: Host, query: Record<string, string>, until: AbortSignal) =>
+              this.#askPart(host, operation, { params, query }, until),
+          }
         : {}),
     };
+  }
+
+  /** Asks another host for its part of what is read here. */
+  async #askPart(
+    host: Host,
+    operation: Operation,
+    { params, query }: { params: Record<string, string>; query: Record<string, string> },
+    until: AbortSignal,
+  ) {
+    const { others } = this.#deps;
+    if (!others) throw new Error(`${operation.name} is asked of no other host`);
+    const { authorization, request_id, ip } = this.#visit;
+    const headers = { accept: "application/json", ...(authorization === null ? {} : { authorization }) };
+    const asked = { method: "GET", path: pathOf(operation, params), query, headers };
+    const about = { ip, request_id, own: others.own, source: "mcp" } as const;
+    return await forwardJson(others.client, host, asked, about, AbortSignal.any([this.#signal, until]));
   }
 
   /** Asks another host for the operation as it is over REST. */
@@ -201,9 +221,12 @@ export class ToolCall {
       ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
     };
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
-    const { status, headers: said, body: answer } = await forwardJson(others.client, host, asked, about, this.#signal);
-    if (status < 400)
-      return { kind: "done", status, done: { outcome: "forwarded", body: answer }, location: null, replayed: false };
+    const told = await forwardJson(others.client, host, asked, about, this.#signal);
+    const { status, headers: said, body: answer, events } = told;
+    if (status < 400) {
+      const done = events ? { outcome: "forwarded", events } : { outcome: "forwarded", body: answer };
+      return { kind: "done", status, done, location: null, replayed: false };
+    }
     const after = said.get("retry-after");
     const retry_after_seconds = after === null ? null : Number(after);
     return { kind: "problem", status, problem: answer as Problem, retry_after_seconds, replayed: false };

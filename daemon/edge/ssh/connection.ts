@@ -2,18 +2,20 @@
  * Owns one connection of the SSH door: its logging in, its channels, its bounds.
  *
  *   connected ──keys exchanged──▶ greeted ──a key or password──▶ logged in ──cut, idle or gone──▶ over
+ *       │                            └── for a room of another host ──▶ told where that is ──────▶ ┤
  *       └────────── grace over, too many attempts, its place needed ──────────────────────────────┘
  */
 import type { Socket } from "node:net";
 import { type AuthContext, type Connection as Client, type ServerChannel, type Session, utils } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
-import { newId } from "../../../shared/ids.ts";
+import { newId, type OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
+import { type OtherHosts, sentenceFor, serveElsewhere } from "./elsewhere.ts";
 import { serveForward } from "./forward.ts";
 import { type Channel, forgetSession, isClosed, markNoChannel, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
@@ -35,6 +37,8 @@ export interface ConnectionDeps {
   road: Road;
   log: Log;
   limits: SshLimits;
+  /** Null: this host is by itself. */
+  others: OtherHosts | null;
 }
 
 /** A wrong password is answered after this time: guessing is slow, and all that is wrong looks the same. */
@@ -70,6 +74,8 @@ export class Connection implements OpenConnection {
   readonly #opened: Record<string, number> = {};
   #names: Names = { room_id: "", sandbox: "" };
   #held: Held | null = null;
+  /** Where the room is, when that is on another host. */
+  #elsewhere: { sentence: string; org_id: OrgId } | null = null;
   #questions = 0;
   #attempts = 0;
   #recorded = false;
@@ -98,6 +104,11 @@ export class Connection implements OpenConnection {
   get held(): Held {
     if (!this.#held) throw new Error("nobody has logged in");
     return this.#held;
+  }
+
+  /** Whose place it takes. Only for one that has logged in, be it for a room of another host. */
+  get orgId(): OrgId {
+    return this.#elsewhere?.org_id ?? this.held.credential.caller.org_id;
   }
 
   /** Whether it is over, or about to be. */
@@ -197,9 +208,18 @@ export class Connection implements OpenConnection {
     const key = utils.parseKey(data);
     const isSigned =
       !(key instanceof Error) && !Array.isArray(key) && key.verify(blob, signature, context.hashAlgo) === true;
-    const credential = isSigned && known.find((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }));
+    const opening = isSigned && known.find((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }));
+    const credential = opening || (isSigned && (await this.#knownElsewhere(known)));
     if (credential && (await this.#login(credential))) context.accept();
     else this.#refuse(context);
+  }
+
+  /** Whose organization has the room on another host. */
+  async #knownElsewhere(known: readonly Credential[]): Promise<Credential | null> {
+    const { others } = this.deps;
+    if (!others) return null;
+    for (const each of known) if (await sentenceFor(others, each.caller, this.#names)) return each;
+    return null;
   }
 
   async #login(credential: Credential): Promise<boolean> {
@@ -208,6 +228,11 @@ export class Connection implements OpenConnection {
     this.#recorded = true;
     const refused = await this.#walk(bound, {}, () => credential.caller);
     const [session] = taken;
+    if (refused?.code === "misdirected" && this.deps.others && !this.isOver) {
+      const sentence = await sentenceFor(this.deps.others, credential.caller, this.#names);
+      this.#elsewhere = sentence === null ? null : { sentence, org_id: credential.caller.org_id };
+      return this.#elsewhere !== null;
+    }
     if (refused || !session || this.isOver) return false;
     const { sandbox_id, facts } = session;
     this.#held = { sandbox_id, credential };
@@ -249,6 +274,10 @@ export class Connection implements OpenConnection {
 
   #serve(): void {
     const { limits } = this.deps;
+    if (this.#elsewhere !== null) {
+      serveElsewhere(this.#client, this.#elsewhere.sentence, () => this.cut("the room is on another host"));
+      return;
+    }
     const idle = setInterval(
       () => {
         if (performance.now() - this.#lastBytes > limits.idle_timeout_ms) this.cut("idle");

@@ -52,7 +52,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     client.once("ready", () => {
       startup?.leave();
       try {
-        socket.once("close", ofOrgs.take(connection.held.credential.caller.org_id));
+        socket.once("close", ofOrgs.take(connection.orgId));
         socket.once("close", inAll.take("all"));
       } catch {
         connection.cut("too many connections");

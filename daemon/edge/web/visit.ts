@@ -35,7 +35,7 @@ export interface Visit {
 export function makeCall(
   road: Road,
   operations: readonly Bound[],
-  { request_id, ip, signal }: PageRequest,
+  { request_id, ip, signal, ask }: PageRequest,
   recognise: () => Caller,
 ): Visit["call"] {
   return async (operation, input = {}, once = null) => {
@@ -48,6 +48,7 @@ export function makeCall(
       else if (value !== undefined) rest[name] = value;
     }
     const hasBody = operation.body !== null;
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
     const reply = await road.run(bound, {
       source: "web",
       request_id,
@@ -56,7 +57,7 @@ export function makeCall(
       authorization: null,
       token: null,
       recognise,
-      path: operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? "")),
+      path,
       params,
       query: () =>
         hasBody ? {} : Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)])),
@@ -64,6 +65,7 @@ export function makeCall(
       idempotency_key: once,
       trace: null,
       transfer: NO_TRANSFER,
+      ...(ask ? { ask: (host, query, until) => ask(host, path, query, until) } : {}),
     });
     if (reply.kind === "problem") return { ok: false, problem: reply.problem };
     return { ok: true, body: reply.done.body as OutputOf<typeof operation>, replayed: reply.replayed };

@@ -191,7 +191,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
   };
 
   const server = await startSshServer(
-    { ssh, road, log, limits: { ...LIMITS, ...limits } },
+    { ssh, road, log, others: null, limits: { ...LIMITS, ...limits } },
     {
       hostname: "127.0.0.1",
       port: 0,

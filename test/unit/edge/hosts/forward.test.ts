@@ -487,3 +487,41 @@ test("a request is not forwarded to the host that it is at", async () => {
   );
   await expect(asked).rejects.toThrow("not forwarded");
 });
+
+test("an answer that goes on is its events, as they come, until it is cancelled or breaks off", async () => {
+  let isLeft = false;
+  await using hosts = await pair(async (request) => {
+    const lines = [
+      { seq: 0, type: "started" },
+      { seq: 1, type: "stdout", data_b64: Buffer.from("\u00fc ab").toString("base64") },
+    ].map((each) => JSON.stringify(each));
+    const isEndless = request.url.endsWith("/endless");
+    const body = async function* () {
+      try {
+        // In two pieces, the first of which ends within a line.
+        yield Buffer.from(`${lines[0]}\n${lines[1]?.slice(0, 9)}`);
+        yield Buffer.from(`${lines[1]?.slice(9)}\n`);
+        if (isEndless) await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+        else yield Buffer.from('{"seq":2,"ty');
+      } finally {
+        isLeft = true;
+      }
+    };
+    return new Response(body() as never, { headers: { "content-type": "application/x-ndjson" } });
+  });
+  const ask = async (path: string) =>
+    await forwardJson(hosts.client, hosts.reached, { method: "GET", path }, ABOUT, new AbortController().signal);
+  const { events } = await ask("/broken");
+  const told: unknown[] = [];
+  for await (const some of events?.events ?? []) told.push(...some);
+  expect(told).toMatchObject([
+    { id: 0, data: { seq: 0, type: "started" } },
+    { id: 1, data: { seq: 1, type: "stdout" }, data_b64: Buffer.from("\u00fc ab") },
+    { id: null, data: { type: "error", code: "host_unreachable" } },
+  ]);
+  isLeft = false;
+  const endless = (await ask("/endless")).events;
+  expect((await endless?.events.next())?.value?.[0]?.id).toBe(0);
+  endless?.cancel();
+  await until(() => isLeft);
+});

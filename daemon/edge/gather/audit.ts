@@ -1,0 +1,149 @@
+/**
+ * Owns putting the audit of all hosts together. Each host has a chain of its own for an organization, in its own order; a page has the
+ * records of all by time, and its cursor says of each chain how far it was read. A host that does not answer when a list begins is left out
+ * of all its pages: what it would tell later may be older than what was told.
+ */
+import { createHash } from "node:crypto";
+import {
+  type AuditRecord,
+  DEFAULT_AUDIT_PAGE,
+  type orgAuditList,
+  type orgAuditSummary,
+  type orgAuditVerify,
+} from "../../../shared/api/audit.ts";
+import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
+import { makeCursor, readCursor } from "../../core/cursor.ts";
+import type { Caller } from "../../core/operation.ts";
+import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
+import type { Merging, Told } from "./gather.ts";
+import { warningsOf, withWarnings } from "./words.ts";
+
+/** A chain may be long, and what is asked for rare in it: a host that is gone is noticed sooner by who asks it. */
+const PATIENCE_MS = 10_000;
+/** Every record is read. */
+const VERIFY_MS = 60_000;
+
+type Query = InputOf<typeof orgAuditList>;
+type Page = OutputOf<typeof orgAuditList>;
+/** After which record each chain goes on, by its host's short name. */
+type Places = Record<string, number>;
+
+export const listOfAudit: Merging<typeof orgAuditList> = {
+  patienceMs: PATIENCE_MS,
+
+  part: (hostId, { caller, input }) => {
+    const places = placesIn(caller, input);
+    if (!places) return input;
+    const seq = places[shortNameOf(hostId)];
+    return seq === undefined ? null : { ...input, cursor: cursorAfterRecord(caller.org_id, orderOf(input), seq) };
+  },
+
+  merge: (own, others, { caller, input, silent }) => {
+    const order = orderOf(input);
+    const { items, places, isMore } = inOrder([own, ...others], order, input.limit ?? DEFAULT_AUDIT_PAGE);
+    const position = JSON.stringify(places);
+    return {
+      items,
+      next_cursor: isMore ? makeCursor(kindOf(caller, order), position) : null,
+      ...withWarnings(silent, "its records are not listed."),
+    };
+  },
+};
+
+const orderOf = ({ order }: Pick<Query, "order">) => order ?? "desc";
+const kindOf = ({ org_id }: Caller, order: string) => `audit of hosts ${org_id} ${order}`;
+
+/** Throws invalid_cursor. */
+function placesIn(caller: Caller, input: Query): Places | null {
+  const position = readCursor(kindOf(caller, orderOf(input)), input.cursor);
+  return position === null ? null : (JSON.parse(position) as Places);
+}
+
+/** A cursor has a place for each host. */
+function shortNameOf(hostId: string): string {
+  return createHash("sha256").update(hostId).digest("base64url").slice(0, 6);
+}
+
+/** The first records of all chains, each chain in its own order, and where each goes on. */
+function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: number) {
+  const rest = parts.map(({ host, body }) => ({
+    host,
+    left: [...body.items],
+    isMore: body.next_cursor !== null,
+    body,
+  }));
+  const comesFirst = (a: AuditRecord, b: AuditRecord) => (order === "asc" ? a.at < b.at : a.at > b.at);
+  const items: AuditRecord[] = [];
+  while (items.length < limit) {
+    let next: (typeof rest)[number] | undefined;
+    for (const part of rest) {
+      const [head] = part.left;
+      const [best] = next?.left ?? [];
+      if (head && (!best || comesFirst(head, best))) next = part;
+    }
+    const head = next?.left.shift();
+    if (!head) break;
+    items.push(head);
+  }
+  const places: Places = {};
+  for (const { host, left, body } of rest) {
+    const taken = body.items.length - left.length;
+    places[shortNameOf(host)] = placeAfter(body.items, taken, order);
+  }
+  return { items, places, isMore: rest.some(({ left, isMore }) => left.length > 0 || isMore) };
+}
+
+/** Where a chain goes on of which so many were taken; of one of which nothing was, before what it has told by now. */
+function placeAfter(items: readonly AuditRecord[], taken: number, order: "asc" | "desc"): number {
+  const last = items[taken - 1];
+  if (last) return last.seq;
+  const step = order === "asc" ? -1 : 1;
+  return items[0] ? items[0].seq + step : 0;
+}
+
+export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
+  patienceMs: PATIENCE_MS,
+  merge: ({ body: own }, others, { input, silent }) => {
+    const parts = [own, ...others.map(({ body }) => body)].filter(({ total }) => total > 0);
+    const added = (of: (part: typeof own) => number) => parts.reduce((sum, part) => sum + of(part), 0);
+    const moments = (of: (part: typeof own) => string | null) => parts.flatMap((part) => of(part) ?? []).sort();
+    const counted = {
+      total: added(({ total }) => total),
+      from_at: moments(({ from_at }) => from_at)[0] ?? null,
+      to_at: moments(({ to_at }) => to_at).at(-1) ?? null,
+      outcomes: {
+        success: added(({ outcomes }) => outcomes.success),
+        denied: added(({ outcomes }) => outcomes.denied),
+        error: added(({ outcomes }) => outcomes.error),
+      },
+      events: mostOf(parts.flatMap(({ events }) => events.map(({ event, count }) => [event, count] as const))).map(
+        ([event, count]) => ({ event, count }),
+      ),
+      agents: mostOf(
+        parts.flatMap(({ agents }) => agents.map(({ agent_id, count }) => [agent_id, count] as const)),
+      ).map(([agent_id, count]) => ({ agent_id, count })),
+      errors: mostOf(parts.flatMap(({ errors }) => errors.map(({ code, count }) => [code, count] as const))).map(
+        ([code, count]) => ({ code, count }),
+      ),
+    };
+    const missing = "its records are not counted.";
+    const text = [summaryText(input.room_id, counted), ...warningsOf(silent, missing)].join(" ");
+    return { ...counted, text, ...withWarnings(silent, missing) };
+  },
+};
+
+/** Every host has a chain of its own: the organization's audit is intact if all are. */
+export const verdictOfAll: Merging<typeof orgAuditVerify> = {
+  patienceMs: VERIFY_MS,
+  merge: (own, others, { silent }) => {
+    const parts = [own, ...others];
+    const shown = (parts.find(({ body }) => !body.ok) ?? own).body;
+    return {
+      ...shown,
+      hosts: parts.map(({ host, body: { ok, from_seq, to_seq, broken_at } }) => ({
+        ...{ host, ok, from_seq, to_seq, broken_at },
+      })),
+      ...withWarnings(silent, "its chain is not verified."),
+    };
+  },
+};

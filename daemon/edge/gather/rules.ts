@@ -1,0 +1,33 @@
+/**
+ * Owns which operations are about all hosts together, and how their answers become one. Whatever is not here and has no room in its path is
+ * answered by the host that is asked: from what all of them share, as organizations and keys are, or of itself, as health is.
+ */
+import { orgAuditList, orgAuditSummary, orgAuditVerify } from "../../../shared/api/audit.ts";
+import type { Operation } from "../../../shared/api/contract.ts";
+import { locate } from "../../../shared/api/locate.ts";
+import { roomOverview } from "../../../shared/api/room-overview.ts";
+import { roomList } from "../../../shared/api/rooms.ts";
+import { topGet } from "../../../shared/api/top.ts";
+import { usage } from "../../../shared/api/usage.ts";
+import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
+import type { Merging, Rule } from "./gather.ts";
+import { listOfRooms, overviewOfRooms } from "./rooms.ts";
+import { topOfAll } from "./top.ts";
+import { usageOfAll } from "./usage.ts";
+
+/** By the operation's name. */
+export const gathered: ReadonlyMap<string, Rule> = new Map([
+  merged(roomList, listOfRooms),
+  merged(roomOverview, overviewOfRooms),
+  merged(usage, usageOfAll),
+  merged(topGet, topOfAll),
+  merged(orgAuditList, listOfAudit),
+  merged(orgAuditSummary, summaryOfAudit),
+  merged(orgAuditVerify, verdictOfAll),
+  [locate.name, { finding: { absent: ["id_not_found"], patienceMs: 1000 } }],
+]);
+
+/** What a rule is given is of its own operation. */
+function merged<Op extends Operation>({ name }: Op, merging: Merging<Op>): [string, Rule] {
+  return [name, { merging: merging as unknown as Merging<Operation> }];
+}

@@ -1,0 +1,11 @@
+/** Owns what people are told of hosts that did not answer. */
+
+/** A sentence for each. */
+export function warningsOf(silent: readonly string[], missing: string): string[] {
+  return silent.map((host) => `The host ${host} does not answer: ${missing}`);
+}
+
+/** The field `warnings`, absent where there is nothing to warn of. */
+export function withWarnings(silent: readonly string[], missing: string): { warnings?: string[] } {
+  return silent.length === 0 ? {} : { warnings: warningsOf(silent, missing) };
+}

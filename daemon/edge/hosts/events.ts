@@ -1,0 +1,53 @@
+/** Owns reading an answer of another host that goes on: lines of JSON, as they come, are the events that they were there. */
+import type { EventsReply, StreamEvent } from "../../core/operation.ts";
+
+/** Output goes in pieces that are far smaller. */
+const MOST_LINE_BYTES = 32 * 1024 * 1024;
+/** What is told where the stream breaks off: it can be asked for again. */
+const BROKEN: StreamEvent = {
+  id: null,
+  data: { type: "error", code: "host_unreachable", detail: "The room's host does not answer.", retryable: true },
+};
+
+/** The events of a body; `close` ends it. */
+export function eventsOf(body: ReadableStream<Uint8Array> | Uint8Array | null, close: () => void): EventsReply {
+  let isOver = false;
+  const cancel = () => {
+    isOver = true;
+    close();
+  };
+  const read = async function* (): AsyncGenerator<readonly StreamEvent[]> {
+    try {
+      for await (const lines of linesOf(body)) if (lines.length > 0) yield lines.map(eventOf);
+    } catch {
+      if (!isOver) yield [BROKEN];
+    } finally {
+      cancel();
+    }
+  };
+  return { events: read(), cancel };
+}
+
+/** Those that are whole, piece by piece. Throws for a line that is larger than any. */
+async function* linesOf(body: ReadableStream<Uint8Array> | Uint8Array | null): AsyncGenerator<string[]> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest = "";
+  for await (const bytes of piecesOf(body)) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MOST_LINE_BYTES) throw new Error(`a line of over ${MOST_LINE_BYTES} bytes`);
+    yield lines.filter((line) => line !== "");
+  }
+  if (rest !== "") throw new Error("a line that has no end");
+}
+
+function piecesOf(body: ReadableStream<Uint8Array> | Uint8Array | null): AsyncIterable<Uint8Array> | Uint8Array[] {
+  if (body instanceof ReadableStream) return body as unknown as AsyncIterable<Uint8Array>;
+  return body === null ? [] : [body];
+}
+
+function eventOf(line: string): StreamEvent {
+  const { data_b64, ...data } = JSON.parse(line) as Record<string, unknown>;
+  const id = typeof data.seq === "number" ? data.seq : null;
+  return typeof data_b64 === "string" ? { id, data, data_b64: Buffer.from(data_b64, "base64") } : { id, data };
+}

@@ -1,0 +1,136 @@
+/**
+ * Owns which host has an exposed port, by its label. Each host knows its own; for one that is not here the others are asked, many labels
+ * at once, and one question at a time: whoever tries any number of labels makes hosts ask each other no more often.
+ *
+ *   label ──known──▶ its host, or none
+ *     └── waiting, with up to a hundred others ──▶ one question to each host ──▶ known for a while
+ */
+import { setTimeout as after } from "node:timers/promises";
+import { newId } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { type HostClient, unreachable } from "./client.ts";
+import { forwardJson } from "./forward.ts";
+import { Patience } from "./patience.ts";
+
+/** What hosts alone are asked, as `labels=a,b`. */
+const LABELS_PATH = "/-/ports";
+/** Anything else is no label of any host. */
+const LABEL = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const MOST_AT_ONCE = 100;
+const BETWEEN_MS = 20;
+const PATIENCE_MS = 1000;
+/** More than these wait for nothing. */
+const MOST_WAITING = 1000;
+const MOST_KNOWN = 10_000;
+/** A label may be given up on one host, and taken on another. */
+const FOUND_MS = 10_000;
+const NONE_MS = 2000;
+
+export interface LabelsDeps {
+  client: HostClient;
+  /** The name of this host. */
+  own: string;
+  others(): Host[];
+}
+
+export class Labels {
+  readonly #deps: LabelsDeps;
+  readonly #patience = new Patience();
+  readonly #known = new Map<string, { host: string | null; until: number }>();
+  readonly #waiting = new Map<string, PromiseWithResolvers<string | null>>();
+  #isAsking = false;
+
+  constructor(deps: LabelsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Null: no host has it. Rejects with host_unreachable where one may have it that does not answer, rate_limited. */
+  async hostOf(label: string): Promise<Host | null> {
+    if (!LABEL.test(label)) return null;
+    const known = this.#known.get(label);
+    const hostId = known && known.until > performance.now() ? known.host : await this.#wait(label);
+    return this.#deps.others().find(({ host_id }) => host_id === hostId) ?? null;
+  }
+
+  #wait(label: string): Promise<string | null> {
+    const before = this.#waiting.get(label);
+    if (before) return before.promise;
+    if (this.#waiting.size >= MOST_WAITING) {
+      throw new ServiceError("rate_limited", { detail: "Too many unknown ports are asked for.", retryAfterSeconds: 1 });
+    }
+    const waiting = Promise.withResolvers<string | null>();
+    this.#waiting.set(label, waiting);
+    if (!this.#isAsking) void this.#askAll();
+    return waiting.promise;
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true;
+    try {
+      while (this.#waiting.size > 0) {
+        const labels = [...this.#waiting.keys()].slice(0, MOST_AT_ONCE);
+        const answers = await Promise.all(this.#deps.others().map((host) => this.#askOne(host, labels)));
+        for (const label of labels) this.#settle(label, answers);
+        if (this.#waiting.size > 0) await after(BETWEEN_MS);
+      }
+    } catch (error) {
+      for (const waiting of this.#waiting.values()) waiting.reject(error);
+      this.#waiting.clear();
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #settle(label: string, answers: readonly Heard[]): void {
+    const waiting = this.#waiting.get(label);
+    this.#waiting.delete(label);
+    const found = answers.find(({ labels }) => labels?.has(label));
+    const silent = answers.find(({ labels }) => labels === null);
+    if (!found && silent) {
+      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it was asked for a port")));
+      return;
+    }
+    this.#remember(label, found?.host ?? null);
+    waiting?.resolve(found?.host ?? null);
+  }
+
+  #remember(label: string, host: string | null): void {
+    // The one that was learned first is forgotten first.
+    this.#known.delete(label);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size < MOST_KNOWN) break;
+      this.#known.delete(oldest);
+    }
+    this.#known.set(label, { host, until: performance.now() + (host === null ? NONE_MS : FOUND_MS) });
+  }
+
+  async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {
+    const { client, own } = this.#deps;
+    const query = { labels: labels.join(",") };
+    const asked = { method: "GET", path: LABELS_PATH, query };
+    const about = { ip: null, request_id: newId("req"), own };
+    const answering = forwardJson(client, host, asked, about, AbortSignal.timeout(PATIENCE_MS)).then(labelsOf);
+    return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
+  }
+}
+
+interface Heard {
+  host: string;
+  /** Those that it has; null: it did not answer. */
+  labels: ReadonlySet<string> | null;
+}
+
+/** Throws for what is no answer to the question. */
+function labelsOf({ status, body }: { status: number; body: unknown }): ReadonlySet<string> {
+  const { labels } = (body ?? {}) as { labels?: unknown };
+  if (status !== 200 || !Array.isArray(labels)) throw new Error(`it answered ${status}`);
+  return new Set(labels);
+}
+
+/** Another host's question, answered; null: it is none. */
+export function answerLabels(url: URL, has: (label: string) => boolean): Response | null {
+  if (url.pathname !== LABELS_PATH) return null;
+  const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MOST_AT_ONCE);
+  return Response.json({ labels: asked.filter(has) });
+}

@@ -1,0 +1,180 @@
+/** Exposed ports of another host: which host has a label, and what passes through the host that is asked. */
+import { expect, test } from "vitest";
+import type { Host } from "../../../../daemon/cluster/directory.ts";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
+import type { Gate } from "../../../../daemon/domain/ports/gate.ts";
+import { Connection } from "../../../../daemon/edge/hosts/connection.ts";
+import { Labels } from "../../../../daemon/edge/hosts/labels.ts";
+import { type HttpDeps, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
+import type { Json } from "../../../harness/json.ts";
+import { clientOf, listen, type Member, members } from "./fixture.ts";
+
+const WEB = "web-4kx9";
+
+/** A server as one in a guest, which says what it is asked. */
+function guest() {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    websocket: { message: (socket, text) => void socket.send(`heard ${text}`) },
+    fetch: async (request, server) => {
+      if (request.headers.has("upgrade") && server.upgrade(request)) return undefined as never;
+      const { pathname, search } = new URL(request.url);
+      const headers = Object.fromEntries(request.headers);
+      return Response.json({ method: request.method, path: pathname + search, headers, body: await request.text() });
+    },
+  });
+  return { port: server.port as number, stop: () => server.stop(true) };
+}
+
+async function connected(port: number, first: Uint8Array): Promise<OpenPort> {
+  const made = Promise.withResolvers<Connection>();
+  await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open: (socket) => {
+        const connection = new Connection(socket);
+        Object.assign(socket, { data: connection });
+        made.resolve(connection);
+      },
+      data: (socket, bytes) => (socket.data as unknown as Connection).hear(bytes),
+      drain: (socket) => (socket.data as unknown as Connection).drained(),
+      close: (socket) => (socket.data as unknown as Connection).ends(),
+    },
+  });
+  const line = (await made.promise).begin();
+  await line.write(first);
+  return line;
+}
+
+/** Those ports alone, all of them public. */
+function gateOf(labels: readonly string[], port: number, looked: string[] = []): Gate {
+  const has = (label: string) => {
+    looked.push(label);
+    return labels.includes(label);
+  };
+  return {
+    urls: () => ({ base_url: "http://127.0.0.1", domain: "ports.example" }),
+    has,
+    find: (label: string) => {
+      if (!has(label)) throw new ServiceError("port_not_exposed");
+      return { label, port: 8000, visibility: "public" };
+    },
+    admit: () => {},
+    open: (_: unknown, first: Uint8Array) => connected(port, first),
+  } as unknown as Gate;
+}
+
+function door(host: string, ports: Gate, more: Partial<HttpDeps> = {}) {
+  const log = makeLog("error", () => {});
+  const deps = { operations: [], ports, mcp: null, web: null, host, others: null, labels: null, log, ...more };
+  const url = "http://127.0.0.1:8080";
+  return makeHttpServer(deps as unknown as HttpDeps, {
+    hostname: "127.0.0.1",
+    port: 0,
+    url,
+    tls: null,
+    trusted_proxies: [],
+  });
+}
+
+async function twoHosts() {
+  const made = await members("owner", "entry");
+  const [owner, member] = made;
+  const server = guest();
+  const looked: string[] = [];
+  const there = door("owner", gateOf([WEB], server.port, looked));
+  const inside = there.serveMembers({ hostname: "127.0.0.1", port: 0 }, { own: owner.own, members: [member.own.cert] });
+  const reached = { host_id: "owner", address: `127.0.0.1:${inside.url.port}`, certificate: owner.own.cert } as Host;
+  const client = clientOf(member);
+  const labels = new Labels({ client, own: "entry", others: () => [reached] });
+  const here = door("entry", gateOf([], 0), { others: client, labels });
+  return {
+    url: here.url,
+    looked,
+    stopOwner: () => inside.stop(0),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([here.stop(0), there.stop(0), inside.stop(0)]);
+      client.close();
+      server.stop();
+      made[Symbol.dispose]();
+    },
+  };
+}
+
+test("a request goes through as it came, and the server hears nothing of hosts", async () => {
+  await using hosts = await twoHosts();
+  const at = (path: string, init?: RequestInit) => fetch(new URL(path, hosts.url), init);
+  const headers = { "x-request-id": "my own", "x-roomd-hop": "1", authorization: "Basic app" };
+  const answer = await at(`/p/${WEB}/a/b?c=d`, { method: "POST", body: "hello", headers });
+  expect([answer.status, answer.headers.get("x-roomd-host")]).toEqual([200, "owner"]);
+  const told = (await answer.json()) as Json;
+  expect(told).toMatchObject({ method: "POST", path: "/a/b?c=d", body: "hello" });
+  expect(told.headers).toMatchObject({
+    authorization: "Basic app",
+    "x-request-id": "my own",
+    "x-forwarded-for": "127.0.0.1",
+  });
+  expect(told.headers["x-forwarded-prefix"]).toBe(`/p/${WEB}`);
+  expect(Object.keys(told.headers).filter((name) => name.startsWith("x-roomd"))).toEqual([]);
+  const large = "x".repeat(2_000_000);
+  const put = (await (await at(`/p/${WEB}/`, { method: "PUT", body: large })).json()) as Json;
+  expect(put.body).toBe(large);
+  const byHost = await at("/-/ports?labels=a", { headers: { host: `${WEB}.ports.example` } });
+  expect(await byHost.json()).toMatchObject({ path: "/-/ports?labels=a" });
+  expect((await at(`/p/${WEB}`, { redirect: "manual" })).headers.get("location")).toBe(`/p/${WEB}/`);
+  // Who is no host is not told which labels there are.
+  expect((await at(`/-/ports?labels=${WEB}`)).status).not.toBe(200);
+});
+
+test("a WebSocket goes through", async () => {
+  await using hosts = await twoHosts();
+  const heard = Promise.withResolvers<unknown>();
+  const socket = new WebSocket(new URL(`/p/${WEB}/ws`, hosts.url).href.replace("http", "ws"));
+  socket.onopen = () => socket.send("you");
+  socket.onmessage = ({ data }) => heard.resolve(data);
+  socket.onerror = () => heard.reject(new Error("it failed"));
+  expect(await heard.promise).toBe("heard you");
+  socket.close();
+});
+
+test("while its host is gone a port is unreachable, and not unknown", async () => {
+  await using hosts = await twoHosts();
+  expect((await fetch(new URL("/p/nobody-x/", hosts.url))).status).toBe(404);
+  await hosts.stopOwner();
+  const answer = await fetch(new URL("/p/other-y/", hosts.url));
+  expect([answer.status, ((await answer.json()) as Json).code]).toEqual([503, "host_unreachable"]);
+});
+
+test("any number of unknown labels are a few questions, and what is no label is none", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const questions: string[][] = [];
+  const { reached, stop } = listen(owner as Member, [member as Member], (request) => {
+    const labels = (new URL(request.url).searchParams.get("labels") ?? "").split(",");
+    questions.push(labels);
+    return Response.json({ labels: labels.filter((label) => label === "l-7") });
+  });
+  using client = clientOf(member);
+  const labels = new Labels({ client, own: "entry", others: () => [reached as Host] });
+  const asked = await Promise.all(Array.from({ length: 500 }, (_, index) => labels.hostOf(`l-${index}`)));
+  expect(asked.flatMap((host, index) => (host ? [index] : []))).toEqual([7]);
+  expect(questions.length).toBeLessThanOrEqual(6);
+  const before = questions.length;
+  await Promise.all([
+    labels.hostOf("l-7"),
+    labels.hostOf("l-8"),
+    labels.hostOf("%00"),
+    labels.hostOf("A"),
+    labels.hostOf(""),
+  ]);
+  expect(questions.length).toBe(before);
+  const flood = await Promise.allSettled(Array.from({ length: 1500 }, (_, index) => labels.hostOf(`m-${index}`)));
+  const refused = flood.flatMap((each) => (each.status === "rejected" ? [each.reason.code] : []));
+  expect(refused).toHaveLength(500);
+  expect(new Set(refused)).toEqual(new Set(["rate_limited"]));
+  await stop();
+});
