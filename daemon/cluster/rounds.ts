@@ -62,7 +62,8 @@ interface Round {
 export class Rounds {
   readonly #deps: RoundDeps;
   #waiting: Change[] = [];
-  #isAsked = false;
+  /** The next time that it is asked what is new. */
+  #asking: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
   /** When the copy was last known to be whole, by the monotonic clock. */
   #wholeAt = Number.NEGATIVE_INFINITY;
@@ -91,9 +92,10 @@ export class Rounds {
 
   /** Brings what is new. Settles with the attempt. */
   async pull(): Promise<void> {
-    this.#isAsked = true;
+    this.#asking ??= Promise.withResolvers();
+    const { promise } = this.#asking;
     this.#run();
-    await this.#running;
+    await promise;
   }
 
   /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
@@ -120,18 +122,20 @@ export class Rounds {
   #run(): void {
     this.#running ??= this.#rounds().finally(() => {
       this.#running = null;
-      if (this.#waiting.length > 0 || this.#isAsked) this.#run();
+      if (this.#waiting.length > 0 || this.#asking) this.#run();
     });
   }
 
   async #rounds(): Promise<void> {
     // What comes in this turn shares the first.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0 || this.#isAsked) {
-      this.#isAsked = false;
+    while (this.#waiting.length > 0 || this.#asking) {
+      const asked = this.#asking;
+      this.#asking = null;
       const batch = this.#waiting.splice(0, MOST_CHANGES);
       if (batch.length === 0) await this.#pullOnce();
       else await this.#round(batch);
+      asked?.resolve();
     }
   }
 
@@ -144,8 +148,7 @@ export class Rounds {
       await this.#bring(from, news);
       this.#wholeAt = askedAt;
     } catch (error) {
-      this.#failures++;
-      this.#failure = error;
+      this.#noteAway(error);
       if (!(error instanceof DirectoryAway))
         log.error("the directory's changes not read", { error: describeError(error) });
     }
@@ -182,6 +185,18 @@ export class Rounds {
       return;
     }
     for (const change of batch) change.reject(this.#unavailable(error));
+    this.#noteAway(error);
+  }
+
+  /** Who came while the directory did not answer has waited for as long as one waits for it. */
+  #noteAway(error: unknown): void {
+    this.#failures++;
+    this.#failure = error;
+    if (!(error instanceof DirectoryAway && error.reason === "timeout")) return;
+    const told = new DirectoryAway("timeout", error.message, { cause: error });
+    for (const change of this.#waiting.splice(0)) change.reject(this.#unavailable(told));
+    this.#asking?.resolve();
+    this.#asking = null;
   }
 
   /** From here on nobody else changes anything, until the transaction ends. */
