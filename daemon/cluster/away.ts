@@ -37,7 +37,7 @@ const REASONS: readonly (readonly [RegExp, AwayReason])[] = [
   [/^(57P0[123]|25P03|57P05|08|58)/, "terminated"],
   [/^(57014|55P03)/, "timeout"],
   [/^25006/, "read_only"],
-  [/^(28|53300|3D000)/, "refused"],
+  [/^(28|53300|3D000|3F000|42P01)/, "refused"],
 ];
 
 interface ServerSaid {

@@ -20,7 +20,7 @@ export type Secrets = Record<string, string>;
 /** Makes a token, and keeps what it opens in the directory. */
 export async function invite(run: Run, secrets: Secrets): Promise<{ token: string; expires_in_seconds: number }> {
   const token = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
-  await run("DELETE FROM roomd.invitations WHERE expires_at < now() - interval '1 day'");
+  await run("DELETE FROM roomd.invitations WHERE expires_at < now()");
   await run(
     `INSERT INTO roomd.invitations (token_sha256, sealed, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
     [nameOf(token), seal(token, secrets), LIFE_SECONDS],
@@ -28,12 +28,12 @@ export async function invite(run: Run, secrets: Secrets): Promise<{ token: strin
   return { token, expires_in_seconds: LIFE_SECONDS };
 }
 
-/** Uses a token up, and says what it opens. Throws invalid_state where it is not good. */
-export async function accept(run: Run, token: string, hostId: string): Promise<Secrets> {
+/** Uses a token up, and says what it opens, which is nowhere from then on. Throws invalid_state where it is not good. */
+export async function accept(run: Run, token: string): Promise<Secrets> {
   if (!TOKEN.test(token)) throw notGood("It is no such token.");
   const { rows } = await run(
-    `UPDATE roomd.invitations SET used_by = $2 WHERE token_sha256 = $1 AND used_by IS NULL AND expires_at > now() RETURNING sealed`,
-    [nameOf(token), hostId],
+    "DELETE FROM roomd.invitations WHERE token_sha256 = $1 AND expires_at > now() RETURNING sealed",
+    [nameOf(token)],
   );
   const sealed = rows[0]?.sealed;
   if (typeof sealed !== "string") throw notGood("It was used before, or its hour is over.");
@@ -60,7 +60,7 @@ function seal(token: string, secrets: Secrets): string {
 function unseal(token: string, text: string): Secrets {
   const bytes = Buffer.from(text, "base64");
   const [nonce, tag] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)];
-  const decipher = createDecipheriv(CIPHER, keyOf(token), nonce).setAuthTag(tag);
+  const decipher = createDecipheriv(CIPHER, keyOf(token), nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag);
   const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
   return JSON.parse(opened.toString()) as Secrets;
 }

@@ -2,14 +2,18 @@
  * Owns what is known of whether hosts run: each says so again and again, by the database's clock, and hears of the others in the same
  * statement. What is known is kept while the database is away, and is as old as it is then.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConfigError } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections } from "./connections.ts";
-import type { Member } from "./rounds.ts";
+import { type Holder, MAY_TAKE, type Member } from "./holder.ts";
 
 const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;
+/** How often one that would take another's place looks whether it may. */
+const LOOK_MS = 500;
 /** Of one beat: a lease outlasts several that fail. */
 const ASK_MS = 5_000;
 
@@ -37,14 +41,20 @@ export interface Lease {
 
 const BEAT = `
   WITH mine AS (
-    UPDATE roomd.leases SET version = $3, load = $4::json, lease_until = now() + make_interval(secs => $5)
-     WHERE host_id = $1 AND incarnation = $2 RETURNING host_id)
-  SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load, EXISTS (SELECT FROM mine) AS is_member
+    UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7)
+     WHERE host_id = $1 AND incarnation = $2 AND ${MAY_TAKE} RETURNING host_id)
+  SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load,
+         EXISTS (SELECT FROM mine) AS is_member,
+         (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND NOT ${MAY_TAKE}) AS others_until
     FROM roomd.leases`;
+
+const END = "UPDATE roomd.leases SET lease_until = now() WHERE host_id = $1 AND incarnation = $2 AND run = $3";
+const END_MS = 1_000;
 
 export interface LeaseDeps {
   connections: Connections;
   member: Member;
+  holder: Holder;
   version: string;
   log: Log;
 }
@@ -55,6 +65,8 @@ export class Leases {
   /** When it was last asked, by the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #isMember = true;
+  /** Another daemon with the same data is the member. */
+  #othersUntil: string | null = null;
   #timer: Timer | null = null;
   #beating: Promise<void> | null = null;
 
@@ -62,11 +74,21 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** Begins; resolves after the first. */
+  /** Begins; resolves after the first. Throws ConfigError where another daemon with the same data says that it runs. */
   async start(load: () => Load): Promise<void> {
-    const beat = () => void this.#beatOnce(load);
-    this.#timer = setInterval(beat, BEAT_MS);
     await this.#beatOnce(load);
+    // It may have ended just now, with this data brought here: then it says no more.
+    const until = this.#othersUntil;
+    while (this.#othersUntil !== null) {
+      if (this.#othersUntil !== until) {
+        throw new ConfigError(
+          `another daemon runs as ${this.#deps.member.host_id}, on a copy of this data: a host is in one place. Join with a new data_dir`,
+        );
+      }
+      await sleep(LOOK_MS);
+      await this.#beatOnce(load);
+    }
+    this.#timer = setInterval(() => void this.#beatOnce(load), BEAT_MS);
   }
 
   #beatOnce(load: () => Load): Promise<void> {
@@ -86,18 +108,26 @@ export class Leases {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer ?? undefined);
+    if (this.#timer === null) return;
+    clearInterval(this.#timer);
     await this.#beating;
+    const { connections, member, holder } = this.#deps;
+    const values = [member.host_id, member.incarnation, holder.run];
+    // Others need not wait for its lease to see that it is gone.
+    await connections.transaction((run) => run(END, values), END_MS).catch(() => {});
   }
 
   async #beat(load: () => Load): Promise<void> {
-    const { connections, member, version, log } = this.#deps;
+    const { connections, member, holder, version, log } = this.#deps;
     const askedAt = performance.now();
     try {
-      const values = [member.host_id, member.incarnation, version, JSON.stringify(load()), LEASE_SECONDS];
+      const { run, place } = holder;
+      const said = JSON.stringify(load());
+      const values = [member.host_id, member.incarnation, run, place, version, said, LEASE_SECONDS];
       const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
-      const leases = rows as unknown as (Lease & { is_member: boolean })[];
+      const leases = rows as unknown as (Lease & { is_member: boolean; others_until: string | null })[];
       const isMember = leases[0]?.is_member ?? false;
+      this.#othersUntil = leases[0]?.others_until ?? null;
       if (!isMember && this.#isMember)
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;

@@ -10,20 +10,20 @@ export interface Membership {
   incarnation: string;
 }
 
-const fileIn = (directory: string) => join(directory, "member.json");
+export const memberFile = (directory: string) => join(directory, "member.json");
 
 /** Null: it has not joined. */
 export function readMembership(directory: string): Membership | null {
-  const file = fileIn(directory);
+  const file = memberFile(directory);
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Membership) : null;
 }
 
 export function writeMembership(directory: string, membership: Membership): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  replaceKept(fileIn(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
+  replaceKept(memberFile(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
 }
 
 /** What came of nothing. */
 export function forgetMembership(directory: string): void {
-  rmSync(fileIn(directory), { force: true });
+  rmSync(memberFile(directory), { force: true });
 }

@@ -75,7 +75,7 @@ export function makeMemberships(deps: MembershipDeps) {
     });
   };
   /** Changes what is shared, as a member. */
-  const change = async <T>(work: (within: Queries) => T): Promise<T> => {
+  const change = async <T>(work: (within: Queries) => T, beside?: (run: Run) => Promise<unknown>): Promise<T> => {
     const member = readMembership(deps.directory);
     if (!member) {
       throw new ServiceError("invalid_state", {
@@ -85,7 +85,7 @@ export function makeMemberships(deps: MembershipDeps) {
     }
     const shared = sharedRows();
     const rounds = new Rounds({ database, shared, connections, member, log: deps.log, onNews: () => {} });
-    return await rounds.change(work, true);
+    return await rounds.change(work, true, beside);
   };
   let closed: SharedRows | null = null;
   const sharedRows = () => {
@@ -153,7 +153,7 @@ export function makeMemberships(deps: MembershipDeps) {
             hint: "Upgrade this one first.",
           });
         await requireFreeName(run, self.host_id);
-        const secrets = await accept(run, token, self.host_id);
+        const secrets = await accept(run, token);
         const made = become(String(cluster.cluster_id));
         await addLease(run, made);
         writeSecrets(deps.secretFiles, secrets);
@@ -179,8 +179,8 @@ export function makeMemberships(deps: MembershipDeps) {
       }),
 
     /** It is no member any more; the rooms that it had are lost to the service, and their names free. */
-    remove: async (hostId: string, { force }: { force: boolean }) => {
-      const removed = await change((within) => {
+    remove: (hostId: string, { force }: { force: boolean }) => {
+      const work = (within: Queries) => {
         const host = requireHost(within, hostId);
         const rooms = placementsOn(within, hostId);
         if (rooms.length > 0 && !force) {
@@ -194,9 +194,9 @@ export function makeMemberships(deps: MembershipDeps) {
         within.delete(orgUse).where(eq(orgUse.host_id, hostId)).run();
         putHost(within, { ...host, state: "gone" });
         return { host_id: hostId, rooms_lost: rooms.map(({ room_id, org_id }) => ({ room_id, org_id })) };
-      });
-      await transaction((run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
-      return removed;
+      };
+      // At once: one that still runs would say again that it has its rooms.
+      return change(work, (run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
     },
 
     close: () => connections.close(),
@@ -239,7 +239,7 @@ function writeSecrets(files: readonly string[], secrets: Secrets): void {
 async function addLease(run: Run, { host_id, incarnation }: Membership): Promise<void> {
   await run(
     `INSERT INTO roomd.leases (host_id, incarnation, version, lease_until, load) VALUES ($1, $2, '', now(), '{}')
-     ON CONFLICT (host_id) DO UPDATE SET incarnation = excluded.incarnation, lease_until = now()`,
+     ON CONFLICT (host_id) DO UPDATE SET incarnation = excluded.incarnation, lease_until = now(), run = ''`,
     [host_id, incarnation],
   );
 }

@@ -2,6 +2,7 @@
  * Owns this host's copy of what hosts share: up to which change it is whole, what is newer in the directory, and bringing it here. A daemon
  * and the operator's commands beside it have the same copy: whoever has news brings them, and once is enough.
  */
+import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
@@ -17,8 +18,15 @@ export interface Point {
 /** What is newer than a point: the rows, as of another one. All of them, where that point is none that the directory knows. */
 export interface News {
   to: Point;
-  rows: SharedRow[];
+  rows: NumberedRow[];
   isWhole: boolean;
+  /** Those of the changes since that one host has made. */
+  own: Point[];
+}
+
+/** A row, and by which change it is so. */
+export interface NumberedRow extends SharedRow {
+  seq: number;
 }
 
 const NOTHING: Point = { seq: 0, change_id: "" };
@@ -33,41 +41,69 @@ function setPoint(queries: Queries, { seq, change_id }: Point): void {
 }
 
 const NEWS = `
-  WITH here AS (SELECT seq FROM roomd.cluster),
+  WITH here AS (SELECT seq, cluster_id FROM roomd.cluster),
        known AS (SELECT $1 = 0 OR EXISTS (SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2) AS is_known)
-  SELECT here.seq::float8 AS seq, known.is_known,
+  SELECT here.seq::float8 AS seq, here.cluster_id = $3 AS is_ours, known.is_known,
          (SELECT change_id FROM roomd.changes WHERE changes.seq = here.seq) AS change_id,
-         (SELECT json_agg(json_build_array(tbl, key, "row"::text) ORDER BY rows.seq)
+         (SELECT json_agg(json_build_array(changes.seq, change_id) ORDER BY changes.seq)
+            FROM roomd.changes WHERE known.is_known AND changes.seq > $1 AND host_id = $4) AS own,
+         (SELECT json_agg(json_build_array(tbl, key, "row"::text, rows.seq) ORDER BY rows.seq)
             FROM roomd.rows
            WHERE rows.seq > CASE WHEN known.is_known THEN $1 ELSE 0 END AND ("row" IS NOT NULL OR known.is_known)) AS rows
     FROM here, known`;
 
 interface Said {
   seq: number;
+  is_ours: boolean;
   is_known: boolean;
   change_id: string | null;
-  rows: [tbl: string, key: string, row: string | null][] | null;
+  own: [seq: number, change_id: string][] | null;
+  rows: [tbl: string, key: string, row: string | null, seq: number][] | null;
 }
 
-/** Asks for what is newer, in one statement: all of it is of one moment. */
-export async function newsSince(run: Run, from: Point): Promise<News> {
-  const { rows } = await run(NEWS, [from.seq, from.change_id]);
+/** Asks for what is newer, in one statement: all of it is of one moment. Throws where the database is another service's. */
+export async function newsSince(
+  run: Run,
+  from: Point,
+  { cluster_id, host_id }: { cluster_id: string; host_id: string },
+): Promise<News> {
+  const { rows } = await run(NEWS, [from.seq, from.change_id, cluster_id, host_id]);
   const said = rows[0] as unknown as Said | undefined;
   if (!said) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
+  if (!said.is_ours) throw anotherService();
   return {
     to: { seq: said.seq, change_id: said.change_id ?? "" },
-    rows: (said.rows ?? []).map(([tbl, key, row]) => ({ tbl, key, row })),
+    rows: (said.rows ?? []).map(([tbl, key, row, seq]) => ({ tbl, key, row, seq })),
     isWhole: !said.is_known,
+    own: (said.own ?? []).map(([seq, change_id]) => ({ seq, change_id })),
   };
 }
 
-/** Brings news that are asked for from a point on; what somebody has brought already is left. Resolves with whether there were any. */
-export async function bring(database: Database, shared: SharedRows, from: Point, news: News): Promise<boolean> {
+/** Its rows would take the place of all that this host has. */
+function anotherService(): ServiceError {
+  return new ServiceError("cluster_unavailable", {
+    detail: "The database is the directory of another service of hosts.",
+    hint: "Set cluster.url to the database that this host joined by.",
+  });
+}
+
+/**
+ * Brings news that are asked for from a point on; what somebody has brought already is left. Resolves with whether there were any.
+ * `first` runs in the same commit, before.
+ */
+export async function bring(
+  database: Database,
+  shared: SharedRows,
+  from: Point,
+  news: Pick<News, "to" | "isWhole"> & { rows: SharedRow[] },
+  first: (queries: Queries) => void = () => {},
+): Promise<boolean> {
   const { to, rows, isWhole } = news;
   if (to.seq <= from.seq && !isWhole) return false;
   return await database.commit((queries) => {
     const at = pointOf(queries);
     if (at.change_id !== from.change_id) return false;
+    first(queries);
     shared.bring(isWhole ? withoutOthers(shared, rows) : rows);
     setPoint(queries, to);
     return true;

@@ -2,8 +2,8 @@
  * Owns what is said of this host to the others: how it is reached, which rooms it has, what organizations have on it. Rows of this host are
  * compared with what is so here, and set right: after a crash between two steps, after rooms have ended, after a new configuration.
  */
-import type { OrgId } from "../../shared/ids.ts";
-import type { Log } from "../core/log.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import { now } from "../core/clock.ts";
 import type { Queries } from "../db/client.ts";
 import type { HostUse, PlacedRoom } from "./directory.ts";
 import type { Load } from "./leases.ts";
@@ -31,35 +31,48 @@ export interface Sources {
 
 export type Self = Pick<HostRow, "host_id" | "address" | "url" | "labels">;
 
-/** Changes to be made, within a transaction of what is shared; none where all that is said is so. */
-export function differences(queries: Queries, self: Self, sources: Sources, log: Log): ((within: Queries) => void)[] {
+/** Changes to be made, within a transaction of what is shared; none where all that is said is so, and for a host that was removed. */
+export function differences(queries: Queries, self: Self, sources: Sources): ((within: Queries) => void)[] {
   const { host_id } = self;
   const known = getHost(queries, host_id);
-  const row = known && { ...known, ...self, certificate: sources.certificate };
-  const host = row && JSON.stringify(row) !== JSON.stringify(known) ? [(within: Queries) => putHost(within, row)] : [];
+  if (known?.state === "gone") return [];
+  // One that ended just after it had joined has not said so.
+  const before = known ?? { state: "active" as const, joined_at: now() };
+  const row = { ...before, ...self, certificate: sources.certificate };
+  const host = JSON.stringify(row) === JSON.stringify(known) ? [] : [(within: Queries) => putHost(within, row)];
   const rooms = new Map(sources.rooms(queries).map((room) => [room.room_uid, room]));
   const placed = new Set(placementsOn(queries, host_id).map(({ room_uid }) => room_uid));
   const ended = [...placed].filter((roomUid) => !rooms.has(roomUid));
-  const unsaid = [...rooms.values()].filter(({ room_uid }) => !placed.has(room_uid));
-  const outdated = usesOf(queries, host_id).filter(
-    ({ org_id, host_id: _, ...said }) => !isSame(said, sources.used(queries, org_id)),
+  const unsaid = [...rooms.values()].filter(
+    ({ room_uid, org_id, room_id }) => !placed.has(room_uid) && !placementOf(queries, org_id, room_id),
   );
+  const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
+  // Also of who has rooms here of which nothing is said: from before this host was a member, or the directory lost it.
+  const orgs = new Set([...said.keys(), ...[...rooms.values()].map(({ org_id }) => org_id)]);
+  const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, sources.used(queries, org_id)));
   return [
     ...host,
     ...ended.map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
-    ...unsaid.map((room) => (within: Queries) => {
-      if (placementOf(within, room.org_id, room.room_id)) {
-        log.error("a room's name is another's", { room_uid: room.room_uid, room_id: room.room_id });
-        return;
-      }
-      insertPlacement(within, { ...room, host_id, epoch: 1 });
-    }),
-    ...outdated.map(
-      ({ org_id }) =>
-        (within: Queries) =>
-          setUse(within, org_id, host_id, sources.used(within, org_id)),
-    ),
+    ...unsaid.map((room) => (within: Queries) => insertPlacement(within, { ...room, host_id, epoch: 1 })),
+    ...outdated.map((org_id) => (within: Queries) => setUse(within, org_id, host_id, sources.used(within, org_id))),
   ];
+}
+
+const NONE: HostUse = { rooms: 0, sandboxes: 0, memory_mib: 0, disk_gib: 0, used_micro: 0 };
+
+/** A room here, and the one that has its name. */
+export type LostName = Pick<PlacedRoom, "room_uid" | "org_id" | "room_id"> & {
+  by: { room_uid: RoomUid; host_id: string };
+};
+
+/** Rooms here whose names are others' in the directory: it forgot that they were theirs. None on a host that was removed. */
+export function lostNames(queries: Queries, hostId: string, sources: Sources): LostName[] {
+  if (getHost(queries, hostId)?.state === "gone") return [];
+  return sources.rooms(queries).flatMap(({ room_uid, org_id, room_id }) => {
+    const placed = placementOf(queries, org_id, room_id);
+    if (!placed || placed.room_uid === room_uid) return [];
+    return [{ room_uid, org_id, room_id, by: { room_uid: placed.room_uid, host_id: placed.host_id } }];
+  });
 }
 
 /** What is spent grows all the time: it is said again once it is a credit more. */

@@ -1,6 +1,9 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
+
+import type { RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
@@ -8,10 +11,12 @@ import { readAddress } from "./address.ts";
 import { chooseHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse } from "./directory.ts";
+import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
-import { differences, type Self, type Sources } from "./own.ts";
+import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
 import { getHost, insertPlacement, listHosts, orgPlacementsOn, placementOf, setUse, useBut } from "./placements.ts";
-import { type Member, Rounds } from "./rounds.ts";
+import type { Recovered } from "./recovered.ts";
+import { Rounds } from "./rounds.ts";
 import { CHANNEL } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
@@ -26,6 +31,12 @@ export interface PostgresDeps {
   /** How it is to be known. */
   self: Omit<Self, "host_id">;
   version: string;
+  /** What tells this daemon from another on a copy of its data. */
+  holder: Holder;
+  /** A change is true that this host left no record of. Within a commit. */
+  recovered(queries: Queries, change: Recovered): void;
+  /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
+  nameLost(queries: Queries, room: LostName): void;
   log: Log;
 }
 
@@ -39,7 +50,8 @@ export interface Cluster extends Directory {
   versionOf(hostId: string): string | null;
 }
 
-export function makePostgres({ url, database, member, self, version, log }: PostgresDeps): Cluster {
+export function makePostgres(deps: PostgresDeps): Cluster {
+  const { url, database, member, self, version, holder, recovered, nameLost, log } = deps;
   const { queries } = database;
   const { host_id } = member;
   const connections = new Connections({ address: readAddress(url) });
@@ -48,8 +60,16 @@ export function makePostgres({ url, database, member, self, version, log }: Post
   const onNews = () => {
     for (const listener of listeners) listener();
   };
-  const rounds = new Rounds({ database, shared, connections, member, log, onNews });
-  const leases = new Leases({ connections, member, version, log });
+  /** An operator's command beside the daemon is none. */
+  let isDaemon = false;
+  const rounds = new Rounds({
+    ...{ database, shared, connections, member, log, onNews },
+    run: () => (isDaemon ? holder : null),
+    recovered: (within, change) => isDaemon && recovered(within, change),
+  });
+  const leases = new Leases({ connections, member, holder, version, log });
+  /** Rooms whose name is another's, which was told. */
+  const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;
   let listening: Listening | null = null;
   let sources: Sources | null = null;
@@ -74,9 +94,12 @@ export function makePostgres({ url, database, member, self, version, log }: Post
     if (!sources || !mayDiffer) return;
     mayDiffer = false;
     const found = sources;
-    const differ = () => differences(queries, { host_id, ...self }, found, log);
-    if (differ().length === 0) return;
+    const differ = () => differences(queries, { host_id, ...self }, found);
     try {
+      const lost = lostNames(queries, host_id, found).filter(({ room_uid }) => !nameless.has(room_uid));
+      if (lost.length > 0) await database.commit((within) => lost.forEach((room) => void nameLost(within, room)));
+      for (const { room_uid } of lost) nameless.add(room_uid);
+      if (differ().length === 0) return;
       await rounds.change((within) => {
         for (const set of differ()) set(within);
       }, true);
@@ -141,6 +164,7 @@ export function makePostgres({ url, database, member, self, version, log }: Post
 
     start: async (given) => {
       sources = given;
+      isDaemon = true;
       database.onCommit(() => {
         mayDiffer = true;
       });

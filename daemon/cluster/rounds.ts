@@ -8,9 +8,11 @@
  *   write    the rows, numbered, and the counter; COMMIT: from here on it is true
  *   bring    the rows come into this host's tables, with what of the change is this host's alone
  *
- * A host that dies between the last two finds the rows in the directory again, as every other host does.
+ * A host that dies between the last two finds the rows in the directory again, as every other host does; what of them it left no record
+ * of it records then (recovered.ts).
  */
 import { randomUUID } from "node:crypto";
+import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
@@ -19,18 +21,14 @@ import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
+import { type Holder, holds, type Member } from "./holder.ts";
 import { bring, type News, newsSince, type Point, pointOf } from "./mirror.ts";
+import { type Recovered, recoveredOf } from "./recovered.ts";
 import { CHANNEL } from "./schema.ts";
 
 /** All of a round; a directory that takes longer is away. */
 const ROUND_MS = 5_000;
 const MOST_CHANGES = 64;
-
-export interface Member {
-  host_id: string;
-  /** Of this host's data: a copy of it is another. */
-  incarnation: string;
-}
 
 export interface RoundDeps {
   database: Database;
@@ -40,11 +38,16 @@ export interface RoundDeps {
   log: Log;
   /** Something that is shared was changed elsewhere. */
   onNews(): void;
+  /** By which a daemon is a member, and no other with its data; absent, or null: an operator's command. */
+  run?(): Holder | null;
+  /** A daemon's: a change of this host is true of which it left no record, as it ended, or lost the answer. Within a commit. */
+  recovered?(queries: Queries, change: Recovered): void;
 }
 
 interface Change {
   work(queries: Queries): unknown;
   vital: boolean;
+  beside: ((run: Run) => Promise<unknown>) | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -59,31 +62,40 @@ interface Round {
 export class Rounds {
   readonly #deps: RoundDeps;
   #waiting: Change[] = [];
-  #isAsked = false;
+  /** The next time that it is asked what is new. */
+  #asking: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
   /** When the copy was last known to be whole, by the monotonic clock. */
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** How often that could not be asked, and why the last time. */
   #failures = 0;
   #failure: unknown = null;
+  /** Of rounds whose end is not known. */
+  readonly #unknown = new Set<string>();
+  /** Whether nothing was read yet: what this host changed since its copy was whole, it did before it ended. */
+  #isFirst = true;
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
   }
 
-  /** Makes it true, or rejects: as `work` throws, with cluster_unavailable, or disk_full. */
-  change<T>(work: (queries: Queries) => T, vital: boolean): Promise<T> {
+  /**
+   * Makes it true, or rejects: as `work` throws, with cluster_unavailable, or disk_full. `beside` is done in the directory in the same
+   * transaction.
+   */
+  change<T>(work: (queries: Queries) => T, vital: boolean, beside?: (run: Run) => Promise<unknown>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({ work, vital, beside, resolve: resolve as (value: unknown) => void, reject });
       this.#run();
     });
   }
 
   /** Brings what is new. Settles with the attempt. */
   async pull(): Promise<void> {
-    this.#isAsked = true;
+    this.#asking ??= Promise.withResolvers();
+    const { promise } = this.#asking;
     this.#run();
-    await this.#running;
+    await promise;
   }
 
   /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
@@ -110,18 +122,20 @@ export class Rounds {
   #run(): void {
     this.#running ??= this.#rounds().finally(() => {
       this.#running = null;
-      if (this.#waiting.length > 0 || this.#isAsked) this.#run();
+      if (this.#waiting.length > 0 || this.#asking) this.#run();
     });
   }
 
   async #rounds(): Promise<void> {
     // What comes in this turn shares the first.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0 || this.#isAsked) {
-      this.#isAsked = false;
+    while (this.#waiting.length > 0 || this.#asking) {
+      const asked = this.#asking;
+      this.#asking = null;
       const batch = this.#waiting.splice(0, MOST_CHANGES);
       if (batch.length === 0) await this.#pullOnce();
       else await this.#round(batch);
+      asked?.resolve();
     }
   }
 
@@ -130,12 +144,11 @@ export class Rounds {
     const askedAt = performance.now();
     try {
       const from = pointOf(database.queries);
-      const news = await connections.transaction((run) => newsSince(run, from), ROUND_MS);
+      const news = await connections.transaction((run) => newsSince(run, from, this.#deps.member), ROUND_MS);
       await this.#bring(from, news);
       this.#wholeAt = askedAt;
     } catch (error) {
-      this.#failures++;
-      this.#failure = error;
+      this.#noteAway(error);
       if (!(error instanceof DirectoryAway))
         log.error("the directory's changes not read", { error: describeError(error) });
     }
@@ -151,25 +164,52 @@ export class Rounds {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
         if (found.rows.length > 0) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
+        for (const [index, { beside }] of batch.entries()) {
+          const outcome = found.tried[index];
+          if (beside && outcome && !("error" in outcome)) await beside(run);
+        }
+        await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (!(found && (await this.#isTrue(error, change_id)))) {
-        for (const change of batch) change.reject(this.#unavailable(error));
-        return;
-      }
+      if (!(found && (await this.#isTrue(error, change_id)))) return await this.#failed(batch, error);
     }
+    await faultPoint("round.true");
     this.#wholeAt = askedAt;
     await this.#finish(batch, found as unknown as Round);
   }
 
+  /** What the directory refuses of one change is no fault of the others. */
+  async #failed(batch: readonly Change[], error: unknown): Promise<void> {
+    if (batch.length > 1 && !(error instanceof DirectoryAway || error instanceof ServiceError)) {
+      for (const change of batch) await this.#round([change]);
+      return;
+    }
+    for (const change of batch) change.reject(this.#unavailable(error));
+    this.#noteAway(error);
+  }
+
+  /** Who came while the directory did not answer has waited for as long as one waits for it. */
+  #noteAway(error: unknown): void {
+    this.#failures++;
+    this.#failure = error;
+    if (!(error instanceof DirectoryAway && error.reason === "timeout")) return;
+    const told = new DirectoryAway("timeout", error.message, { cause: error });
+    for (const change of this.#waiting.splice(0)) change.reject(this.#unavailable(told));
+    this.#asking?.resolve();
+    this.#asking = null;
+  }
+
   /** From here on nobody else changes anything, until the transaction ends. */
   async #lock(run: Run): Promise<void> {
-    const { host_id, incarnation } = this.#deps.member;
+    const { member, run: holder } = this.#deps;
+    const { cluster_id, host_id, incarnation } = member;
     const { rows } = await run(
-      `SELECT (SELECT incarnation FROM roomd.leases WHERE host_id = $1) = $2 AS is_member FROM roomd.cluster FOR UPDATE`,
-      [host_id, incarnation],
+      `SELECT cluster_id = $1 AND EXISTS (SELECT FROM roomd.leases WHERE host_id = $2 AND incarnation = $3) AS is_member
+         FROM roomd.cluster FOR UPDATE`,
+      [cluster_id, host_id, incarnation],
     );
-    if (rows[0]?.is_member === true) return;
+    const held = holder?.() ?? null;
+    if (rows[0]?.is_member === true && (held === null || (await holds(run, member, held)))) return;
     throw new ServiceError("cluster_unavailable", {
       detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
       hint: "`roomd cluster list` on another host says which hosts there are.",
@@ -181,7 +221,7 @@ export class Rounds {
     let at = pointOf(database.queries);
     // Somebody beside this process may have brought some of it meanwhile.
     for (;;) {
-      const news = await newsSince(run, at);
+      const news = await newsSince(run, at, this.#deps.member);
       await this.#bring(at, news);
       const now = pointOf(database.queries);
       if (now.change_id === news.to.change_id && now.seq === news.to.seq) break;
@@ -210,6 +250,8 @@ export class Rounds {
         return rows.length > 0;
       }, ROUND_MS);
     } catch {
+      // Whoever asked is told that nobody knows; should it turn out to be true, that is recorded.
+      this.#unknown.add(change_id);
       return false;
     }
   }
@@ -221,7 +263,14 @@ export class Rounds {
         from: from.seq,
         to: news.to.seq,
       });
-    if (await bring(database, shared, from, news)) onNews();
+    const { recovered } = this.#deps;
+    const lost = news.own.filter(({ change_id }) => this.#isFirst || this.#unknown.has(change_id));
+    const first = (queries: Queries) => {
+      for (const change of lost) recovered?.(queries, recoveredOf(shared, change, news.rows));
+    };
+    if (await bring(database, shared, from, news, first)) onNews();
+    this.#isFirst = false;
+    for (const { change_id } of lost) this.#unknown.delete(change_id);
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */

@@ -40,13 +40,15 @@ const STATEMENTS = [
      incarnation text NOT NULL,
      version     text NOT NULL,
      lease_until timestamptz NOT NULL,
-     load        jsonb NOT NULL
+     load        jsonb NOT NULL,
+     -- Which process says so, and where its data lies: of two with the same data one is a member.
+     run         text NOT NULL DEFAULT '',
+     place       text NOT NULL DEFAULT ''
    )`,
   `CREATE TABLE IF NOT EXISTS roomd.invitations (
      token_sha256 text PRIMARY KEY,
      sealed       text NOT NULL,
-     expires_at   timestamptz NOT NULL,
-     used_by      text
+     expires_at   timestamptz NOT NULL
    )`,
 ];
 

@@ -1,15 +1,21 @@
 /** Owns what makes this host one of several: what of the configuration says so, its directory, and what it tells the others. */
 import { isIP } from "node:net";
 import { VERSION } from "../../shared/version.ts";
-import { readMembership } from "../cluster/member-file.ts";
+import { memberFile, readMembership } from "../cluster/member-file.ts";
+import type { LostName } from "../cluster/own.ts";
 import type { Cluster } from "../cluster/postgres.ts";
+import type { Recovered } from "../cluster/recovered.ts";
 import type { HostRow } from "../cluster/table.ts";
+import { now } from "../core/clock.ts";
 import { type Config, ConfigError } from "../core/config.ts";
 import { parseListen, WILDCARDS } from "../core/listen.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import { appendAudit, appendAudits } from "../domain/audit/index.ts";
 import { planListen } from "../edge/http/tls.ts";
+import { systemActor } from "./records.ts";
 
 export interface ClusterPlan {
   /** Of the PostgreSQL database. */
@@ -83,5 +89,32 @@ export async function openCluster({ config, paths, log, database }: Opened, host
   }
   // Its driver is loaded by those alone who are one of several.
   const { makePostgres } = await import("../cluster/postgres.ts");
-  return makePostgres({ url: plan.url, database, member, self: plan.self, version: VERSION, log });
+  const { newHolder } = await import("../cluster/holder.ts");
+  const holder = newHolder(memberFile(paths.cluster));
+  const { self, url } = plan;
+  return makePostgres({ url, database, member, self, version: VERSION, holder, recovered, nameLost, log });
+}
+
+const BY_CLUSTER = { actor: systemActor("cluster"), source: "reconciler", outcome: "success" } as const;
+
+/** In the chain of each organization that it is about. */
+function recovered(queries: Queries, { seq, orgs }: Recovered): void {
+  const event = { ...BY_CLUSTER, event: "cluster.change_recovered", at: now() };
+  appendAudits(
+    queries,
+    [...orgs].map(([org_id, tables]) => ({ ...event, org_id, details: { change: seq, tables } })),
+  );
+}
+
+function nameLost(queries: Queries, { org_id, room_id, room_uid, by }: LostName): void {
+  const details = { named_now: by.room_uid, host: by.host_id };
+  appendAudit(queries, {
+    ...BY_CLUSTER,
+    event: "cluster.room_name_lost",
+    at: now(),
+    org_id,
+    room_id,
+    room_uid,
+    details,
+  });
 }

@@ -52,6 +52,8 @@ const PLACES = [
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
+  "round.written", // what a change of what hosts share comes to is in their directory, which has not committed it
+  "round.true", // … it has: all hosts have it so but this one, which asked for it
   "place.written", // the temporary file is whole and not synced
   "place.synced", // … synced and not renamed
   "place.renamed", // … renamed, its directory not synced

@@ -107,6 +107,11 @@ export class SharedRows {
     this.#setMode(["closed"]);
   }
 
+  /** A row as it is here; null: there is none. */
+  read({ tbl, key }: Pick<SharedRow, "tbl" | "key">): string | null {
+    return this.#tables.get(tbl)?.read(key) ?? null;
+  }
+
   /** All rows that there are. */
   all(): SharedRow[] {
     return [...this.#tables.values()].flatMap(({ name, columns, keys, which }) => {

@@ -2,7 +2,7 @@
 
 import { TestDaemon, type TestDaemonOptions } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
-import { Postgres } from "./postgres.ts";
+import { Postgres, type PostgresOptions } from "./postgres.ts";
 
 export class TestHosts implements AsyncDisposable {
   readonly postgres: Postgres;
@@ -13,8 +13,8 @@ export class TestHosts implements AsyncDisposable {
   }
 
   /** The first has the organization whose keys all of them use. */
-  static async start(count: number, options: TestDaemonOptions = {}): Promise<TestHosts> {
-    const made = new TestHosts(await Postgres.start({ settings: { fsync: "off" } }));
+  static async start(count: number, options: TestDaemonOptions = {}, server: PostgresOptions = {}): Promise<TestHosts> {
+    const made = new TestHosts(await Postgres.start({ settings: { fsync: "off" }, ...server }));
     try {
       for (let index = 0; index < count; index++) await made.add(options);
       return made;
@@ -33,10 +33,10 @@ export class TestHosts implements AsyncDisposable {
   async add(options: TestDaemonOptions = {}): Promise<TestDaemon> {
     const [first] = this.hosts;
     const env = {
-      ...options.env,
       ROOMD_HOST_ID: `host-${this.hosts.length + 1}`,
       ROOMD_CLUSTER_URL: this.postgres.url("tcp"),
       ROOMD_CLUSTER_LISTEN: `127.0.0.1:${await freePort()}`,
+      ...options.env,
     };
     const prepare = async (daemon: TestDaemon) => {
       await options.prepare?.(daemon);

@@ -98,6 +98,13 @@ export class Postgres implements AsyncDisposable {
     }
   }
 
+  /** What `cluster.url` is by another address of its network, which can be cut off by itself. */
+  get secondUrl(): string {
+    const url = new URL(this.url("tcp"));
+    url.hostname = this.#network?.second ?? url.hostname;
+    return url.href;
+  }
+
   /** What `cluster.url` is for this server by that way. */
   url(way: Way = "tcp"): string {
     const { port, directory } = this;
@@ -127,6 +134,10 @@ export class Postgres implements AsyncDisposable {
       said.push(await this.sql(statement));
     }
     return said;
+  }
+
+  get runs(): boolean {
+    return this.#server !== null && this.#server.exitCode === null && this.#server.signalCode === null;
   }
 
   /** Starts it and waits until it takes connections. */
@@ -182,9 +193,9 @@ export class Postgres implements AsyncDisposable {
     for (const each of [...childrenOf(pid), pid]) process.kill(each, "SIGCONT");
   }
 
-  /** Nothing comes or goes by its network any more, and nobody is told. */
-  async cut(): Promise<void> {
-    await this.#network?.cut();
+  /** Nothing comes or goes by its network any more, or by its second address alone, and nobody is told. */
+  async cut(which: "all" | "second" = "all"): Promise<void> {
+    await this.#network?.cut(which);
   }
 
   async join(): Promise<void> {
@@ -214,12 +225,21 @@ export class Postgres implements AsyncDisposable {
     await this.#serve(name);
   }
 
+  /** Keeps what there is now, for `replace`. */
+  async copy(name: string): Promise<void> {
+    await this.stop();
+    const copied = join(this.directory, name);
+    cpSync(join(this.directory, this.#data), copied, { recursive: true });
+    own(copied, { deep: true });
+    await this.begin();
+  }
+
   async promote(): Promise<void> {
     await this.sql("SELECT pg_promote()");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#server !== null && this.#server.exitCode === null && this.#server.signalCode === null) await this.kill();
+    if (this.runs) await this.kill();
     await this.#network?.[Symbol.asyncDispose]();
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -284,10 +304,13 @@ export class Postgres implements AsyncDisposable {
 /** A network namespace that the host reaches by a pair of interfaces. */
 class Network implements AsyncDisposable {
   readonly address: string;
+  /** Another way to the same. */
+  readonly second: string;
   readonly #process: ChildProcess;
 
-  private constructor(address: string, process: ChildProcess) {
+  private constructor(address: string, second: string, process: ChildProcess) {
     this.address = address;
+    this.second = second;
     this.#process = process;
   }
 
@@ -295,7 +318,7 @@ class Network implements AsyncDisposable {
     // Nobody else's: other tests have 10.213.
     const [a, b] = [randomInt(256), 4 * randomInt(64)];
     const child = spawn("unshare", ["--net", "sleep", "infinity"], { stdio: "ignore" });
-    const network = new Network(`10.214.${a}.${b + 2}`, child);
+    const network = new Network(`10.214.${a}.${b + 2}`, `10.215.${a}.${b + 2}`, child);
     const ours = readlinkSync("/proc/self/ns/net");
     await until("the namespace is there", () => readlinkSync(`/proc/${child.pid}/ns/net`) !== ours);
     const name = `rp${randomBytes(4).toString("hex")}`;
@@ -305,11 +328,16 @@ class Network implements AsyncDisposable {
         `link add ${name} type veth peer name host netns ${child.pid}`,
         `address add 10.214.${a}.${b + 1}/30 dev ${name}`,
         `link set ${name} up`,
+        `route add ${network.second}/32 dev ${name}`,
       ],
     );
     await run(
       [...network.within(), "ip", "-batch", "-"],
-      ["link set lo up", `address add ${network.address}/30 dev host`, "link set host up"],
+      [
+        "link set lo up",
+        ...[`address add ${network.address}/30 dev host`, `address add ${network.second}/32 dev host`],
+        "link set host up",
+      ],
     );
     return network;
   }
@@ -320,11 +348,14 @@ class Network implements AsyncDisposable {
   }
 
   /** Packets vanish in both directions, as where a switch between two hosts fails: neither side hears of it. */
-  async cut(): Promise<void> {
+  async cut(which: "all" | "second"): Promise<void> {
+    const policy = which === "all" ? "drop" : "accept";
     const chains = ["input", "output"].map(
-      (hook) => `add chain inet cut ${hook} { type filter hook ${hook} priority 0; policy drop; }`,
+      (hook) => `add chain inet cut ${hook} { type filter hook ${hook} priority 0; policy ${policy}; }`,
     );
-    await run([...this.within(), "nft", "-f", "-"], ["add table inet cut", ...chains]);
+    const rules = [`input ip daddr ${this.second} drop`, `output ip saddr ${this.second} drop`];
+    const added = which === "all" ? [] : rules.map((rule) => `add rule inet cut ${rule}`);
+    await run([...this.within(), "nft", "-f", "-"], ["add table inet cut", ...chains, ...added]);
   }
 
   async join(): Promise<void> {

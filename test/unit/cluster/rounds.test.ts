@@ -56,7 +56,7 @@ async function peer(host_id: string): Promise<Peer> {
     queries: database.queries,
     news: 0,
     rounds: new Rounds({
-      ...{ database, shared, connections, member: { host_id, incarnation }, log: makeLog("error") },
+      ...{ database, shared, connections, member: { cluster_id: "c", host_id, incarnation }, log: makeLog("error") },
       onNews: () => made.news++,
     }),
     close: async () => {

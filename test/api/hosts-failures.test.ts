@@ -1,0 +1,317 @@
+/** Owns what must hold while something of several hosts fails: three daemons, and a PostgreSQL that is killed, stopped, cut off, replaced. */
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { LONG, shortOrLong, until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+
+/** What waits for the directory is told within this; a round gives up after five seconds. */
+const BOUND_MS = 8_000;
+const stopped = shortOrLong("milliseconds without PostgreSQL, or of a stopped daemon", 2_000, 60_000);
+/** Longer than a lease. */
+const paused = shortOrLong("milliseconds of a daemon that is stopped for longer than its lease", 0, 25_000);
+
+let service: TestHosts;
+let one: TestDaemon;
+let two: TestDaemon;
+let three: TestDaemon;
+
+beforeAll(async () => {
+  service = await TestHosts.start(2, {}, { network: true });
+  await service.add({ env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl } });
+  [one, two, three] = service.hosts as [TestDaemon, TestDaemon, TestDaemon];
+  await until("each knows the others", async () =>
+    (await Promise.all(service.hosts.map(statesAt))).every(
+      (states) => states.filter((each) => each.endsWith(" active")).length === 3,
+    ),
+  );
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+}, 60_000);
+
+/** What a test that failed has left is not the next one's. */
+afterEach(async ({ task }) => {
+  if (task.result?.state !== "fail") return;
+  await service.postgres.join().catch(() => {});
+  if (!service.postgres.runs) await service.postgres.begin();
+  for (const host of service.hosts) if (host.runs) process.kill(host.pid, "SIGCONT");
+});
+
+async function statesAt(host: TestDaemon): Promise<string[]> {
+  const { items } = await host.ok("GET", "/v1/hosts");
+  return items.map((each: { host: string; state: string }) => `${each.host} ${each.state}`).sort();
+}
+
+const create = (host: TestDaemon, room_id: string, at: string) => host.api("POST", "/v1/rooms", { room_id, host: at });
+
+async function made(host: TestDaemon, roomId: string, at: string): Promise<string> {
+  const { status, body } = await create(host, roomId, at);
+  if (status !== 201) throw new Error(`${roomId}: ${status} ${JSON.stringify(body)}`);
+  return body.room_uid;
+}
+
+/** The whole service is as it was: whoever is asked can make a room anywhere, and the others find it. */
+async function isWhole(name: string): Promise<void> {
+  for (const [index, host] of service.hosts.entries()) {
+    const roomId = `${name}-${index + 1}`;
+    await until(`${roomId} is made`, async () =>
+      [201, 409].includes((await create(host, roomId, `host-${index + 1}`)).status),
+    );
+    for (const other of service.hosts) expect((await other.api("GET", `/v1/rooms/${roomId}`)).status).toBe(200);
+  }
+}
+
+/** Refused with cluster_unavailable and when to ask again, soon. */
+async function expectUnavailable(asked: () => Promise<{ status: number; headers: Headers; body: { code?: string } }>) {
+  const startedAt = performance.now();
+  const { status, headers, body } = await asked();
+  expect([status, body.code]).toEqual([503, "cluster_unavailable"]);
+  expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(performance.now() - startedAt).toBeLessThan(BOUND_MS);
+}
+
+/** What hosts believe is what the directory says, and what it says of use is so. */
+async function expectSettled(): Promise<void> {
+  await until("use is what there is", async () => {
+    const rooms = await service.postgres.sql(
+      `SELECT r.host_id, r.n = coalesce(u.n, 0) FROM
+         (SELECT "row" ->> 'host_id' AS host_id, count(*) AS n FROM roomd.rows WHERE tbl = 'placements' AND "row" IS NOT NULL GROUP BY 1) r
+         LEFT JOIN (SELECT "row" ->> 'host_id' AS host_id, sum(("row" ->> 'rooms')::int) AS n FROM roomd.rows
+                     WHERE tbl = 'org_use' AND "row" IS NOT NULL GROUP BY 1) u USING (host_id) ORDER BY 1`,
+    );
+    return rooms.split("\n").every((line) => line.endsWith("|t"));
+  });
+}
+
+/** What the room's host does without the directory. */
+async function expectGoesOn(host: TestDaemon, roomId: string): Promise<void> {
+  await host.ok("PUT", `/v1/rooms/${roomId}/agents/b/subscriptions`, { topics: ["t"] });
+  const sent = await host.ok("POST", `/v1/rooms/${roomId}/messages`, {
+    ...{ source: "b", destination: "b", payload: { n: 1 } },
+  });
+  const heard = await host.ok("GET", `/v1/rooms/${roomId}/messages?agent_id=b&after=${sent.seq - 1}`);
+  expect(heard.items.map((each: { message_id: string }) => each.message_id)).toContain(sent.message_id);
+  const put = await fetch(`${host.url}/v1/rooms/${roomId}/drive/files/f.txt`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${host.apiKey}` },
+    body: "content",
+  });
+  expect(put.status).toBeLessThan(300);
+}
+
+describe("PostgreSQL", { timeout: 120_000 }, () => {
+  test("is killed and started: rooms do not notice, and a room is made once it is back", async () => {
+    await made(one, "restart", "host-1");
+    await until("the others know it", async () => (await two.api("GET", "/v1/rooms/restart")).status === 200);
+    let isOver = false;
+    const statuses: number[] = [];
+    const asks = [one, two, three].map(async (host) => {
+      while (!isOver) statuses.push((await host.api("GET", "/v1/rooms/restart")).status);
+    });
+    await service.postgres.kill();
+    await expectUnavailable(() => create(one, "restart-new", "host-1"));
+    await service.postgres.begin();
+    await until("one is made", async () => (await create(two, "restart-new", "host-2")).status === 201);
+    isOver = true;
+    await Promise.all(asks);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    await isWhole("restarted");
+  });
+
+  test("is away: rooms go on, nothing shared is changed, and what ended meanwhile is settled", async () => {
+    await made(one, "away", "host-1");
+    await made(two, "ends", "host-2");
+    await until("the others know it", async () => (await three.api("GET", "/v1/rooms/away")).status === 200);
+    await service.postgres.stop();
+    const until_ms = performance.now() + stopped;
+    await expectUnavailable(() => create(one, "away-new", "host-1"));
+    await expectUnavailable(() => create(two, "away-new", "host-1"));
+    await expectUnavailable(() => one.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }));
+    const asOperator = { authorization: `Bearer ${one.operatorKey}` };
+    await expectUnavailable(() => three.api("POST", "/v1/orgs", { name: "new" }, asOperator));
+    await two.ok("DELETE", "/v1/rooms/ends");
+    do for (const host of [one, three]) await expectGoesOn(host, "away");
+    while (performance.now() < until_ms);
+    await service.postgres.begin();
+    await until("its name is free", async () => (await create(three, "ends", "host-3")).status === 201);
+    await isWhole("back");
+    await expectSettled();
+  });
+
+  test("is cut off from one host, which its clients reach: its rooms go on, and no other is wrong about them", async () => {
+    await made(one, "cut", "host-3");
+    const { key, key_id } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, {
+      name: "short",
+      scopes: ["rooms:read"],
+    });
+    const asked = async () =>
+      (await fetch(`${three.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+    await until("the key is known", async () => (await asked()) === 200);
+    await service.postgres.cut("second");
+    await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${key_id}`);
+    await expectUnavailable(() => create(three, "cut-new", "host-3"));
+    await expectUnavailable(() => create(one, "cut-new", "host-3"));
+    expect((await create(one, "cut-new", "host-2")).status).toBe(201);
+    await expectUnavailable(() => three.api("GET", "/v1/rooms/cut-new"));
+    for (const host of [three, two]) await expectGoesOn(host, "cut");
+    await service.postgres.join();
+    await until("what was revoked is, there too", async () => (await asked()) === 401);
+    expect((await three.api("GET", "/v1/rooms/cut-new")).headers.get("x-roomd-host")).toBe("host-2");
+    expect((await create(three, "cut-new", "host-3")).body.code).toBe("room_id_in_use");
+    await isWhole("joined");
+    await expectSettled();
+  });
+});
+
+describe("a host", { timeout: 120_000 }, () => {
+  test.each([stopped, paused].filter((ms) => ms > 0))(
+    "is stopped for %i ms: it is silent, and knows what was changed before it changes anything",
+    async (ms) => {
+      await made(one, `silent-${ms}`, "host-3");
+      const { key, key_id } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, {
+        name: "short",
+        scopes: ["rooms:read"],
+      });
+      const asked = async () =>
+        (await fetch(`${three.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+      await until("the key is known", async () => (await asked()) === 200);
+      process.kill(three.pid, "SIGSTOP");
+      try {
+        const startedAt = performance.now();
+        const { status, body } = await one.api("GET", `/v1/rooms/silent-${ms}`);
+        expect([status, body.code]).toEqual([503, "host_unreachable"]);
+        expect(performance.now() - startedAt).toBeLessThan(6_000);
+        await made(two, `taken-${ms}`, "host-2");
+        await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${key_id}`);
+        expect((await create(two, `silent-${ms}`, "host-2")).body.code).toMatch(/room_id_in_use|host_unreachable/);
+        const left = ms - (performance.now() - startedAt);
+        await until("its time is over", () => performance.now() - startedAt > ms, Math.max(left, 0) + 10_000);
+        if (ms > 20_000) expect(await statesAt(one)).toContain("host-3 unreachable");
+      } finally {
+        process.kill(three.pid, "SIGCONT");
+      }
+      expect((await create(three, `taken-${ms}`, "host-3")).body.code).toBe("room_id_in_use");
+      // By the change that was refused it has caught up.
+      expect(await asked()).toBe(401);
+      await until("its room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
+      await isWhole(`resumed-${ms}`);
+    },
+  );
+
+  test("runs on a copy of another's data: it is refused, and what it is a copy of goes on", async () => {
+    const home = join(three.home, "copy");
+    mkdirSync(join(home, "run"), { recursive: true });
+    cpSync(three.dataDir, join(home, "data"), { recursive: true });
+    const env = { ROOMD_DATA_DIR: join(home, "data"), ROOMD_RUNTIME_DIR: join(home, "run") };
+    const listen = { ROOMD_CLUSTER_LISTEN: `127.0.0.1:${await freePort()}` };
+    const { status, stderr } = await three.cli(["serve"], undefined, { ...env, ...listen });
+    expect([status, stderr]).toEqual([expect.any(Number), expect.stringContaining("another daemon runs as host-3")]);
+    expect(status).not.toBe(0);
+    await isWhole("original");
+  });
+
+  test("is killed and started: at once it is a member again", async () => {
+    await three.restart();
+    expect((await create(three, "again", "host-3")).status).toBe(201);
+  });
+
+  test("is of another version: what it says that is new is kept, and it holds nobody up", async () => {
+    await service.postgres.sql(`UPDATE roomd.leases SET version = '0.0.1' WHERE host_id = 'host-2'`);
+    await service.postgres.sql(`
+      WITH next AS (UPDATE roomd.cluster SET seq = seq + 1 RETURNING seq),
+           said AS (INSERT INTO roomd.changes SELECT seq, 'newer', 'host-2' FROM next)
+      UPDATE roomd.rows SET "row" = "row" || '{"later": {"a": [1]}}', seq = next.seq FROM next
+       WHERE tbl IN ('hosts', 'orgs') AND "row" IS NOT NULL`);
+    await service.postgres.sql(`
+      WITH next AS (UPDATE roomd.cluster SET seq = seq + 1 RETURNING seq),
+           said AS (INSERT INTO roomd.changes SELECT seq, 'newest', 'host-2' FROM next)
+      INSERT INTO roomd.rows SELECT 'things', '["a"]', '{"thing": "a"}', seq FROM next`);
+    await isWhole("mixed");
+    const { status } = await one.cli(["cluster", "drain", "host-2"]);
+    expect(status).toBe(0);
+    await one.cli(["cluster", "drain", "host-2", "--undo"]);
+    const kept = await service.postgres.sql(`SELECT count(*) FROM roomd.rows WHERE tbl = 'hosts' AND "row" ? 'later'`);
+    expect(kept).toBe("3");
+  });
+});
+
+describe("a PostgreSQL that lost the last changes", { timeout: 120_000 }, () => {
+  test("is believed: copies are made anew, rooms say again that they are there, and a name is one room's", async () => {
+    await service.postgres.copy("older");
+    await until("it is followed again", async () => (await create(two, "after-copy", "host-2")).status !== 503);
+    const forgotten = await made(one, "forgotten", "host-1");
+    const contested = await made(one, "contested", "host-1");
+    const { key } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "lost", scopes: ["rooms:read"] });
+    process.kill(one.pid, "SIGSTOP");
+    let winner: string;
+    try {
+      await service.postgres.replace("older");
+      await until("the name is free", async () => (await create(two, "contested", "host-2")).status === 201);
+      winner = (await two.ok("GET", "/v1/rooms/contested")).room_uid;
+    } finally {
+      process.kill(one.pid, "SIGCONT");
+    }
+    await until("the room says again that it is there", async () => {
+      const { status, body } = await two.api("GET", "/v1/rooms/forgotten");
+      return status === 200 && body.room_uid === forgotten;
+    });
+    expect((await three.ok("GET", "/v1/rooms/contested")).room_uid).toBe(winner);
+    const names = await service.postgres.sql(
+      `SELECT "row" ->> 'room_uid' FROM roomd.rows WHERE "row" ->> 'room_id' = 'contested'`,
+    );
+    expect(names).toBe(winner);
+    // Its key was lost with the change that made it.
+    for (const { url } of service.hosts) {
+      const asked = () => fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
+      await until("a key that was lost is none", async () => (await asked()).status === 401);
+    }
+    await until("what became of the name is recorded", async () => {
+      const { items } = await one.ok("GET", `/v1/orgs/${one.orgId}/audit?event=cluster.room_name_lost`);
+      return items.some(
+        (each: { room_uid: string; details: object }) =>
+          each.room_uid === contested && JSON.stringify(each.details).includes(winner),
+      );
+    });
+    await isWhole("lost");
+  });
+});
+
+describe("a host that is dead", { timeout: 120_000 }, () => {
+  test("keeps its rooms' names until it is removed, and is let in by nobody then", async () => {
+    await made(one, "dead", "host-3");
+    await until("the others know it", async () => (await two.api("GET", "/v1/rooms/dead")).status === 200);
+    await three.end("SIGKILL");
+    expect((await one.api("GET", "/v1/rooms/dead")).body.code).toBe("host_unreachable");
+    expect((await create(two, "dead", "host-2")).body.code).toMatch(/room_id_in_use|host_unreachable/);
+    const refused = await one.cli(["cluster", "remove", "host-3"]);
+    expect([refused.status === 0, refused.stderr]).toEqual([false, expect.stringContaining("rooms are on host-3")]);
+    const removed = await one.cli(["cluster", "remove", "host-3", "--force", "--json"]);
+    expect(removed.status).toBe(0);
+    expect(JSON.parse(removed.stdout).rooms_lost).toContainEqual({ room_id: "dead", org_id: one.orgId });
+    await until("its name is free", async () => (await create(two, "dead", "host-2")).status === 201);
+
+    // It comes back, and believes what it believed.
+    await three.serve();
+    for (const at of ["host-3", "host-2"]) expect((await create(three, "from-the-grave", at)).status).toBe(503);
+    await expectUnavailable(() =>
+      three.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }),
+    );
+    const before = await service.postgres.sql("SELECT max(seq) FROM roomd.rows WHERE \"row\" ->> 'host_id' = 'host-3'");
+    await until("others' rooms are closed to it", async () => {
+      const { status, body } = await three.api("GET", "/v1/rooms/restarted-1");
+      return status === 503 && body.code === "host_unreachable";
+    });
+    expect((await one.ok("GET", "/v1/rooms/dead")).host).toBe("host-2");
+    const said = await service.postgres.sql("SELECT max(seq) FROM roomd.rows WHERE \"row\" ->> 'host_id' = 'host-3'");
+    expect(said).toBe(before);
+    expect(await service.postgres.sql("SELECT count(*) FROM roomd.leases WHERE host_id = 'host-3'")).toBe("0");
+  });
+});
+
+test.skipIf(!LONG)("what ran for long left nothing behind", () => {
+  expect(service.hosts.flatMap((host) => host.leftovers().filter((line) => line.startsWith("process")))).toEqual([]);
+});
