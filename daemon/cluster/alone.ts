@@ -16,6 +16,11 @@ export function makeAlone(database: Database, hostId: string): Directory {
     elsewhere: () => Promise.resolve(null),
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
+    host: () => null,
+    owner: () => null,
+    trueOwner: () => Promise.resolve({ host_id: hostId, epoch: 1 }),
+    claim: () => Promise.reject(noSuchHost()),
+    refuse: () => Promise.resolve(),
     onChange: () => {},
     close: () => Promise.resolve(),
   };

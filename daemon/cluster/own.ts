@@ -12,6 +12,7 @@ import {
   getHost,
   insertPlacement,
   placementOf,
+  placementOfRoom,
   placementsOn,
   putHost,
   setUse,
@@ -27,7 +28,11 @@ export interface Sources {
   used(queries: Queries, orgId: OrgId): HostUse;
   /** The rooms that it has. */
   rooms(queries: Queries): PlacedRoom[];
+  /** Rooms that come from other hosts, and have no rows here yet. */
+  arriving(): ReadonlySet<string>;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 export type Self = Pick<HostRow, "host_id" | "address" | "url" | "labels">;
 
@@ -40,13 +45,19 @@ export function differences(queries: Queries, self: Self, sources: Sources, log:
   const rooms = new Map(sources.rooms(queries).map((room) => [room.room_uid, room]));
   const placed = new Set(placementsOn(queries, host_id).map(({ room_uid }) => room_uid));
   const ended = [...placed].filter((roomUid) => !rooms.has(roomUid));
-  const unsaid = [...rooms.values()].filter(({ room_uid }) => !placed.has(room_uid));
+  // One that has just got another owner is taken for none of ours, and none that has ended.
+  const arriving = ended.length > 0 ? sources.arriving() : NONE;
+  const unsaid = [...rooms.values()].filter(
+    ({ room_uid }) => !placed.has(room_uid) && !placementOfRoom(queries, room_uid),
+  );
   const outdated = usesOf(queries, host_id).filter(
     ({ org_id, host_id: _, ...said }) => !isSame(said, sources.used(queries, org_id)),
   );
   return [
     ...host,
-    ...ended.map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
+    ...ended
+      .filter((roomUid) => !arriving.has(roomUid))
+      .map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
     ...unsaid.map((room) => (within: Queries) => {
       if (placementOf(within, room.org_id, room.room_id)) {
         log.error("a room's name is another's", { room_uid: room.room_uid, room_id: room.room_id });

@@ -1,16 +1,27 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
+import type { RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
-import { chooseHost } from "./choose.ts";
+import { chooseHost, noSuchHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
-import type { Directory, Host, OrgUse } from "./directory.ts";
+import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
 import { Leases, type Load } from "./leases.ts";
 import { differences, type Self, type Sources } from "./own.ts";
-import { getHost, insertPlacement, listHosts, placementOf, setUse, useBut } from "./placements.ts";
+import {
+  getHost,
+  insertPlacement,
+  listHosts,
+  movePlacement,
+  placementOf,
+  placementOfRoom,
+  setUse,
+  useBut,
+} from "./placements.ts";
 import { type Member, Rounds } from "./rounds.ts";
 import { CHANNEL } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
@@ -33,8 +44,6 @@ export interface Cluster extends Directory {
   /** Begins to follow, and to say what is so here; resolves once both were tried. */
   start(sources: Sources): Promise<void>;
   hosts(): Host[];
-  /** Null: there is none of this name. */
-  host(hostId: string): Host | null;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
 }
@@ -132,6 +141,27 @@ export function makePostgres({ url, database, member, self, version, log }: Post
 
     usedElsewhere: (within, orgId) => useBut(within, orgId, host_id).used_micro,
 
+    owner: (roomUid) => ownerIn(queries, roomUid),
+
+    // A round of its own waits for all that are under way, also for one whose end was never heard of.
+    trueOwner: (roomUid) => rounds.change((within) => ownerIn(within, roomUid), true),
+
+    claim: (roomUid, epoch, to) =>
+      rounds.change((within) => {
+        const owner = ownerIn(within, roomUid);
+        if (owner?.host_id !== host_id || owner.epoch !== epoch) throw notOwned(owner);
+        const next = { host_id: to, epoch: epoch + 1 };
+        if (getHost(within, to)?.state !== "active") throw noSuchHost();
+        movePlacement(within, roomUid, next);
+        return next;
+      }, true),
+
+    refuse: (roomUid, epoch) =>
+      rounds.change((within) => {
+        const owner = ownerIn(within, roomUid);
+        if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });
+      }, true),
+
     onChange: (listener) => void listeners.push(listener),
 
     start: async (given) => {
@@ -161,6 +191,17 @@ export function makePostgres({ url, database, member, self, version, log }: Post
       connections.close();
     },
   };
+}
+
+function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
+  const row = placementOfRoom(queries, roomUid);
+  return row ? { host_id: row.host_id, epoch: row.epoch } : null;
+}
+
+function notOwned(owner: Owner | null): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `This host does not have the room as it did: ${owner ? `${owner.host_id} has it` : "nobody has it"}.`,
+  });
 }
 
 const together = (a: OrgUse, b: OrgUse): OrgUse => ({

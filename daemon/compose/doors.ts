@@ -6,16 +6,20 @@ import type { Certificate } from "../core/certificate.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { RoomCalls } from "../core/room-calls.ts";
+import { ServiceError } from "../core/service-error.ts";
 import { appendAudit } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
 import type { Ports } from "../domain/ports/index.ts";
+import type { Rooms } from "../domain/rooms/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
+import { PeerClient } from "../edge/hosts/moves.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -44,6 +48,8 @@ interface Parts {
   billing: Billing;
   ports: Ports;
   ssh: Ssh;
+  rooms: Pick<Rooms, "forPeers" | "isComing">;
+  roomCalls: RoomCalls;
   listen: ReturnType<typeof planListen>;
   sshPlan: SshPlan | null;
   rates: AllRates;
@@ -59,13 +65,14 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, host, others: null, log }),
+    answer: makeDirect({ operations, road, host, others: null, peers: null, log }),
     planOf: orgs.planOf,
     log,
   });
   const { traces } = base.tracing;
   const own = base.cluster && (await loadHostCertificate(paths.cluster));
   const others = own && new HostClient({ certificate: own });
+  reached.peers = others && new PeerClient(others);
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
     traces,
@@ -96,7 +103,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       })
     : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, web, host, others, log },
+    { operations, road, ports: ports.gate, mcp, web, host, others, peers: own && parts.rooms.forPeers, log },
     { ...listen, tls: certificate },
   );
   const members = own && serveMembers(base, server, own);
@@ -140,8 +147,8 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 }
 
 function composeRoad(
-  { config, log, database, directory, disk, tracing }: Base,
-  { orgs, hold, oauth, rates, requests }: Parts,
+  { config, log, database, directory, cluster, disk, tracing }: Base,
+  { orgs, hold, oauth, rates, requests, rooms, roomCalls }: Parts,
 ) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
@@ -162,7 +169,13 @@ function composeRoad(
     rates,
     requests,
     traces: tracing.traces,
-    elsewhere: directory.elsewhere,
+    // One host by itself hands none on.
+    roomCalls: cluster && roomCalls,
+    elsewhere: async (orgId, roomId) => {
+      const host = await directory.elsewhere(orgId, roomId);
+      if (host === null && cluster && rooms.isComing(orgId, roomId)) throw new ServiceError("room_moving");
+      return host;
+    },
     choose: ({ name }, { org_id }, input) =>
       name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
   });
