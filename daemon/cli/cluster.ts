@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { openMemberships } from "../compose/memberships.ts";
 import { makeLog } from "../core/log.ts";
 import { command, commandGroup } from "./command.ts";
+import { evacuateCommand } from "./move.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { fieldLines, type JsonOption, print, say, showValue, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -23,6 +24,7 @@ export function clusterCommand(): Command {
     .addCommand(join())
     .addCommand(list())
     .addCommand(drain())
+    .addCommand(evacuateCommand())
     .addCommand(remove());
 }
 

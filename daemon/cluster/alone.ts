@@ -12,6 +12,10 @@ export function makeAlone(database: Database, hostId: string): Directory {
       if ((host ?? hostId) !== hostId || Object.keys(host_labels).length > 0) throw noSuchHost();
       return null;
     },
+    chooseOther: () => {
+      throw noSuchHost();
+    },
+    drain: () => Promise.reject(noSuchHost()),
     release: () => Promise.resolve(),
     elsewhere: () => Promise.resolve(null),
     withOthers: (_queries, _orgId, here) => here,

@@ -76,6 +76,10 @@ export interface Directory {
    * the name already is told again, or that it has it.
    */
   choose(wanted: WantedPlace): Host | null;
+  /** Where a room of this host is to go. Throws insufficient_capacity, host_unreachable. */
+  chooseOther(room: WantedPlace): Host;
+  /** No room is placed on this host any more. Rejects with cluster_unavailable. */
+  drain(): Promise<void>;
   /** Its name is free. Never rejects: it is tried until it is done. */
   release(roomUid: RoomUid): Promise<void>;
   /** Which host has a room that is not here; null: none. Rejects with cluster_unavailable where that is not known. */

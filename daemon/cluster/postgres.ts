@@ -19,6 +19,7 @@ import {
   movePlacement,
   placementOf,
   placementOfRoom,
+  putHost,
   setUse,
   useBut,
 } from "./placements.ts";
@@ -78,6 +79,9 @@ export function makePostgres({ url, database, member, self, version, log }: Post
     return row ? toHost(row) : null;
   };
 
+  const candidates = () =>
+    listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
+
   /** Has what is said of this host be what is so. Never rejects: it is tried again. */
   const settle = async () => {
     if (!sources || !mayDiffer) return;
@@ -116,11 +120,21 @@ export function makePostgres({ url, database, member, self, version, log }: Post
     choose: (wanted) => {
       const placed = placementOf(queries, wanted.org_id, wanted.room_id);
       const named = placed ? found(placed.host_id) : null;
-      const candidates = () =>
-        listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
       const chosen = named ?? chooseHost(candidates(), wanted);
       return chosen.host_id === host_id ? null : chosen;
     },
+
+    chooseOther: (room) =>
+      chooseHost(
+        candidates().filter(({ host }) => host.host_id !== host_id),
+        room,
+      ),
+
+    drain: () =>
+      rounds.change((within) => {
+        const row = getHost(within, host_id);
+        if (row?.state === "active") putHost(within, { ...row, state: "draining" });
+      }, true),
 
     release: async () => {
       mayDiffer = true;

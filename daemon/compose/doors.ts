@@ -1,5 +1,6 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
 import type { InputOf } from "../../shared/api/contract.ts";
+import { hostEvacuate } from "../../shared/api/hosts.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Certificate } from "../core/certificate.ts";
@@ -147,7 +148,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 }
 
 function composeRoad(
-  { config, log, database, directory, cluster, disk, tracing }: Base,
+  { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests, rooms, roomCalls }: Parts,
 ) {
   return makeRoad({
@@ -176,8 +177,12 @@ function composeRoad(
       if (host === null && cluster && rooms.isComing(orgId, roomId)) throw new ServiceError("room_moving");
       return host;
     },
-    choose: ({ name }, { org_id }, input) =>
-      name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
+    choose: ({ name }, { org_id }, input) => {
+      if (name === roomCreate.name) return directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) });
+      if (name !== hostEvacuate.name) return null;
+      const { host } = input as InputOf<typeof hostEvacuate>;
+      return host === hostId ? null : directory.host(host);
+    },
   });
 }
 

@@ -44,6 +44,7 @@ export const operations = {
   me_get: service.meGet,
   locate: locate.locate,
   host_list: hosts.hostList,
+  host_evacuate: hosts.hostEvacuate,
   openapi_get: service.openapiGet,
   org_create: orgs.orgCreate,
   org_delete: orgEnd.orgDelete,

@@ -30,7 +30,17 @@ export interface RoomDeps {
   /** Whose room is where. */
   directory: Pick<
     Directory,
-    "database" | "place" | "release" | "host" | "owner" | "trueOwner" | "claim" | "refuse" | "onChange"
+    | "database"
+    | "place"
+    | "release"
+    | "host"
+    | "owner"
+    | "trueOwner"
+    | "claim"
+    | "refuse"
+    | "onChange"
+    | "chooseOther"
+    | "drain"
   >;
   /** How other hosts are asked; there once the doors are open. */
   peers(): Peers;

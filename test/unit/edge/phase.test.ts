@@ -333,6 +333,8 @@ const ONCE: Record<string, readonly string[]> = {
       "sandbox_hibernate",
       "sandbox_rollback",
       "room_restore",
+      "room_move",
+      "host_evacuate",
       "sandbox_resume",
       "sandbox_expose_port",
       "terminal_token",

@@ -17,6 +17,7 @@ import { toTarget } from "../target.ts";
 import { Arrivals, type Arrived } from "./arrive.ts";
 import { departRoom, settleMove } from "./depart.ts";
 import type { MoveDeps } from "./deps.ts";
+import { makeEvacuate } from "./evacuate.ts";
 
 const AGAIN_MS = 2_000;
 
@@ -99,7 +100,12 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   });
 
   return {
-    operations: [operation],
+    operations: [
+      operation,
+      makeEvacuate(deps, (row, to, force, key_id) =>
+        move(row, requireGoal(directory.host(to), to), force, { key_id, isCall: false }),
+      ),
+    ],
     forPeers: {
       receive: (roomUid, source, gone) => arrivals.receive(roomUid, source, gone),
       settle: (roomUid) => arrivals.settle(roomUid),
