@@ -95,6 +95,9 @@ export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 /** agent_id: a name that cannot be taken for a sandbox_id. */
 export const AGENT_PATTERN = "^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
+/** What a room is known by for good; it names directories. */
+export const ROOM_UID_PATTERN = "^rom_[0-9A-HJKMNP-TV-Z]{26}$";
+
 /** A request id that a client may bring along; anything else is replaced by our own. */
 export const REQUEST_ID_PATTERN = "^[\\w.-]{1,128}$";
 

@@ -6,6 +6,7 @@ import type { openMemberships } from "../compose/memberships.ts";
 import { makeLog } from "../core/log.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
+import { evacuateCommand } from "./move.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { fieldLines, type JsonOption, say, show, showValue, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -26,6 +27,7 @@ export function clusterCommand(): Command {
     .addCommand(join())
     .addCommand(list())
     .addCommand(drain())
+    .addCommand(evacuateCommand())
     .addCommand(remove());
 }
 

@@ -6,6 +6,7 @@ import { checkpointListCommand, forkRoomCommand, restoreRoomCommand, takeCheckpo
 import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
+import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { pair, seconds, word } from "./values.ts";
@@ -25,6 +26,7 @@ export function roomCommand(): Command {
     .addCommand(checkpointListCommand())
     .addCommand(forkRoomCommand())
     .addCommand(restoreRoomCommand())
+    .addCommand(moveRoomCommand())
     .addCommand(destroy());
 }
 

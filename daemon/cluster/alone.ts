@@ -12,12 +12,21 @@ export function makeAlone(database: Database, hostId: string): Directory {
       if ((host ?? hostId) !== hostId || Object.keys(host_labels).length > 0) throw noSuchHost();
       return null;
     },
+    chooseOther: () => {
+      throw noSuchHost();
+    },
+    drain: () => Promise.reject(noSuchHost()),
     release: () => Promise.resolve(),
     elsewhere: () => Promise.resolve(null),
     others: () => [],
     placedOn: () => [],
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
+    host: () => null,
+    owner: () => null,
+    trueOwner: () => Promise.resolve({ host_id: hostId, epoch: 1 }),
+    claim: () => Promise.reject(noSuchHost()),
+    refuse: () => Promise.resolve(),
     onChange: () => {},
     close: () => Promise.resolve(),
   };

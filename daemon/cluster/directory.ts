@@ -57,6 +57,12 @@ export interface HostUse extends OrgUse {
   used_micro: number;
 }
 
+/** Which host has a room. The epoch is counted up with every change of it, and whoever changes it must know the last. */
+export interface Owner {
+  host_id: string;
+  epoch: number;
+}
+
 export interface Directory {
   /**
    * This host's database, by whose commits what is shared may be changed too. Where there are several hosts these reject with
@@ -70,6 +76,10 @@ export interface Directory {
    * the name already is told again, or that it has it.
    */
   choose(wanted: WantedPlace): Host | null;
+  /** Where a room of this host is to go. Throws insufficient_capacity, host_unreachable. */
+  chooseOther(room: WantedPlace): Host;
+  /** No room is placed on this host any more. Rejects with cluster_unavailable. */
+  drain(): Promise<void>;
   /** Its name is free. Never rejects: it is tried until it is done. */
   release(roomUid: RoomUid): Promise<void>;
   /** Which host has a room that is not here; null: none. Rejects with cluster_unavailable where that is not known. */
@@ -82,6 +92,16 @@ export interface Directory {
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
   /** What it has used of its credits on other hosts, in millionths of one, as they said last. */
   usedElsewhere(queries: Queries, orgId: OrgId): number;
+  /** Another host as this one knows it; null: there is none of this name. */
+  host(hostId: string): Host | null;
+  /** Who has a room, as it is known here just now; null: nobody. */
+  owner(roomUid: RoomUid): Owner | null;
+  /** The same as it is true, after all that was being changed when this was called. Rejects with cluster_unavailable. */
+  trueOwner(roomUid: RoomUid): Promise<Owner | null>;
+  /** Has another host own a room that this one owned in an epoch. Rejects with invalid_state where it does not any more, and then nothing has changed. */
+  claim(roomUid: RoomUid, epoch: number, to: string): Promise<Owner>;
+  /** From here on nobody can claim a room by an epoch that another host owns it in; where that is another by now nothing changes. */
+  refuse(roomUid: RoomUid, epoch: number): Promise<void>;
   /** Calls `listener` when something that is shared was changed by another host. */
   onChange(listener: () => void): void;
   close(): Promise<void>;

@@ -131,7 +131,9 @@ export class Leases {
       if (!isMember && this.#isMember)
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;
-      this.#known = new Map(leases.map((lease) => [lease.host_id, lease]));
+      // One that has joined and has not run since has said nothing yet.
+      const have = leases.filter(({ load }) => "memory_mib" in load);
+      this.#known = new Map(have.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
       const level = error instanceof DirectoryAway ? "warn" : "error";

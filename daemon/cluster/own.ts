@@ -12,6 +12,7 @@ import {
   getHost,
   insertPlacement,
   placementOf,
+  placementOfRoom,
   placementsOn,
   putHost,
   setUse,
@@ -27,7 +28,11 @@ export interface Sources {
   used(queries: Queries, orgId: OrgId): HostUse;
   /** The rooms that it has. */
   rooms(queries: Queries): PlacedRoom[];
+  /** Rooms that come from other hosts, and have no rows here yet. */
+  arriving(): ReadonlySet<string>;
 }
+
+const NOTHING_ARRIVES: ReadonlySet<string> = new Set();
 
 export type Self = Pick<HostRow, "host_id" | "address" | "url" | "labels">;
 
@@ -43,8 +48,11 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const rooms = new Map(sources.rooms(queries).map((room) => [room.room_uid, room]));
   const placed = new Set(placementsOn(queries, host_id).map(({ room_uid }) => room_uid));
   const ended = [...placed].filter((roomUid) => !rooms.has(roomUid));
+  // One that has just got another owner is taken for none of ours, and none that has ended.
+  const arriving = ended.length > 0 ? sources.arriving() : NOTHING_ARRIVES;
   const unsaid = [...rooms.values()].filter(
-    ({ room_uid, org_id, room_id }) => !placed.has(room_uid) && !placementOf(queries, org_id, room_id),
+    ({ room_uid, org_id, room_id }) =>
+      !placed.has(room_uid) && !placementOfRoom(queries, room_uid) && !placementOf(queries, org_id, room_id),
   );
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   // Also of who has rooms here of which nothing is said: from before this host was a member, or the directory lost it.
@@ -52,7 +60,9 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, sources.used(queries, org_id)));
   return [
     ...host,
-    ...ended.map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
+    ...ended
+      .filter((roomUid) => !arriving.has(roomUid))
+      .map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
     ...unsaid.map((room) => (within: Queries) => insertPlacement(within, { ...room, host_id, epoch: 1 })),
     ...outdated.map((org_id) => (within: Queries) => setUse(within, org_id, host_id, sources.used(within, org_id))),
   ];

@@ -2,7 +2,7 @@
 import { and, eq, ne, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
-import type { HostUse } from "./directory.ts";
+import type { HostUse, Owner } from "./directory.ts";
 import { type HostRow, hosts, orgUse, type PlacementRow, placements } from "./table.ts";
 
 export function insertPlacement(queries: Queries, row: PlacementRow): void {
@@ -16,6 +16,16 @@ export function deletePlacement(queries: Queries, roomUid: RoomUid): void {
 export function placementOf(queries: Queries, orgId: OrgId, roomId: string): PlacementRow | undefined {
   const isIt = and(eq(placements.org_id, orgId), eq(placements.room_id, roomId));
   return queries.select().from(placements).where(isIt).get();
+}
+
+export function placementOfRoom(queries: Queries, roomUid: RoomUid): PlacementRow | undefined {
+  return queries.select().from(placements).where(eq(placements.room_uid, roomUid)).get();
+}
+
+/** Changes who has a room, or in which epoch. */
+export function movePlacement(queries: Queries, roomUid: RoomUid, owner: Owner): void {
+  const { host_id, epoch } = owner;
+  queries.update(placements).set({ host_id, epoch }).where(eq(placements.room_uid, roomUid)).run();
 }
 
 export function placementsOn(queries: Queries, hostId: string): PlacementRow[] {

@@ -1,5 +1,4 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
-
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -8,13 +7,24 @@ import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
-import { chooseHost } from "./choose.ts";
+import { chooseHost, noSuchHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
-import type { Directory, Host, OrgUse } from "./directory.ts";
+import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
-import { getHost, insertPlacement, listHosts, orgPlacementsOn, placementOf, setUse, useBut } from "./placements.ts";
+import {
+  getHost,
+  insertPlacement,
+  listHosts,
+  movePlacement,
+  orgPlacementsOn,
+  placementOf,
+  placementOfRoom,
+  putHost,
+  setUse,
+  useBut,
+} from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
 import { CHANNEL } from "./schema.ts";
@@ -44,8 +54,6 @@ export interface Cluster extends Directory {
   /** Begins to follow, and to say what is so here; resolves once both were tried. */
   start(sources: Sources): Promise<void>;
   hosts(): Host[];
-  /** Null: there is none of this name. */
-  host(hostId: string): Host | null;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
 }
@@ -89,6 +97,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return row ? toHost(row) : null;
   };
 
+  const candidates = () =>
+    listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
+
   /** Has what is said of this host be what is so. Never rejects: it is tried again. */
   const settle = async () => {
     if (!sources || !mayDiffer) return;
@@ -130,11 +141,21 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     choose: (wanted) => {
       const placed = placementOf(queries, wanted.org_id, wanted.room_id);
       const named = placed ? found(placed.host_id) : null;
-      const candidates = () =>
-        listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
       const chosen = named ?? chooseHost(candidates(), wanted);
       return chosen.host_id === host_id ? null : chosen;
     },
+
+    chooseOther: (room) =>
+      chooseHost(
+        candidates().filter(({ host }) => host.host_id !== host_id),
+        room,
+      ),
+
+    drain: () =>
+      rounds.change((within) => {
+        const row = getHost(within, host_id);
+        if (row?.state === "active") putHost(within, { ...row, state: "draining" });
+      }, true),
 
     release: async () => {
       mayDiffer = true;
@@ -159,6 +180,27 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     usedElsewhere: (within, orgId) => useBut(within, orgId, host_id).used_micro,
+
+    owner: (roomUid) => ownerIn(queries, roomUid),
+
+    // A round of its own waits for all that are under way, also for one whose end was never heard of.
+    trueOwner: (roomUid) => rounds.change((within) => ownerIn(within, roomUid), true),
+
+    claim: (roomUid, epoch, to) =>
+      rounds.change((within) => {
+        const owner = ownerIn(within, roomUid);
+        if (owner?.host_id !== host_id || owner.epoch !== epoch) throw notOwned(owner);
+        const next = { host_id: to, epoch: epoch + 1 };
+        if (getHost(within, to)?.state !== "active") throw noSuchHost();
+        movePlacement(within, roomUid, next);
+        return next;
+      }, true),
+
+    refuse: (roomUid, epoch) =>
+      rounds.change((within) => {
+        const owner = ownerIn(within, roomUid);
+        if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });
+      }, true),
 
     onChange: (listener) => void listeners.push(listener),
 
@@ -190,6 +232,17 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       connections.close();
     },
   };
+}
+
+function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
+  const row = placementOfRoom(queries, roomUid);
+  return row ? { host_id: row.host_id, epoch: row.epoch } : null;
+}
+
+function notOwned(owner: Owner | null): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `This host does not have the room as it did: ${owner ? `${owner.host_id} has it` : "nobody has it"}.`,
+  });
 }
 
 const together = (a: OrgUse, b: OrgUse): OrgUse => ({

@@ -59,6 +59,11 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
         });
       },
     },
+    /** While a room moves. */
+    pauses: {
+      begin: (roomUid: RoomUid, error: ServiceError) => bells.end(roomUid, error),
+      end: (roomUid: RoomUid) => bells.reopen(roomUid),
+    },
     start: () => {
       fabric.start();
       barriers.start().catch(logUnbroken);

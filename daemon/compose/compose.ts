@@ -9,6 +9,7 @@ import { countLog } from "../core/log.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
+import { RoomCalls } from "../core/room-calls.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
@@ -60,7 +61,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const base = await openBase({ ...options, log }, tracesPlan);
   const loop = watchLoopDelay();
   const { database, inspected } = base;
-  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null };
+  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null, peers: null };
+  const roomCalls = new RoomCalls();
   const driveUsed = async (orgId: OrgId) =>
     (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId) + checkpointBytes(database.queries, orgId);
   const orgs = composeOrgs(base, plans, {
@@ -85,7 +87,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     portsDomain: listen.ports_domain,
     reached,
   });
-  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents, reached });
+  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents, reached, calls: roomCalls });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const webhooks = composeWebhooks(base, orgs, audit.chains, webhookReach);
@@ -160,6 +162,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       billing,
       ports,
       ssh,
+      rooms,
+      roomCalls,
       listen,
       sshPlan,
       rates,

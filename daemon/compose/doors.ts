@@ -1,16 +1,20 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
 import type { InputOf } from "../../shared/api/contract.ts";
+import { hostEvacuate } from "../../shared/api/hosts.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Certificate } from "../core/certificate.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { RoomCalls } from "../core/room-calls.ts";
+import { ServiceError } from "../core/service-error.ts";
 import { appendAudit } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
 import type { Ports } from "../domain/ports/index.ts";
+import type { Rooms } from "../domain/rooms/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
@@ -19,6 +23,7 @@ import { gathered } from "../edge/gather/rules.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
 import { Labels } from "../edge/hosts/labels.ts";
+import { PeerClient } from "../edge/hosts/moves.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -47,6 +52,8 @@ interface Parts {
   billing: Billing;
   ports: Ports;
   ssh: Ssh;
+  rooms: Pick<Rooms, "forPeers" | "isComing">;
+  roomCalls: RoomCalls;
   listen: ReturnType<typeof planListen>;
   sshPlan: SshPlan | null;
   rates: AllRates;
@@ -62,7 +69,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, host, others: null, log }),
+    answer: makeDirect({ operations, road, host, others: null, peers: null, log }),
     planOf: orgs.planOf,
     log,
   });
@@ -71,6 +78,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const others = own && new HostClient({ certificate: own });
   const { cluster } = base;
   const labels = others && cluster && new Labels({ client: others, own: host, others: cluster.others });
+  reached.peers = others && new PeerClient(others);
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
     traces,
@@ -101,7 +109,10 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       })
     : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
+    {
+      ...{ operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
+      peers: own && parts.rooms.forPeers,
+    },
     { ...listen, tls: certificate },
   );
   const members = own && others && serveMembers(base, server, own, others);
@@ -148,7 +159,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 
 function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
-  { orgs, hold, oauth, rates, requests }: Parts,
+  { orgs, hold, oauth, rates, requests, rooms, roomCalls }: Parts,
 ) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
@@ -169,10 +180,20 @@ function composeRoad(
     rates,
     requests,
     traces: tracing.traces,
-    elsewhere: directory.elsewhere,
     gather: cluster && new Gather({ own: hostId, rules: gathered, directory: cluster }),
-    choose: ({ name }, { org_id }, input) =>
-      name === roomCreate.name ? directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) }) : null,
+    // One host by itself hands none on.
+    roomCalls: cluster && roomCalls,
+    elsewhere: async (orgId, roomId) => {
+      const host = await directory.elsewhere(orgId, roomId);
+      if (host === null && cluster && rooms.isComing(orgId, roomId)) throw new ServiceError("room_moving");
+      return host;
+    },
+    choose: ({ name }, { org_id }, input) => {
+      if (name === roomCreate.name) return directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) });
+      if (name !== hostEvacuate.name) return null;
+      const { host } = input as InputOf<typeof hostEvacuate>;
+      return host === hostId ? null : directory.host(host);
+    },
   });
 }
 

@@ -1,4 +1,5 @@
 /** Puts rooms together, with everything that ends when a room does. */
+import type { RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";
@@ -11,13 +12,14 @@ import type { Reached } from "./sandboxes.ts";
 
 interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
   sandboxes: Sandboxes;
-  agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"] };
-  reached: Pick<Reached, "calls">;
+  agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"]; pauses: RoomDeps["pauses"] };
+  reached: Pick<Reached, "calls" | "peers">;
+  calls: RoomCalls;
 }
 
 export function composeRooms(
   base: Base,
-  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached }: Parts,
+  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls }: Parts,
 ) {
   const { config, log, paths, database, inspected, giveUpSpace, finder, hostId, record } = base;
   const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;
@@ -48,6 +50,12 @@ export function composeRooms(
       record({ ...unasked, event, outcome: "success", org_id, room_uid, details }),
     sandboxes,
     fabric: agents.ofRoom,
+    pauses: agents.pauses,
+    calls,
+    peers: () => {
+      if (!reached.peers) throw new ServiceError("not_ready", { detail: "The service is starting." });
+      return reached.peers;
+    },
   };
   return makeRooms(deps, finder);
 }

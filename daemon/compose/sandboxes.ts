@@ -15,6 +15,7 @@ import { RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
+import type { PeerClient } from "../edge/hosts/moves.ts";
 import type { CallsBranch } from "../edge/idempotency-branch.ts";
 import { type Wanted, WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
@@ -31,6 +32,8 @@ export interface Reached {
   guestDoor: ReturnType<typeof makeGuestDoor> | null;
   /** How the calls of guests branch with their room. */
   calls: CallsBranch | null;
+  /** How rooms are handed to other hosts; null: this host is by itself, or its doors are not open yet. */
+  peers: PeerClient | null;
 }
 
 interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {

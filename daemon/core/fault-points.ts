@@ -48,6 +48,16 @@ const PLACES = [
   "restore.ended", // … none of its sandboxes runs
   "restore.turned", // … the drive is the other, the database has what it has come to have since
   "restore.given", // … it has what it had, none of the sandboxes runs
+  "move.noted", // a room's row says that it moves, nothing of it has ended
+  "move.packed", // … its sandboxes have ended, drive and state are packed, the other host knows nothing
+  "move.sent", // … the other host has all of it, the room is still here
+  "move.claimed", // the room is the other host's, which does not know it yet
+  "move.handed", // … it does, what there was here is in its place
+  "move.retired", // … its drive is put away, its row says that it moves
+  "move.received", // all of a room that comes is on disk, nothing says so
+  "move.ready", // … what says so is there too, the other host has no answer
+  "move.placed", // the room is here by the directory, its drive is in its place, its row is not there
+  "move.arrived", // … its row is there, and what it came in
   "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded

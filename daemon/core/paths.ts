@@ -161,6 +161,23 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     former: (roomUid: string) => join(data, "rooms", roomUid, "former"),
     /** Further names of a drive's files, while it is made of a checkpoint. */
     drive_links: (roomUid: string) => join(data, "rooms", roomUid, "links"),
+    /** What is packed of it while it moves to another host. */
+    departing: (roomUid: string) => {
+      const directory = join(data, "rooms", roomUid, "departing");
+      return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
+    },
+    /** Rooms that come from other hosts and are not this one's yet. */
+    arrivals: join(data, "arriving"),
+    arriving: (roomUid: string) => {
+      const directory = join(data, "arriving", roomUid);
+      const room = join(directory, "room");
+      return {
+        ...{ directory, store: join(directory, "drive"), state: join(directory, "state.ndjson"), room },
+        ...{ drive: join(room, "drive"), links: join(room, "links") },
+        /** There once all of it is: what was said of the room. */
+        whole: join(directory, "room.json"),
+      };
+    },
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),

@@ -13,10 +13,18 @@ export interface RoomTarget {
   drive_limit_bytes: number;
   /** It is to be what it was at a checkpoint, and is not yet. */
   is_turning: boolean;
+  /** It goes to another host. */
+  is_moving: boolean;
 }
 
 /** Finds a room of the caller's organization. Throws room_not_found, also for what another organization owns. */
 export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
+
+/** Throws room_moving: nobody gets to a room of which it is not known which host has it next. */
+export function requireHere(room: Pick<RoomTarget, "room_id" | "is_moving">): void {
+  if (!room.is_moving) return;
+  throw new ServiceError("room_moving", { detail: `Room ${room.room_id} is on its way to another host.` });
+}
 
 /** Throws room_destroying, and not_ready while it is turned back: what would be lost with it is not taken. */
 export function requireActive(room: Pick<RoomTarget, "room_id" | "state" | "is_turning">): void {

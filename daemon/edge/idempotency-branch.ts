@@ -3,6 +3,8 @@
  * turned back in its own, repeats a call whose answer it had not got: what was accepted before the cut is not done a second time,
  * and what came after it is not taken for done.
  *
+ * A room that moves to another host takes all calls about it along, of whomever they are, and the one that made it.
+ *
  * Whose a call is follows from the guest's sandbox_id, which another room's guest has of its own, and so may the path be. Work without
  * an answer keeps its name, by which what it has done is known again. Not taken are
  *
@@ -10,12 +12,12 @@
  *   large answers, and the oldest     it stays known that the call was carried out, and again is history_gone
  *   calls of keys                     who calls from elsewhere was not turned back
  */
-import { eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { OrgId } from "../../shared/ids.ts";
 import { at } from "../core/clock.ts";
 import type { Queries } from "../db/client.ts";
 import type { AnswerSpace } from "./answer-space.ts";
-import { idempotency, workUlid } from "./idempotency-table.ts";
+import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
 /** Of the answers of one guest. */
@@ -45,7 +47,20 @@ export interface CallsBranch {
   put(queries: Queries, state: CallsState, guests: BranchedGuests): void;
   /** Removes what these guests have called since. */
   replace(queries: Queries, state: CallsState, guests: BranchedGuests): void;
+  /** All calls about a room that nobody is at work on. */
+  takeRoom(queries: Queries, room: MovedRoom): MovedCall[];
+  /** The same calls come to another host. */
+  putRoom(queries: Queries, calls: readonly MovedCall[], room: MovedRoom): void;
 }
+
+export interface MovedRoom {
+  org_id: OrgId;
+  room_id: string;
+  room_uid: string;
+}
+
+/** A row, as JSON has it. */
+export type MovedCall = Omit<Row, "reply_zstd"> & { reply_zstd: string | null };
 
 export function makeBranch(space: AnswerSpace): CallsBranch {
   const put: CallsBranch["put"] = (queries, state, { org_id, sandboxIds, pathOf, pausedMs }) =>
@@ -73,7 +88,44 @@ export function makeBranch(space: AnswerSpace): CallsBranch {
       });
       put(queries, state, guests);
     },
+    takeRoom: (queries, room) => {
+      const rows = queries.select().from(idempotency).where(callsAbout(room)).all();
+      return rows.map((row) => ({
+        ...row,
+        reply_zstd: row.reply_zstd?.toString("base64") ?? null,
+        work_ulid: row.status ? row.work_ulid : (row.work_ulid ?? workUlid(row, row.created_at)),
+      }));
+    },
+    putRoom: (queries, calls, room) => {
+      const about = calls.filter((call) => isAbout(call, room));
+      space.rewrite([...new Set(about.map(({ key_id }) => key_id))], () => {
+        for (const { reply_zstd, ...call } of about) {
+          const row = { ...call, reply_zstd: reply_zstd === null ? null : Buffer.from(reply_zstd, "base64") };
+          // It may have been here before, and gone.
+          queries
+            .insert(idempotency)
+            .values(row)
+            .onConflictDoUpdate({ target: Object.values(KEY), set: row })
+            .run();
+        }
+      });
+    },
   };
+}
+
+const ROOMS = "/v1/rooms";
+
+/** Of the calls that made rooms, in this one's answer is its uid. */
+function callsAbout({ org_id, room_id, room_uid }: MovedRoom): SQL | undefined {
+  const { path, reply, org_id: whose } = idempotency;
+  const begin = `${ROOMS}/${encodeURIComponent(room_id)}`;
+  const ofRoom = and(gte(path, `${begin}/`), lt(path, `${begin}0`), sql`${path} <> ${`${begin}/move`}`);
+  const made = and(eq(path, ROOMS), isNotNull(reply), sql`instr(${reply}, ${room_uid}) > 0`);
+  return and(eq(whose, org_id), or(ofRoom, made));
+}
+
+function isAbout({ path, org_id }: MovedCall, room: MovedRoom): boolean {
+  return org_id === room.org_id && (path === ROOMS || path.startsWith(`${ROOMS}/${encodeURIComponent(room.room_id)}/`));
 }
 
 function takeCalls(queries: Queries, sandboxId: string): Taken[] {

@@ -8,12 +8,13 @@
  * it fails is a table in phase.ts.
  */
 import type { Operation } from "../../shared/api/contract.ts";
-import type { Problem } from "../../shared/api/errors.ts";
+import { errorKind, type Problem } from "../../shared/api/errors.ts";
 import type { OrgId } from "../../shared/ids.ts";
 import type { Host } from "../cluster/directory.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
@@ -45,6 +46,8 @@ export interface RoadDeps extends CallerDeps {
   rates: RatesOf;
   requests: RequestCounts;
   traces: Traces;
+  /** Who wants to know which calls are under way about a room; null: nobody does. */
+  roomCalls: Pick<RoomCalls, "enter"> | null;
   /** Which other host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
@@ -111,8 +114,12 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const shown = ofWhoLeft(request.signal, error);
       return refusalOf(shown, toProblem(shown, request.request_id, log), walk);
     };
+    /** A host that has just handed the room on sends nobody on a second time. */
+    const unlessMoved = (outcome: Outcome) =>
+      outcome.status === MISDIRECTED ? refused(new ServiceError("room_moving")) : outcome;
     let reply: Outcome | null = null;
     let leave = () => {};
+    let left: (() => void) | null = null;
     try {
       call.caller = callers.of(bound, request);
       if (call.caller) {
@@ -129,6 +136,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
         if (turn) await turn;
         requireScope(call.caller, operation);
+        left = enterRoom(deps.roomCalls, call.caller, request.params);
       }
       // Nobody waits for what is there already: nearly every call that only reads is over in one go.
       const found = bound.find(call, request.params);
@@ -165,7 +173,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       if (host && request.forward) {
         tenure?.end(null);
         // The other host walks the whole road with it, and keeps what is to be kept.
-        return { ...(await request.forward(host).catch(refused)), rate: walk.rate };
+        left?.();
+        return { ...(await request.forward(host).then(unlessMoved, refused)), rate: walk.rate };
       }
       reply = refused(told);
     }
@@ -180,6 +189,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       reply = refused(error);
       walk.settle(false);
     }
+    left?.();
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
     // Who is not known tells nothing.
@@ -232,6 +242,18 @@ function misdirected({ host_id, url }: Host): ServiceError {
     details: { host: host_id, url },
     hint: `Ask ${url}.`,
   });
+}
+
+const MISDIRECTED = errorKind("misdirected").status;
+
+/** A call about a room is known as one until it is settled. */
+function enterRoom(
+  roomCalls: RoadDeps["roomCalls"],
+  { org_id }: Caller,
+  { room_id, source_room_id }: Record<string, string>,
+): (() => void) | null {
+  const named = room_id ?? source_room_id;
+  return roomCalls && named !== undefined ? roomCalls.enter({ org_id, room_id: named }) : null;
 }
 
 /** As how many calls it counts. */

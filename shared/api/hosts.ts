@@ -1,5 +1,6 @@
 /** Owns the interface of hosts: which there are, and what each has to give. */
 import { Type } from "@sinclair/typebox";
+import { NAME_PATTERN, ROOM_UID_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 
 export const HOST_STATES = ["active", "degraded", "draining", "unreachable", "gone"] as const;
@@ -33,6 +34,45 @@ export const host = record("Host", {
     }),
   ),
   joined_at: nullable(timestamp),
+});
+
+export const hostEvacuate = operation({
+  name: "host_evacuate",
+  extension: "moves",
+  method: "POST",
+  path: "/v1/hosts/{host}/evacuate",
+  summary: "Move one room of a host to another host",
+  description:
+    "No room is placed on the host from then on, and one of those that it has is moved to the host that has promised the least of its memory, as room_move does it. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of except. A room that could not be moved is there as it was, and problem says why.",
+  access: "operator",
+  params: fields({ host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host." }) }),
+  query: NONE,
+  body: fields({
+    except: Type.Optional(
+      Type.Array(Type.String({ pattern: ROOM_UID_PATTERN }), {
+        maxItems: 10_000,
+        description: "Rooms that stay, by room_uid: those that could not be moved.",
+      }),
+    ),
+    force: Type.Optional(
+      Type.Boolean({ description: "Move them also where snapshots, checkpoints or recordings are lost by it." }),
+    ),
+  }),
+  output: record("HostEvacuated", {
+    room: nullable(
+      record("EvacuatedRoom", {
+        org_id: Type.String(),
+        room_id: Type.String(),
+        room_uid: Type.String(),
+        to: nullable(Type.String({ description: "The host that has it now; null: it is where it was." })),
+        problem: nullable(fields({ code: Type.String(), detail: Type.String() })),
+      }),
+    ),
+    left: Type.Integer({ description: "Rooms that it has still, without those of except." }),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["invalid_state", "host_unreachable", "cluster_unavailable"],
+  audit: "host.evacuated",
 });
 
 export const hostList = operation({

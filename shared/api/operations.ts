@@ -16,6 +16,7 @@ import * as hosts from "./hosts.ts";
 import * as identities from "./identities.ts";
 import * as locate from "./locate.ts";
 import * as members from "./members.ts";
+import * as moves from "./moves.ts";
 import * as orgEnd from "./org-end.ts";
 import * as orgs from "./orgs.ts";
 import * as overview from "./overview.ts";
@@ -43,6 +44,7 @@ export const operations = {
   me_get: service.meGet,
   locate: locate.locate,
   host_list: hosts.hostList,
+  host_evacuate: hosts.hostEvacuate,
   openapi_get: service.openapiGet,
   org_create: orgs.orgCreate,
   org_delete: orgEnd.orgDelete,
@@ -113,6 +115,7 @@ export const operations = {
   checkpoint_delete: checkpoints.checkpointDelete,
   room_fork: checkpoints.roomFork,
   room_restore: checkpoints.roomRestore,
+  room_move: moves.roomMove,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

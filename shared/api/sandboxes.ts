@@ -130,6 +130,7 @@ export const EXIT_CAUSES = [
   "vmm_crash",
   "host_restart",
   "credits_exhausted",
+  "host_evacuated",
 ] as const;
 export type ExitCause = (typeof EXIT_CAUSES)[number];
 

@@ -14,6 +14,8 @@ import { limitRecords, takeGrown } from "./store.ts";
 import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
+export { chainHead } from "./chain-head.ts";
+export { chainKey } from "./chain-key.ts";
 export type { Chains } from "./chains.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";

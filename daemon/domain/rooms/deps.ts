@@ -1,20 +1,59 @@
 /** What rooms need of others. */
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Directory } from "../../cluster/directory.ts";
+import type { Directory, Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import type { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { SandboxesBranch } from "../sandboxes/index.ts";
-import type { Calls, Nouns } from "./checkpoints/nouns.ts";
+import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
 import type { RoomRow } from "./table.ts";
+
+/** What a room's host asks of the one that it goes to. */
+export interface Peers {
+  /** Sends a room's file; resolves once it is whole there. Rejects as the other host says, and with host_unreachable. */
+  send(
+    host: Host,
+    roomUid: RoomUid,
+    file: AsyncIterable<Uint8Array>,
+    over: AbortSignal,
+  ): Promise<{ head: { seq: number; hash: string } | null }>;
+  /** Has it find out whose the room is. */
+  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void>;
+}
 
 export interface RoomDeps {
   database: Database;
   /** Whose room is where. */
-  directory: Pick<Directory, "database" | "place" | "release">;
+  directory: Pick<
+    Directory,
+    | "database"
+    | "place"
+    | "release"
+    | "host"
+    | "owner"
+    | "trueOwner"
+    | "claim"
+    | "refuse"
+    | "onChange"
+    | "chooseOther"
+    | "drain"
+  >;
+  /** How other hosts are asked; there once the doors are open. */
+  peers(): Peers;
+  /** The calls that are under way about a room. */
+  calls: {
+    /** Resolves once there are no more than so many. Rejects with invalid_state where they go on for long. */
+    untilDone(room: Pick<RoomRow, "org_id" | "room_id">, most: number): Promise<void>;
+  };
+  /** Ends the waits in a room by an error, and has them begin anew. */
+  pauses: {
+    begin(roomUid: RoomUid, error: ServiceError): void;
+    end(roomUid: RoomUid): void;
+  };
   log: Log;
   paths: Paths;
   /** What the organization's plan allows. */
@@ -58,12 +97,16 @@ export interface RoomDeps {
     sandboxes: SandboxesBranch;
     nouns: Nouns;
     /** There once the doors are open. */
-    calls(): Calls;
+    calls(): Calls & MovingCalls;
   };
   /** Something became of a room that no call asked for. */
   onEvent(event: string, about: Pick<RoomRow, "org_id" | "room_uid">, details: Record<string, unknown>): void;
   sandboxes: {
     countLive(roomUid: RoomUid): number;
     destroyAll(roomUid: RoomUid): Promise<string[]>;
+    /** The same, because the room goes to another host; returns their agents. */
+    evacuate(roomUid: RoomUid): Promise<string[]>;
+    /** Their snapshots are none any more. */
+    forgetSnapshots(roomUid: RoomUid): Promise<void>;
   };
 }

@@ -127,7 +127,7 @@ async function destroy(
   // As it is now: somebody may have asked for its deletion meanwhile.
   const keeps = (queries: Queries) => getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
   const kept = keeps(database.queries);
-  if (kept) await retire(deps, room_uid);
+  if (kept) await retireDirectory(deps, room_uid);
   // What is to be deleted gives its space back before anything more is written.
   else await eraser.erase(row);
   await deps.fabric.forget(room_uid);
@@ -153,7 +153,8 @@ async function destroy(
   return { agents, drive_until_at: null };
 }
 
-async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_uid"]): Promise<void> {
+/** Puts the drive away, and nothing else that a room has. */
+export async function retireDirectory({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_uid"]): Promise<void> {
   const directory = paths.room(roomUid);
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {

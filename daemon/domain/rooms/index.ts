@@ -9,18 +9,21 @@ import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import type { Paths } from "../../core/paths.ts";
-import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import { type FindRoom, type RoomTarget, requireHere } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Place } from "../orgs/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
+import { Locks } from "./checkpoints/locks.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
 import { Eraser, removeUnborn } from "./erase.ts";
 import { makeGet } from "./get.ts";
+import { arrivingRooms } from "./move/arrive.ts";
+import { makeMoves, type PeerCalls } from "./move/index.ts";
 import { pageOfRooms } from "./page.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
@@ -43,6 +46,7 @@ import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 export { checkpointBytes, getCheckpoint } from "./checkpoints/store.ts";
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
+export { arrivingRooms } from "./move/arrive.ts";
 export { afterRoom, cursorAfterRoom, isOfPage } from "./page.ts";
 export { countAllRooms, countRooms, liveRooms, liveRoomUids } from "./store.ts";
 
@@ -60,6 +64,10 @@ export interface Rooms {
   endAll(orgId: OrgId): Promise<void>;
   /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
   reconcile(): Promise<void>;
+  /** What other hosts ask of this one. */
+  forPeers: PeerCalls;
+  /** Whether a room of this name has come from another host, and nobody can get to it yet. */
+  isComing(orgId: OrgId, roomId: string): boolean;
   stop(): void;
 }
 
@@ -79,8 +87,16 @@ export function makeRoomFinder(database: Database, paths: Paths) {
   };
   const lookupSeen = (caller: Caller, roomId: string): RoomRow | undefined =>
     mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined;
-  const findRow = (caller: Caller, roomId: string): RoomRow => found(lookupSeen(caller, roomId), roomId);
-  const find: FindRoom = (caller, roomId) => toTarget(found(lookupSeen(caller, roomId), roomId), paths);
+  const findRow = (caller: Caller, roomId: string): RoomRow => {
+    const row = found(lookupSeen(caller, roomId), roomId);
+    if (row.branching !== null) requireHere(toTarget(row, paths));
+    return row;
+  };
+  const find: FindRoom = (caller, roomId) => {
+    const target = toTarget(found(lookupSeen(caller, roomId), roomId), paths);
+    requireHere(target);
+    return target;
+  };
   const current = (roomUid: RoomUid): RoomTarget => {
     const row = getRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
@@ -139,12 +155,25 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     else deps.drive.forget(room_uid);
     eraseDue();
   };
+  const locks = new Locks();
   const checkpoints = makeCheckpoints({
-    ...{ deps, records, lookup: finder.lookup },
+    ...{ deps, records, locks, lookup: finder.lookup },
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
     schedule: (row) => schedule(row),
   });
   const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept, checkpoints });
+  const moves = makeMoves({
+    deps: {
+      ...deps,
+      erase: (row) => eraser.erase(row),
+      forgetCheckpoints: checkpoints.forget,
+      onGone: onEnded,
+      onStays: (row) => schedule(row),
+    },
+    locks,
+    findRow: (call, roomId) => finder.findRow(call.caller, roomId),
+    schedule: (row) => schedule(row),
+  });
   const endAndRecord = async (row: RoomRow, keepDrive: boolean, reason: string) => {
     const { agents } = await destroyer.end(row, keepDrive);
     await database.commit((queries) => recordEnd(queries, row, reason, agents));
@@ -165,7 +194,8 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   const expiries = new Deadlines((roomUid) => {
     const row = getRoom(database.queries, roomUid as RoomUid);
-    if (row?.state === "active") endUnasked(row, "expired");
+    // One that is on its way ends where it is going to be.
+    if (row?.state === "active" && row.branching?.kind !== "move") endUnasked(row, "expired");
   });
   const retirements = new Deadlines(() => eraseDue());
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
@@ -199,7 +229,10 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       ...makeGet(deps, records, finder.findRow),
       destroyer.operation,
       ...checkpoints.operations,
+      ...moves.operations,
     ],
+    forPeers: moves.forPeers,
+    isComing: moves.isComing,
     recover: async (answering) => {
       // Alone, a host has every room of its database, also where that was restored, or the host has another name now.
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
@@ -207,7 +240,11 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       const live = liveRooms(database.queries);
       const known = new Set<string>(live.map((row) => row.room_uid));
       // Of rooms whose making a crash cut off: they have no row.
-      for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeCutOff(name);
+      const arriving = arrivingRooms(paths);
+      for (const name of await readdir(paths.rooms)) {
+        if (!known.has(name) && !arriving.has(name)) await removeCutOff(name);
+      }
+      await moves.recover();
       checkpoints.recover(answering);
       for (const row of live) {
         if (row.state === "destroying") {
@@ -239,6 +276,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     },
     stop: () => {
       checkpoints.stop();
+      moves.stop();
       expiries.clear();
       retirements.clear();
     },

@@ -4,12 +4,23 @@ import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { CheckpointId, KeyId, OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 
 /**
- * What is just being made of a room by a checkpoint, its own or another's: a daemon that finds it goes on with it.
+ * What is just being made of a room: a daemon that finds it goes on with it.
  *
- *   restore   it is turned back to it; until that is done it takes no changes
- *   start     all of it is in its place, and its sandboxes are made to run
+ *   restore   it is turned back to a checkpoint; until that is done it takes no changes
+ *   start     of a checkpoint all is in its place, and its sandboxes are made to run
+ *   move      it goes to another host; until it is known whose it is nobody gets to it
  */
-export interface Branching {
+export type Branching = BranchingOfCheckpoint | Moving;
+
+export interface Moving {
+  kind: "move";
+  to: string;
+  /** Of its ownership as it began. */
+  epoch: number;
+  key_id: KeyId;
+}
+
+export interface BranchingOfCheckpoint {
   kind: "restore" | "start";
   checkpoint_id: CheckpointId;
   /** Whose key asked for it. */

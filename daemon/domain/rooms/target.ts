@@ -18,6 +18,7 @@ export function toTarget(row: RoomPlace, paths: Paths): RoomTarget {
     drive_directory: isDriveKept(row) ? paths.drive_in(paths.retired_room(row.room_uid)) : paths.drive(row.room_uid),
     drive_limit_bytes: row.drive_limit_bytes,
     is_turning: row.branching?.kind === "restore",
+    is_moving: row.branching?.kind === "move",
   };
 }
 

@@ -73,6 +73,9 @@ export interface Sandboxes {
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
+  /** The same, because the room goes to another host; their snapshots stay. */
+  evacuate(roomUid: RoomUid): Promise<string[]>;
+  forgetSnapshots(roomUid: RoomUid): Promise<void>;
   /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
@@ -113,6 +116,15 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const { queries } = deps.database;
   const hostStart = new HostStart(deps, supervisors);
   let returned = Promise.resolve();
+  const endAll = async (roomUid: RoomUid, cause: ExitCause): Promise<string[]> => {
+    const rows = roomSandboxes(queries, roomUid);
+    const room = deps.currentRoom(roomUid);
+    // One that failed before the daemon was restarted has no supervisor, but still its logs.
+    const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
+    const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy(cause)));
+    for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
+    return rows.map((row) => row.agent_id);
+  };
   return {
     operations: [
       makeCreate(deps, supervisors),
@@ -145,15 +157,12 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       hostStart.again(undestroyed(queries));
     },
     destroyAll: async (roomUid) => {
-      const rows = roomSandboxes(queries, roomUid);
-      const room = deps.currentRoom(roomUid);
-      // One that failed before the daemon was restarted has no supervisor, but still its logs.
-      const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
-      const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
-      for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
+      const agents = await endAll(roomUid, "user_requested");
       await snapshots.forgetRoom(roomUid);
-      return rows.map((row) => row.agent_id);
+      return agents;
     },
+    evacuate: (roomUid) => endAll(roomUid, "host_evacuated"),
+    forgetSnapshots: (roomUid) => snapshots.forgetRoom(roomUid),
     endRunning: async (orgId, cause) => {
       const running = undestroyed(queries).filter((row) => row.org_id === orgId && RUNNING.includes(row.state));
       await Promise.all(running.map(({ sandbox_id }) => supervisors.endUnasked(sandbox_id, cause)));

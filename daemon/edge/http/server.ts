@@ -14,6 +14,7 @@ import type { HostClient } from "../hosts/client.ts";
 import { saidByEntry } from "../hosts/headers.ts";
 import { answerLabels, type Labels } from "../hosts/labels.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
+import { answerPeer, type PeerCalls } from "../hosts/moves.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
@@ -54,6 +55,8 @@ export interface HttpDeps {
   others: HostClient | null;
   /** What is known of ports of other hosts; null with `others`. */
   labels: Labels | null;
+  /** What other hosts ask of this one besides; null: as above. */
+  peers: PeerCalls | null;
   log: Log;
 }
 
@@ -77,7 +80,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
   const listener = openListener(options, options.tls && tlsOf(options.tls), (listen) =>
-    serve(deps, options, { app, arrivals, senderOf: ofClient }, listen),
+    serve(deps, options, { app, arrivals, senderOf: ofClient, peers: null }, listen),
   );
   return {
     url: listener.url,
@@ -87,7 +90,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
       const encrypted = isEncrypted ? app : makeApp(deps, options, arrivals, true);
       const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
       return openMembersListener(address, who, (listen) =>
-        serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember }, listen),
+        serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember, peers: deps.peers }, listen),
       );
     },
   };
@@ -144,12 +147,14 @@ interface Served {
   app: App;
   arrivals: Arrivals;
   senderOf: SenderOf;
+  /** Where members alone are let in. */
+  peers: PeerCalls | null;
 }
 
 function serve(
   deps: HttpDeps,
   options: HttpOptions,
-  { app, arrivals, senderOf }: Served,
+  { app, arrivals, senderOf, peers }: Served,
   listen: ServeOptions,
 ): RunningServer {
   return Bun.serve<SocketData>({
@@ -167,6 +172,8 @@ function serve(
       const sender = senderOf(server.requestIP(request)?.address ?? null, request.headers);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
+      const peer = peers && answerPeer(peers, deps.log, request, url);
+      if (peer) return await peer;
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
       const port = portPlaceOf(deps.ports, request, url);
       if (port) {

@@ -37,13 +37,13 @@ import type { Status } from "./facts.ts";
 import { O_CLOEXEC, SystemError, setTimes } from "./libc.ts";
 import { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
+import { contentIn, entriesIn, makeStoreDirectories } from "./store-places.ts";
 import { isTemporaryName } from "./temporary.ts";
 import { LEVELS_HELD, walk } from "./walk.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 
 const FORMAT = 1;
-const SHARDS = 256;
 /** A change this short before a file is looked at may be followed by another at the same time of its clock. */
 const CLOCK_NS = 2_000_000_000n;
 const FLUSH_CHARACTERS = 256 * 1024;
@@ -102,8 +102,7 @@ export class StoreWriter {
     this.#root = driveRootOf(drive);
     this.#bounds = bounds;
     this.#between = between;
-    mkdirSync(store, { recursive: true, mode: 0o700 });
-    for (let shard = 0; shard < SHARDS; shard++) mkdirSync(join(store, "contents", hex(shard)), { recursive: true });
+    makeStoreDirectories(store);
   }
 
   /** Copies what is new; the last pass is while nothing writes, and makes the list. Throws EDQUOT where there is more than there may be. */
@@ -309,10 +308,12 @@ class Target implements Disposable {
     if (line[0] === "drive") {
       const [, format, ...meta] = line;
       if (format !== FORMAT) throw new Error("the drive was kept in a form that this roomd does not know");
+      if (this.#levels.length > 0 || !isMeta(meta)) throw new Error(NOT_WELL_MADE);
       this.#levels.push({ descriptor: this.#top, meta });
       return;
     }
     copied.entries++;
+    requireWellMade(line);
     const [kind, text, mode, uid, gid, seconds, nanoseconds] = line;
     const [name, meta] = [text as RawPath, [mode, uid, gid, seconds, nanoseconds] as Meta];
     if (kind === "d") this.#down(name, meta);
@@ -419,6 +420,32 @@ class Target implements Disposable {
   }
 }
 
+const NOT_WELL_MADE = "the list of the drive's entries is none that a roomd has made";
+
+/** A list may come from elsewhere: a name in it is one in its directory and leads nowhere else, and a number is one. */
+function requireWellMade(line: Exclude<Line, ["drive", ...unknown[]] | ["u"] | ["end"]>): void {
+  const [kind, name, ...rest] = line;
+  const isName = isBytes(name, MOST_NAME) && name !== "." && name !== ".." && !name.includes("/");
+  const isKind = kind === "d" || (kind === "f" ? isNumber(rest[5]) : kind === "l" && isBytes(rest[5], MOST_TARGET));
+  if (!isName || !isKind || !isMeta(rest.slice(0, 5))) throw new Error(NOT_WELL_MADE);
+}
+
+/** Bytes, one a character, as long as Linux lets names and links be. */
+const MOST_NAME = 255;
+const MOST_TARGET = 4095;
+
+function isBytes(value: unknown, most: number): value is string {
+  if (typeof value !== "string" || value === "" || value.length > most || value.includes("\0")) return false;
+  return Buffer.from(value, "latin1").toString("latin1") === value;
+}
+
+const isNumber = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+
+function isMeta([mode, uid, gid, seconds, nanoseconds]: readonly unknown[]): boolean {
+  const isTime = typeof seconds === "string" && /^-?\d{1,18}$/.test(seconds) && isNumber(nanoseconds);
+  return isNumber(mode) && Number(mode) <= 0o7777 && Number.isSafeInteger(uid) && Number.isSafeInteger(gid) && isTime;
+}
+
 /** False where the file has as many names as it may: what comes next is another with the same in it. */
 function isLinkedTo(first: string, name: Buffer): boolean {
   try {
@@ -431,10 +458,6 @@ function isLinkedTo(first: string, name: Buffer): boolean {
 }
 
 const isRoot = process.geteuid?.() === 0;
-
-const entriesIn = (store: string) => join(store, "entries.ndjson");
-const hex = (shard: number) => shard.toString(16).padStart(2, "0");
-const contentIn = (store: string, number: number) => join(store, "contents", hex(number % SHARDS), String(number));
 
 function* linesOf(path: string): Generator<Line> {
   const file = openSync(path, O_RDONLY);
@@ -449,6 +472,7 @@ function* linesOf(path: string): Generator<Line> {
         at = end + 1;
       }
       rest = bytes.subarray(at);
+      if (rest.length > FLUSH_CHARACTERS) throw new Error(NOT_WELL_MADE);
     }
     if (rest.length > 0) throw new Error("the list of the drive's entries is not whole");
   } finally {

@@ -17,6 +17,7 @@ const CAUSES: Record<ExitCause, string> = {
   vmm_crash: "its virtual machine crashed",
   host_restart: "its host was restarted",
   credits_exhausted: "the organization's credits ran out",
+  host_evacuated: "its room went to another host",
 };
 export const causeWords = (cause: ExitCause): string => CAUSES[cause];
 

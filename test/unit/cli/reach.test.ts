@@ -44,6 +44,8 @@ const LINES: readonly string[][] = [
   "room checkpoints r --limit 1 --cursor c",
   "room fork r other --checkpoint CHECKPOINT",
   "room restore r CHECKPOINT",
+  "room move r --to host-2 --force",
+  "cluster evacuate host-1 --force",
   "checkpoint get r CHECKPOINT",
   "checkpoint delete r CHECKPOINT",
   "sandbox resume r w",
@@ -176,6 +178,7 @@ const ALL_ON_HOST = "on the host all of them are listed";
 /** By `operation.field`, or `field` wherever it is. */
 const NO_OPTION: Record<string, string> = {
   "room_fork.cids": "it says what is so without it",
+  "host_evacuate.except": "`roomd cluster evacuate` goes on with the others by itself: test/unit/cli/cluster.test.ts",
   env_json: JSON_TEXT,
   egress_allowlist_json: JSON_TEXT,
   argv_json: JSON_TEXT,

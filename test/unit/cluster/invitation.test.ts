@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const SECRETS = { port_token_key: Buffer.from("of all hosts").toString("base64") };
 const invited = () => connections.transaction((run) => invite(run, SECRETS), 5000);
-const accepted = (token: string) => connections.transaction((run) => accept(run, token, "host-2"), 5000);
+const accepted = (token: string) => connections.transaction((run) => accept(run, token), 5000);
 const NOT_GOOD = { code: "invalid_state" };
 
 test("a token opens what it seals, once, and the database alone opens nothing", async () => {

@@ -79,6 +79,7 @@ function newRoad(): Road {
     elsewhere: async () => null,
     choose: () => null,
     gather: null,
+    roomCalls: null,
   });
 }
 
@@ -333,6 +334,8 @@ const ONCE: Record<string, readonly string[]> = {
       "sandbox_hibernate",
       "sandbox_rollback",
       "room_restore",
+      "room_move",
+      "host_evacuate",
       "sandbox_resume",
       "sandbox_expose_port",
       "terminal_token",

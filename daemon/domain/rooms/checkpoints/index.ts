@@ -18,7 +18,7 @@ import { takeCheckpoint } from "./cut.ts";
 import { forkRoom, requireSandboxes } from "./fork.ts";
 import { putAside } from "./former.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
-import { Locks } from "./locks.ts";
+import type { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
 import { restoreRoom } from "./restore.ts";
 import { deleteCheckpoint, deleteCheckpointsOf, expiringCheckpoints } from "./store.ts";
@@ -46,12 +46,12 @@ interface Parts {
   findRow(call: KeyCall, roomId: string): RoomRow;
   lookup(orgId: RoomRow["org_id"], roomId: string): RoomRow | undefined;
   schedule(row: RoomRow): void;
+  locks: Locks;
 }
 
 export function makeCheckpoints(parts: Parts): Checkpoints {
-  const { deps } = parts;
+  const { deps, locks } = parts;
   const { database, paths, branch } = deps;
-  const locks = new Locks();
   const expiring = new Map<string, CheckpointRow>();
   const expiries = new Deadlines((checkpointId) => {
     const row = expiring.get(checkpointId);
@@ -72,7 +72,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       sandboxes.map(({ snapshot_id }) => snapshot_id),
       work,
     );
-  const unfinished = new Unfinished({ ...parts, locks, using });
+  const unfinished = new Unfinished({ ...parts, using });
   const remove = async ({ checkpoint_id, room_uid, sandboxes }: CheckpointRow) => {
     await database.commit((queries) => {
       requireDone(branchingRooms(queries), checkpoint_id);
@@ -146,7 +146,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     const checkpoint = known ?? (await takeCheckpoint(deps, call, toTarget(row, paths), over, {}));
     schedule(checkpoint);
     const { checkpoint_id, paused_ms } = checkpoint;
-    const made = await using(checkpoint, () => forkRoom({ ...parts, locks }, call, row, checkpoint, room_id, over));
+    const made = await using(checkpoint, () => forkRoom(parts, call, row, checkpoint, room_id, over));
     const failed = made.items.filter(({ problem }) => problem !== null).length;
     call.audit.details = { checkpoint_id, into: room_id, into_uid: made.room.room_uid, paused_ms, failed };
     return { outcome: "created" as const, body: { room_id, checkpoint_id, ...made } };
@@ -207,6 +207,8 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     operations: [create, fork, restore, ...makeCheckpointGet(deps, find, removeUnused)],
     recover: (answering) => {
       for (const { room_uid, branching } of liveRooms(database.queries)) {
+        // Whose it is then is found out elsewhere.
+        if (branching?.kind === "move") continue;
         if (branching !== null) {
           void answering.then(() => unfinished.finish(room_uid));
           continue;
@@ -234,7 +236,9 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
 
 /** Throws snapshot_in_use where a room is just being made of the checkpoint, or turned back to it. */
 function requireDone(branching: readonly RoomRow[], checkpointId: string): void {
-  const [room] = branching.filter((row) => row.branching?.checkpoint_id === checkpointId);
+  const [room] = branching.filter(
+    (row) => row.branching !== null && row.branching.kind !== "move" && row.branching.checkpoint_id === checkpointId,
+  );
   if (!room) return;
   throw new ServiceError("snapshot_in_use", {
     detail: `Room ${room.room_id} is just being made of the checkpoint.`,

@@ -5,7 +5,7 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import type { RoomUid } from "../../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 
@@ -18,6 +18,14 @@ export interface Calls {
   put(queries: Queries, state: unknown, guests: BranchedCalls): void;
   replace(queries: Queries, state: unknown, guests: BranchedCalls): void;
 }
+
+/** How all calls about a room move with it. */
+export interface MovingCalls {
+  takeRoom(queries: Queries, room: MovedRoom): unknown;
+  putRoom(queries: Queries, calls: unknown, room: MovedRoom): void;
+}
+
+type MovedRoom = { org_id: OrgId; room_id: string; room_uid: RoomUid };
 
 export interface BranchedCalls extends Pick<BranchedRoom, "org_id" | "pausedMs"> {
   sandboxIds: ReadonlyMap<string, string>;
@@ -38,8 +46,7 @@ export function takeState(
   roomUid: RoomUid,
   sandboxIds: readonly string[],
 ): RoomState {
-  const taken = NAMES.map((name) => [name, nouns[name].take(queries, roomUid)]);
-  return { nouns: Object.fromEntries(taken), calls: calls.take(queries, sandboxIds) };
+  return { nouns: takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
 }
 
 /** Within a transaction; how: put into a room that has nothing, or replace what it has. */
@@ -50,8 +57,23 @@ export function giveState(
   room: BranchedRoom,
   { how, ...guests }: { how: "put" | "replace" } & Pick<BranchedCalls, "sandboxIds" | "pathOf">,
 ): void {
-  for (const name of NAMES) nouns[name][how](queries, state.nouns[name], room);
+  giveNouns(queries, nouns, state.nouns, room, how);
   calls[how](queries, state.calls, { ...guests, org_id: room.org_id, pausedMs: room.pausedMs });
+}
+
+export function takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): RoomState["nouns"] {
+  const taken = NAMES.map((name) => [name, nouns[name].take(queries, roomUid)]);
+  return Object.fromEntries(taken);
+}
+
+export function giveNouns(
+  queries: Queries,
+  nouns: Nouns,
+  state: RoomState["nouns"],
+  room: BranchedRoom,
+  how: "put" | "replace" = "replace",
+): void {
+  for (const name of NAMES) nouns[name][how](queries, state[name], room);
 }
 
 export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void> {

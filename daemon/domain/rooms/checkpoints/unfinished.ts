@@ -38,7 +38,9 @@ export class Unfinished {
 
   /** A call has failed: what it has begun is gone on with soon. */
   look(): void {
-    for (const { room_uid } of branchingRooms(this.#parts.deps.database.queries)) this.#later(room_uid, FIRST_MS);
+    for (const { room_uid, branching } of branchingRooms(this.#parts.deps.database.queries)) {
+      if (branching?.kind !== "move") this.#later(room_uid, FIRST_MS);
+    }
   }
 
   /** Goes on with a room now, or later where that fails. Never rejects. */
@@ -66,10 +68,10 @@ export class Unfinished {
     const { deps, using } = this.#parts;
     const { queries } = deps.database;
     const row = getRoom(queries, roomUid);
-    if (row?.state !== "active" || row.branching === null) return;
+    if (row?.state !== "active" || row.branching === null || row.branching.kind === "move") return;
     const { kind, checkpoint_id, key_id, as = {} } = row.branching;
     const checkpoint = getCheckpoint(queries, row.org_id, checkpoint_id);
-    if (!checkpoint) return await this.#giveUp(row);
+    if (!checkpoint) return await this.#giveUp(row, checkpoint_id);
     const call = trialCall({ org_id: row.org_id, key_id, name: "", plan: "", scopes: [], ...UNBOUND });
     await using(checkpoint, () =>
       kind === "restore"
@@ -81,9 +83,9 @@ export class Unfinished {
   }
 
   /** The room that it is made of has ended: what is there of it is all that there will be. */
-  async #giveUp({ room_uid, branching }: RoomRow): Promise<void> {
+  async #giveUp({ room_uid }: RoomRow, checkpoint_id: string): Promise<void> {
     const { log, database } = this.#parts.deps;
-    log.error("checkpoint of a room that is made of it is gone", { room_uid, checkpoint_id: branching?.checkpoint_id });
+    log.error("checkpoint of a room that is made of it is gone", { room_uid, checkpoint_id });
     await database.commit((queries) => updateRoom(queries, room_uid, { branching: null }));
   }
 }

@@ -150,7 +150,15 @@ export const uidOf = (room: string) => `rom_${room}` as RoomUid;
 function findRoom(_caller: Caller, roomId: string): RoomTarget {
   const [drive_directory, drive_limit_bytes] = ["", 0];
   const drive = { drive_directory, drive_limit_bytes };
-  return { room_id: roomId, room_uid: uidOf(roomId), org_id: ORG, state: "active", is_turning: false, ...drive };
+  return {
+    room_id: roomId,
+    room_uid: uidOf(roomId),
+    org_id: ORG,
+    state: "active",
+    is_turning: false,
+    is_moving: false,
+    ...drive,
+  };
 }
 
 function callerOf(agent_id: string): Caller {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { makeAlone } from "../../../../daemon/cluster/alone.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { RoomCalls } from "../../../../daemon/core/room-calls.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
@@ -132,7 +133,17 @@ function makeAll() {
       forget: (name: string) => forgotten.push(name),
     },
     fabric: { endWaits: () => {}, forget: async () => {} },
-    sandboxes: { countLive: () => 0, destroyAll: async () => [] },
+    sandboxes: {
+      countLive: () => 0,
+      destroyAll: async () => [],
+      evacuate: async () => [],
+      forgetSnapshots: async () => {},
+    },
+    calls: new RoomCalls(),
+    pauses: { begin: () => {}, end: () => {} },
+    peers: () => {
+      throw new Error("there are no others");
+    },
   };
   return { rooms: makeRooms(deps, makeRoomFinder(database, paths)), forgotten };
 }

@@ -128,6 +128,7 @@ export class ExecutionsFixture {
       elsewhere: async () => null,
       choose: () => null,
       gather: null,
+      roomCalls: null,
       requests: new RequestCounts(),
     });
     this.meter = new Meter(this.database);

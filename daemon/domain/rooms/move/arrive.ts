@@ -1,0 +1,273 @@
+/**
+ * Owns rooms that come from other hosts:
+ *
+ *   the file is read into a directory of its own → the drive is made of it → all of it is tried ⇒ `room.json`: it is whole
+ *     └ the directory says that it is ours ⇒ its directory takes its place → one commit: its rows ⇒ what it came in goes
+ *     └ it does not, and cannot any more ⇒ all of it goes
+ *
+ * Whose a room is says the directory alone, so whatever a crash cuts off is found out and gone on with, or thrown away.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import { Deadlines } from "../../../core/deadlines.ts";
+import { faultPoint } from "../../../core/fault-points.ts";
+import type { Paths } from "../../../core/paths.ts";
+import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
+import { syncDirectory } from "../../../host/files/async-calls.ts";
+import { eraseDirectory } from "../../../host/files/erase.ts";
+import { markDrive } from "../../../host/isolation/directories.ts";
+import { chainHead, chainKey } from "../../audit/index.ts";
+import { copying } from "../checkpoints/copying.ts";
+import { readState, wakeNouns } from "../checkpoints/nouns.ts";
+import type { RoomDeps } from "../deps.ts";
+import { getRoom } from "../store.ts";
+import type { RoomRow } from "../table.ts";
+import { type About, NotWhole } from "./format.ts";
+import { branchedOf, giveRows } from "./rows.ts";
+import { RoomReader } from "./unpack.ts";
+
+/** What guests may have more on their drive than it may have, before they are stopped. */
+const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
+/** Of what the database has, and of the list of a drive's entries. */
+const MOST_ROWS_BYTES = 4 * 1024 ** 3;
+/** After so long nobody is still about to claim it. */
+const FORGOTTEN_MS = 10 * 60_000;
+const AGAIN_MS = 5_000;
+
+export interface Arrived {
+  /** Where the chain of its organization ends here. */
+  head: { seq: number; hash: string } | null;
+}
+
+/** Those that have come and have no rows yet. */
+export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySet<string> {
+  try {
+    return new Set(readdirSync(arrivals));
+  } catch {
+    return new Set();
+  }
+}
+
+export class Arrivals {
+  readonly #deps: RoomDeps;
+  readonly #onArrived: (row: RoomRow) => void;
+  /** Those that are being read, or settled, by whichever comes first. */
+  readonly #underWay = new Map<string, Promise<unknown>>();
+  readonly #due = new Deadlines((roomUid) => void this.#settleLater(roomUid as RoomUid));
+
+  constructor(deps: RoomDeps, onArrived: (row: RoomRow) => void) {
+    this.#deps = deps;
+    this.#onArrived = onArrived;
+  }
+
+  /** Takes a room's file; resolves once it needs nothing but to be ours. Throws invalid_state, quota_exceeded, disk_full. */
+  async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived> {
+    if (this.#underWay.has(roomUid)) throw busy();
+    return await this.#alone(roomUid, async () => {
+      try {
+        const about = await this.#read(roomUid, source, gone);
+        this.#due.set(roomUid, new Date(Date.now() + FORGOTTEN_MS).toISOString());
+        return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
+      } catch (error) {
+        await this.#throwAway(roomUid);
+        throw meant(error);
+      }
+    });
+  }
+
+  /** Finds out whose a room that has come is, and does what follows. */
+  async settle(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
+    await this.#underWay.get(roomUid);
+    return await this.#alone(roomUid, () => this.#settleNow(roomUid));
+  }
+
+  /** What a daemon before this one has left. Resolves once all that can be settled is. */
+  async recover(): Promise<void> {
+    for (const roomUid of arrivingRooms(this.#deps.paths)) await this.#settleLater(roomUid as RoomUid);
+  }
+
+  /** Something of what hosts share has changed: what has become ours is taken up. */
+  look(): void {
+    const { directory, paths, hostId } = this.#deps;
+    for (const roomUid of arrivingRooms(paths)) {
+      const isOurs = directory.owner(roomUid as RoomUid)?.host_id === hostId;
+      if (isOurs && !this.#underWay.has(roomUid)) void this.#settleLater(roomUid as RoomUid);
+    }
+  }
+
+  /** Whether a room of this name is here, and not to be got to yet. */
+  has({ org_id, room_id }: Pick<RoomRow, "org_id" | "room_id">): boolean {
+    for (const roomUid of arrivingRooms(this.#deps.paths)) {
+      const about = this.#aboutOf(roomUid as RoomUid);
+      if (about?.room.org_id === org_id && about.room.room_id === room_id) return true;
+    }
+    return false;
+  }
+
+  stop(): void {
+    this.#due.clear();
+  }
+
+  async #alone<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T> {
+    const done = work();
+    const over = done
+      .catch(() => {})
+      .finally(() => {
+        if (this.#underWay.get(roomUid) === over) this.#underWay.delete(roomUid);
+      });
+    this.#underWay.set(roomUid, over);
+    return await done;
+  }
+
+  async #settleLater(roomUid: RoomUid): Promise<void> {
+    try {
+      await this.settle(roomUid);
+    } catch (error) {
+      this.#deps.log.error("a room that came is not settled yet", { room_uid: roomUid, error: describeError(error) });
+      this.#due.set(roomUid, new Date(Date.now() + AGAIN_MS).toISOString());
+    }
+  }
+
+  async #read(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<About> {
+    const { deps } = { deps: this.#deps };
+    const { paths, directory, database } = deps;
+    const place = paths.arriving(roomUid);
+    const reader = new RoomReader(source);
+    const about = await reader.about();
+    const owner = await directory.trueOwner(roomUid);
+    const isItsOwn = owner?.host_id === about.from && owner.epoch === about.epoch && about.room.room_uid === roomUid;
+    if (!isItsOwn || about.from === deps.hostId || getRoom(database.queries, roomUid)?.state === "active") {
+      throw new ServiceError("invalid_state", { detail: `Room ${about.room.room_id} is not that host's to give.` });
+    }
+    await eraseDirectory(place.directory, deps.giveUpSpace);
+    for (const made of [paths.arrivals, place.directory, place.room])
+      await mkdir(made, { recursive: true, mode: 0o700 });
+    await mkdir(place.drive, { mode: 0o1777 });
+    await markDrive(place.drive, deps.driveRoot(roomUid));
+    const limits = { bytes: about.room.drive_limit_bytes, inodes: deps.driveLimitEntries };
+    await reader.unpack(
+      { store: place.store, state: place.state },
+      { bytes: limits.bytes + BEYOND.bytes + MOST_ROWS_BYTES, files: limits.inodes + BEYOND.entries },
+    );
+    deps.driveQuota.begin(place.drive, roomUid, {
+      ...limits,
+      bytes: Math.max(limits.bytes, about.drive_bytes),
+    });
+    const { store, drive, links } = place;
+    await copying(gone, (copier) => copier.restore({ store, drive, links, root: deps.driveRoot(roomUid) }));
+    await eraseDirectory(store, deps.giveUpSpace);
+    await this.#tryRows(about);
+    await faultPoint("move.received");
+    await writeWhole(place.whole, about);
+    for (const made of [place.room, place.directory, paths.arrivals, paths.data]) await syncDirectory(made);
+    await faultPoint("move.ready");
+    return about;
+  }
+
+  /** What would keep its rows from coming is known before anybody counts on them. */
+  async #tryRows(about: About): Promise<void> {
+    const { database, paths } = this.#deps;
+    const state = await readState(paths.arriving(about.room.room_uid).state);
+    const [tried] = database.rehearse([(queries) => void giveRows(this.#deps, queries, about, state)], () => {});
+    if (tried && "error" in tried) throw tried.error;
+  }
+
+  #aboutOf(roomUid: RoomUid): About | null {
+    const { whole } = this.#deps.paths.arriving(roomUid);
+    return existsSync(whole) ? (JSON.parse(readFileSync(whole, "utf8")) as About) : null;
+  }
+
+  async #settleNow(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
+    const { directory, hostId, database } = this.#deps;
+    const about = this.#aboutOf(roomUid);
+    const isHere = () => getRoom(database.queries, roomUid)?.state === "active";
+    if (!about) {
+      await this.#throwAway(roomUid);
+      return isHere() ? "arrived" : "not ours";
+    }
+    if (isHere()) {
+      await this.#removeRemains(roomUid);
+      return "arrived";
+    }
+    const owner = directory.owner(roomUid);
+    const isOurs = (found: typeof owner) => found?.host_id === hostId && found.epoch === about.epoch + 1;
+    if (!isOurs(owner)) {
+      // Whoever is still about to claim it for us cannot after this.
+      await directory.refuse(roomUid, about.epoch);
+      if (!isOurs(await directory.trueOwner(roomUid))) {
+        await this.#throwAway(roomUid);
+        return "not ours";
+      }
+    }
+    await this.#takeUp(roomUid, about);
+    return "arrived";
+  }
+
+  async #takeUp(roomUid: RoomUid, about: About): Promise<void> {
+    const { paths, database, branch, log, pauses } = this.#deps;
+    const place = paths.arriving(roomUid);
+    const state = await readState(place.state);
+    if (existsSync(place.room)) {
+      // It may have been here before.
+      await eraseDirectory(paths.retired_room(roomUid), this.#deps.giveUpSpace);
+      await eraseDirectory(paths.room(roomUid), this.#deps.giveUpSpace);
+      await rename(place.room, paths.room(roomUid));
+      for (const changed of [paths.rooms, place.directory]) await syncDirectory(changed);
+    }
+    await faultPoint("move.placed");
+    const row = await database.commit((queries) => giveRows(this.#deps, queries, about, state));
+    await faultPoint("move.arrived");
+    await this.#removeRemains(roomUid);
+    this.#due.set(roomUid, null);
+    pauses.end(roomUid);
+    this.#deps.drive.forget(roomUid);
+    this.#onArrived(row);
+    log.info("room came from another host", { room_uid: roomUid, from: about.from, at: now() });
+    await wakeNouns(branch.nouns, branchedOf(row)).catch((error: unknown) =>
+      log.error("whoever waits in a room was not woken", { room_uid: roomUid, error: describeError(error) }),
+    );
+  }
+
+  async #throwAway(roomUid: RoomUid): Promise<void> {
+    const { paths, driveQuota } = this.#deps;
+    const place = paths.arriving(roomUid);
+    this.#due.set(roomUid, null);
+    // From here on it is none that is whole.
+    await rm(place.whole, { force: true });
+    if (existsSync(place.drive)) driveQuota.end(place.drive);
+    await eraseDirectory(place.directory, this.#deps.giveUpSpace);
+  }
+
+  async #removeRemains(roomUid: RoomUid): Promise<void> {
+    const { paths } = this.#deps;
+    await eraseDirectory(paths.arriving(roomUid).directory, this.#deps.giveUpSpace);
+  }
+}
+
+async function writeWhole(path: string, about: About): Promise<void> {
+  const temporary = `${path}.new`;
+  const file = await open(temporary, "w", 0o600);
+  try {
+    await file.write(JSON.stringify(about));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
+
+function busy(): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: "The room is just coming to this host.",
+    hint: "Try again once that is done.",
+    retryAfterSeconds: 5,
+  });
+}
+
+function meant(error: unknown): unknown {
+  if (errnoOf(error) === "ENOSPC") return new ServiceError("disk_full", { cause: error });
+  if (!(error instanceof NotWhole)) return error;
+  return new ServiceError("invalid_state", { detail: `The room did not arrive: ${error.message}.`, cause: error });
+}

@@ -1,0 +1,178 @@
+/**
+ * Owns a room's way to another host:
+ *
+ *   its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it → who waits in it is told, calls come to their end
+ *   → its sandboxes end → what the database has is read, the copy of the drive brought up to date, all of it sent: the other host has it
+ *   ⇒ one change of the directory: it is the other host's → its rows and files here go as those of a room that has ended
+ *
+ * Until that change it is here, and goes on here where anything fails; after it, it is there. Where nobody knows whether the change came
+ * true nobody gets to it here until the directory has said so.
+ */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import type { Host } from "../../../cluster/directory.ts";
+import { after, now } from "../../../core/clock.ts";
+import { faultPoint } from "../../../core/fault-points.ts";
+import { requireLive } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { eraseDirectory } from "../../../host/files/erase.ts";
+import { copying } from "../checkpoints/copying.ts";
+import { writeState } from "../checkpoints/nouns.ts";
+import { retireDirectory } from "../destroy.ts";
+import { getRoom, updateRoom } from "../store.ts";
+import type { Moving, RoomRow } from "../table.ts";
+import { toTarget } from "../target.ts";
+import type { MoveDeps } from "./deps.ts";
+import { packed } from "./pack.ts";
+import { aboutOf, recordMove, takeRows } from "./rows.ts";
+
+/** What guests may have more on their drive than it may have, before they are stopped. */
+const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
+
+export interface Departed {
+  drive_bytes: number;
+  epoch: number;
+  sandboxes_ended: string[];
+  away_ms: number;
+}
+
+type Head = { seq: number; hash: string } | null;
+
+/** `isCall`: whoever asks is a call about the room itself. Throws invalid_state, host_unreachable, quota_exceeded, disk_full, cluster_unavailable. */
+export async function departRoom(
+  deps: MoveDeps,
+  row: RoomRow,
+  to: Host,
+  over: AbortSignal,
+  { key_id, isCall }: { key_id: Moving["key_id"]; isCall: boolean },
+): Promise<Departed> {
+  const { paths, directory, database } = deps;
+  const { room_uid } = row;
+  const owner = directory.owner(room_uid);
+  if (owner?.host_id !== deps.hostId) throw new ServiceError("room_moving");
+  const place = paths.departing(room_uid);
+  await eraseDirectory(place.directory, deps.giveUpSpace);
+  await mkdir(place.directory, { recursive: true, mode: 0o700 });
+  let claimed = false;
+  try {
+    return await copying(over, async (copier) => {
+      await copier.copy(paths.drive(room_uid), place.store, {
+        bytes: row.drive_limit_bytes + BEYOND.bytes,
+        entries: deps.driveLimitEntries + BEYOND.entries,
+      });
+      await database.commit((queries) => {
+        over.throwIfAborted();
+        requireLive(toTarget(getRoom(queries, room_uid) ?? { ...row, state: "destroyed" }, paths));
+        updateRoom(queries, room_uid, { branching: { kind: "move", to: to.host_id, epoch: owner.epoch, key_id } });
+      });
+      const since = performance.now();
+      await faultPoint("move.noted");
+      deps.pauses.begin(room_uid, new ServiceError("room_moving"));
+      const sandboxes_ended = await deps.sandboxes.evacuate(room_uid);
+      await deps.calls.untilDone(row, isCall ? 1 : 0);
+      // One of those calls may have made another.
+      sandboxes_ended.push(...(await deps.sandboxes.evacuate(room_uid)));
+      const { state, about, drive_bytes } = await deps.drive.holding(room_uid, async () => {
+        over.throwIfAborted();
+        const state = await database.commit((queries) => takeRows(deps, queries, row));
+        const { bytes: drive_bytes } = await copier.complete();
+        const about = aboutOf({ queries: database.queries, row, epoch: owner.epoch, drive_bytes });
+        return { state, about, drive_bytes };
+      });
+      await writeState(place.state, state);
+      await faultPoint("move.packed");
+      over.throwIfAborted();
+      const { head } = await deps.peers().send(to, room_uid, packed(place, about), over);
+      await faultPoint("move.sent");
+      over.throwIfAborted();
+      claimed = true;
+      const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
+      await faultPoint("move.claimed");
+      // It finds out by itself, and sooner like this.
+      await deps
+        .peers()
+        .settle(to, room_uid, over)
+        .catch((error: unknown) =>
+          deps.log.warn("the room's next host was not told", { room_uid, error: describeError(error) }),
+        );
+      await faultPoint("move.handed");
+      await retireMoved(deps, row, { to: to.host_id, epoch, head });
+      return { drive_bytes, epoch, sandboxes_ended, away_ms: Math.round(performance.now() - since) };
+    });
+  } catch (error) {
+    await settleMove(deps, room_uid, { isClaimed: claimed, to }).catch((cause: unknown) =>
+      deps.log.warn("it is not known yet where a room is", { room_uid, error: describeError(cause) }),
+    );
+    throw error;
+  }
+}
+
+/**
+ * Finds out whose a room is that was on its way, and does what follows. Resolves with whether it is here. Rejects with
+ * cluster_unavailable: it is tried again.
+ */
+export async function settleMove(
+  deps: MoveDeps,
+  roomUid: RoomUid,
+  { isClaimed = true, to }: { isClaimed?: boolean; to?: Host } = {},
+): Promise<boolean> {
+  const { directory, database, hostId, paths } = deps;
+  const row = getRoom(database.queries, roomUid);
+  if (row?.state !== "active" || row.branching?.kind !== "move") {
+    await eraseDirectory(paths.departing(roomUid).directory, deps.giveUpSpace);
+    return row?.state === "active";
+  }
+  const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
+  if (owner !== null && owner.host_id !== hostId) {
+    await retireMoved(deps, row, { to: owner.host_id, epoch: owner.epoch, head: null });
+    return false;
+  }
+  await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now() }));
+  deps.pauses.end(roomUid);
+  deps.onStays(row);
+  await eraseDirectory(paths.departing(roomUid).directory, deps.giveUpSpace);
+  const goal = to ?? directory.host(row.branching.to);
+  if (goal)
+    void deps
+      .peers()
+      .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
+      .catch(() => {});
+  return true;
+}
+
+/** For telling the other host that what it has is nobody's. */
+const FORGET_MS = 30_000;
+
+/** What is left of a room here that is another host's. */
+async function retireMoved(
+  deps: MoveDeps,
+  row: RoomRow,
+  { to, epoch, head }: { to: string; epoch: number; head: Head },
+): Promise<void> {
+  const { database, paths, retentionSeconds } = deps;
+  const { room_uid } = row;
+  const isKept = retentionSeconds > 0;
+  await eraseDirectory(paths.departing(room_uid).directory, deps.giveUpSpace);
+  if (existsSync(paths.room(room_uid))) {
+    // Of a move before this one.
+    await eraseDirectory(paths.retired_room(room_uid), deps.giveUpSpace);
+    if (isKept) await retireDirectory(deps, room_uid);
+    else await deps.erase(row);
+  }
+  await deps.sandboxes.forgetSnapshots(room_uid);
+  await deps.fabric.forget(room_uid);
+  await faultPoint("move.retired");
+  await database.commit((queries) => {
+    const moment = now();
+    updateRoom(queries, room_uid, {
+      ...{ state: "destroyed", status_reason: "moved", status_message: `The room is on ${to}.`, branching: null },
+      drive_until_at: isKept ? after(moment, retentionSeconds) : null,
+      ...{ updated_at: moment, last_transition_at: moment },
+    });
+    deps.forgetCheckpoints(queries, room_uid);
+    deps.meter.closes(queries, room_uid);
+    recordMove(queries, row, "room.moved_out", { to, epoch, head });
+  });
+  deps.onGone(row);
+}

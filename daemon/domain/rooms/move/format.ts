@@ -1,0 +1,91 @@
+/**
+ * Owns the form of a room's file, which holds a room whole: what of it is in the database, and its drive as a store keeps one
+ * (drive-store.ts). It is one stream, of lines of JSON and the bytes that a line announces:
+ *
+ *   {"roomd_room":1,"about":…}               what the room is
+ *   {"file":"state","size":…}                what the database has of it, in lines (checkpoints/nouns.ts)
+ *   {"at":0,"bytes":…} bytes …               what is between two pieces is a hole
+ *   {"file":"entries","size":…} …            the list of the drive's entries
+ *   {"file":17,"size":…} …                   what is in the drive's files, by their numbers in the list
+ *   {"end":{"files":…,"sha256":"…"}}         of all that came before it
+ *
+ * Nothing in it names a place on a host: files have numbers, and the names that guests have chosen are in the list alone.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { labels } from "../../../../shared/api/rooms.ts";
+import { ROOM_UID_PATTERN } from "../../../../shared/ids.ts";
+
+export const FORMAT = 1;
+/** Of one piece of a file. */
+export const PIECE_BYTES = 1024 * 1024;
+/** Of one line: labels may be long. */
+export const MOST_LINE_BYTES = 256 * 1024;
+
+const moment = Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,16}Z$" });
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const text = Type.String({ maxLength: 1024 });
+
+/** Where an audit chain ends. */
+const head = Type.Union([Type.Null(), Type.Object({ seq: count, hash: Type.String({ maxLength: 64 }) })]);
+
+export const about = Type.Object({
+  room: Type.Object({
+    room_uid: Type.String({ pattern: ROOM_UID_PATTERN }),
+    room_id: text,
+    org_id: text,
+    labels,
+    drive_limit_bytes: count,
+    created_at: moment,
+    updated_at: moment,
+    expires_at: Type.Union([Type.Null(), moment]),
+    created_by_type: text,
+    created_by_id: text,
+    keep_drive: Type.Boolean(),
+    former_ids: Type.Array(text, { maxItems: 1000 }),
+  }),
+  /** Who had it, and in which epoch. */
+  from: text,
+  epoch: count,
+  head,
+  drive_bytes: count,
+});
+export type About = Static<typeof about>;
+
+const first = Type.Object({ roomd_room: Type.Literal(FORMAT), about });
+const file = Type.Object({
+  file: Type.Union([Type.Literal("state"), Type.Literal("entries"), count]),
+  size: count,
+});
+const piece = Type.Object({ at: count, bytes: Type.Integer({ minimum: 1, maximum: PIECE_BYTES }) });
+const end = Type.Object({ end: Type.Object({ files: count, sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }) }) });
+
+const line = Type.Union([file, piece, end]);
+export type Line = Static<typeof line>;
+export type FileName = Static<typeof file>["file"];
+
+export class NotWhole extends Error {
+  override name = "NotWhole";
+}
+
+/** Throws NotWhole. */
+export function readFirst(given: string): About {
+  const said = parsed(given);
+  if (Value.Check(first, said)) return said.about;
+  throw new NotWhole("what came is no room that this roomd knows how to take");
+}
+
+/** Throws NotWhole. */
+export function readLine(given: string): Line {
+  const said = parsed(given);
+  if (Value.Check(line, said)) return said;
+  throw new NotWhole("a line of a room's file is none");
+}
+
+function parsed(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch (cause) {
+    throw new NotWhole("a line of a room's file is none", { cause });
+  }
+}

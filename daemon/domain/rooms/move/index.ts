@@ -1,0 +1,152 @@
+/** Owns moving rooms between hosts: the call that asks for it, and what a crash leaves of it on either. */
+
+import type { OutputOf } from "../../../../shared/api/contract.ts";
+import { roomMove } from "../../../../shared/api/moves.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { Host } from "../../../cluster/directory.ts";
+import { Deadlines } from "../../../core/deadlines.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { requireActive } from "../../../core/room-target.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { namesIn } from "../../../host/files/gone.ts";
+import type { Locks } from "../checkpoints/locks.ts";
+import { countCheckpoints } from "../checkpoints/store.ts";
+import { getRoom, liveRooms } from "../store.ts";
+import type { Moving, RoomRow } from "../table.ts";
+import { toTarget } from "../target.ts";
+import { Arrivals, type Arrived } from "./arrive.ts";
+import { departRoom, settleMove } from "./depart.ts";
+import type { MoveDeps } from "./deps.ts";
+import { makeEvacuate } from "./evacuate.ts";
+
+const AGAIN_MS = 2_000;
+
+export interface Moves {
+  operations: Bound[];
+  /** What other hosts ask of this one. */
+  forPeers: PeerCalls;
+  /** Whether a room of this name has come, and nobody can get to it yet. */
+  isComing(orgId: OrgId, roomId: string): boolean;
+  /** Goes on with what a daemon before this one left, on its way here or from here. */
+  recover(): Promise<void>;
+  stop(): void;
+}
+
+export interface PeerCalls {
+  receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived>;
+  settle(roomUid: RoomUid): Promise<"arrived" | "not ours">;
+}
+
+interface Parts {
+  deps: MoveDeps;
+  locks: Pick<Locks, "take" | "isHeld">;
+  findRow(call: KeyCall, roomId: string): RoomRow;
+  schedule(row: RoomRow): void;
+}
+
+export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
+  const { database, paths, directory, hostId } = deps;
+  const arrivals = new Arrivals(deps, schedule);
+  const due = new Deadlines((roomUid) => void goOn(roomUid as RoomUid));
+  const later = (roomUid: RoomUid) => due.set(roomUid, new Date(Date.now() + AGAIN_MS).toISOString());
+  /** What a call has left half done, or a daemon before this one. Never rejects. */
+  const goOn = async (roomUid: RoomUid) => {
+    if (locks.isHeld(roomUid)) return later(roomUid);
+    try {
+      await settleMove(deps, roomUid);
+    } catch (error) {
+      deps.log.warn("it is not known yet where a room is", { room_uid: roomUid, error: describeError(error) });
+      later(roomUid);
+    }
+  };
+
+  const lostBy = async ({ room_uid }: RoomRow) => {
+    const snapshots = (await namesIn(paths.snapshots(room_uid))).length;
+    const recordings = (await namesIn(paths.recordings(room_uid))).length;
+    return { snapshots, recordings, checkpoints: countCheckpoints(database.queries, room_uid) };
+  };
+
+  const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
+    const { room_id, room_uid } = row;
+    const lost = await lostBy(row);
+    if (!force && Object.values(lost).some((count) => count > 0)) throw wouldLose(lost);
+    try {
+      const moved = await locks.take(room_uid, "moved", (over) => departRoom(deps, row, to, over, by));
+      return { room_id, room_uid, from: hostId, to: to.host_id, lost, ...moved } satisfies OutputOf<typeof roomMove>;
+    } finally {
+      if (getRoom(database.queries, room_uid)?.branching?.kind === "move") later(room_uid);
+    }
+  };
+
+  const operation = bind(roomMove, {
+    find: (call, params) => {
+      const row = findRow(call, String(params.room_id));
+      call.audit.room_id = row.room_id;
+      call.audit.room_uid = row.room_uid;
+      return row;
+    },
+    run: async (call, { host, force = false }, row) => {
+      requireActive(toTarget(row, paths));
+      if (host === hostId)
+        return { outcome: "ok", body: itself(row, hostId, directory.owner(row.room_uid)?.epoch ?? 1) };
+      const body = await move(row, requireGoal(directory.host(host), host), force, {
+        key_id: call.caller.key_id,
+        isCall: true,
+      });
+      const { from, to, epoch, sandboxes_ended, lost, away_ms } = body;
+      call.audit.details = { from, to, epoch, sandboxes_ended, away_ms, ...lost };
+      return { outcome: "ok", body };
+    },
+  });
+
+  return {
+    operations: [
+      operation,
+      makeEvacuate(deps, (row, to, force, key_id) =>
+        move(row, requireGoal(directory.host(to), to), force, { key_id, isCall: false }),
+      ),
+    ],
+    forPeers: {
+      receive: (roomUid, source, gone) => arrivals.receive(roomUid, source, gone),
+      settle: (roomUid) => arrivals.settle(roomUid),
+    },
+    isComing: (org_id, room_id) => arrivals.has({ org_id, room_id }),
+    recover: async () => {
+      directory.onChange(() => arrivals.look());
+      await arrivals.recover();
+      for (const { room_uid, branching } of liveRooms(database.queries)) {
+        if (branching?.kind === "move") void goOn(room_uid);
+      }
+    },
+    stop: () => {
+      arrivals.stop();
+      due.clear();
+    },
+  };
+}
+
+/** It is where it is to be. */
+function itself({ room_id, room_uid }: RoomRow, host: string, epoch: number): OutputOf<typeof roomMove> {
+  const lost = { snapshots: 0, checkpoints: 0, recordings: 0 };
+  return { room_id, room_uid, from: host, to: host, epoch, drive_bytes: 0, sandboxes_ended: [], lost, away_ms: 0 };
+}
+
+function requireGoal(host: Host | null, name: string): Host {
+  if (host && host.state !== "gone" && host.state !== "unreachable" && host.state !== "draining") return host;
+  if (host?.state === "unreachable") {
+    throw new ServiceError("host_unreachable", { detail: `${name}: nothing was heard of it lately.` });
+  }
+  throw new ServiceError("insufficient_capacity", {
+    detail: host ? `No room is placed on ${name} (${host.state}) just now.` : `There is no host ${name}.`,
+    hint: "GET /v1/hosts lists them, with an administrator's key.",
+  });
+}
+
+function wouldLose(lost: Record<"snapshots" | "checkpoints" | "recordings", number>): ServiceError {
+  const named = Object.entries(lost).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
+  return new ServiceError("invalid_state", {
+    detail: `The room has ${named.join(", ")}, which do not go along.`,
+    details: { lost },
+    hint: "Delete them, or say force: then they are lost.",
+  });
+}

@@ -1,0 +1,67 @@
+/** Owns writing a room's file: a stream of what was packed of a room, which is read no faster than it is taken. */
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { findData } from "../../../host/files/holes.ts";
+import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
+import { type About, type FileName, FORMAT, PIECE_BYTES } from "./format.ts";
+
+export interface Packed {
+  /** Of the drive. */
+  store: string;
+  /** A file: what the database has. */
+  state: string;
+}
+
+/** Throws what reading throws. */
+export async function* packed({ store, state }: Packed, about: About): AsyncGenerator<Uint8Array> {
+  const writing = new Writing();
+  yield writing.line({ roomd_room: FORMAT, about });
+  yield* writing.file("state", state);
+  yield* writing.file("entries", entriesIn(store));
+  for (const shard of shardsIn(store)) {
+    for (const name of await readdir(shard)) yield* writing.file(Number(name), `${shard}/${name}`);
+  }
+  yield writing.end();
+}
+
+class Writing {
+  readonly #digest = new Bun.CryptoHasher("sha256");
+  #files = 0;
+
+  line(said: object): Uint8Array {
+    const bytes = Buffer.from(`${JSON.stringify(said)}\n`);
+    this.#digest.update(bytes);
+    return bytes;
+  }
+
+  async *file(name: FileName, path: string): AsyncGenerator<Uint8Array> {
+    const opened = await open(path, "r");
+    try {
+      const { size } = await opened.stat();
+      this.#files++;
+      yield this.line({ file: name, size });
+      yield* this.#pieces(opened, size);
+    } finally {
+      await opened.close();
+    }
+  }
+
+  end(): Uint8Array {
+    const files = this.#files;
+    return Buffer.from(`${JSON.stringify({ end: { files, sha256: this.#digest.digest("hex") } })}\n`);
+  }
+
+  async *#pieces(opened: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < size; ) {
+      at = await findData(opened.fd, at);
+      if (at >= size) return;
+      const buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, size - at));
+      const { bytesRead } = await opened.read(buffer, 0, buffer.length, at);
+      if (bytesRead === 0) throw new Error(`a packed file has become shorter than ${size} bytes`);
+      const bytes = buffer.subarray(0, bytesRead);
+      yield this.line({ at, bytes: bytesRead });
+      this.#digest.update(bytes);
+      yield bytes;
+      at += bytesRead;
+    }
+  }
+}

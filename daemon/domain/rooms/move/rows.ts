@@ -1,0 +1,79 @@
+/** Owns what the database has of a room that moves: taken and given as one, each in a transaction. */
+import { now } from "../../../core/clock.ts";
+import type { BranchedRoom } from "../../../db/branch.ts";
+import type { Queries } from "../../../db/client.ts";
+import { appendAudit, chainHead, chainKey } from "../../audit/index.ts";
+import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
+import type { RoomDeps } from "../deps.ts";
+import { getRoom, insertRoom, updateRoom } from "../store.ts";
+import type { RoomRow } from "../table.ts";
+import type { About } from "./format.ts";
+
+const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
+
+/** What is said of the room besides. */
+export function aboutOf({
+  queries,
+  row,
+  epoch,
+  drive_bytes,
+}: {
+  queries: Queries;
+  row: RoomRow;
+  epoch: number;
+  drive_bytes: number;
+}): About {
+  const { room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at } = row;
+  const { created_by_type, created_by_id, keep_drive, former_ids } = row;
+  return {
+    room: {
+      ...{ room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at },
+      ...{ created_by_type, created_by_id, keep_drive, former_ids: [...former_ids] },
+    },
+    ...{ from: row.host_id, epoch, drive_bytes, head: chainHead(queries, chainKey(org_id)) },
+  };
+}
+
+/** Nobody changes any of it any more. */
+export function takeRows({ branch }: RoomDeps, queries: Queries, row: RoomRow): RoomState {
+  return { nouns: takeNouns(queries, branch.nouns, row.room_uid), calls: branch.calls().takeRoom(queries, row) };
+}
+
+/** The room is this host's from here on. Throws quota_exceeded. */
+export function giveRows(
+  deps: RoomDeps,
+  queries: Queries,
+  { room, from, epoch, head }: About,
+  state: RoomState,
+): RoomRow {
+  const { branch, hostId } = deps;
+  const moment = now();
+  const row: RoomRow = {
+    ...(room as unknown as RoomRow),
+    ...{ host_id: hostId, state: "active", drive_until_at: null, branching: null },
+    ...{ status_reason: "moved", status_message: `The room came from ${from}.`, last_transition_at: moment },
+  };
+  // It may have been here before.
+  if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
+  else insertRoom(queries, row);
+  giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
+  branch.calls().putRoom(queries, state.calls, row);
+  recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });
+  return row;
+}
+
+/** Time goes on while a room moves. */
+export function branchedOf({ room_uid, org_id }: Pick<RoomRow, "room_uid" | "org_id">): BranchedRoom {
+  return { room_uid, org_id, pausedMs: 0 };
+}
+
+/** Each chain names where the other ended: what is cut off of one is missed in the other. */
+export function recordMove(
+  queries: Queries,
+  { org_id, room_id, room_uid }: Pick<RoomRow, "org_id" | "room_id" | "room_uid">,
+  event: "room.moved_in" | "room.moved_out",
+  details: Record<string, unknown>,
+): void {
+  const what = { event, outcome: "success" as const, at: now(), org_id, room_id, room_uid };
+  appendAudit(queries, { ...what, actor: SYSTEM, source: "reconciler", details });
+}

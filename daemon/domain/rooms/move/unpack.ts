@@ -1,0 +1,119 @@
+/** Owns reading a room's file into directories of the host's own, strictly: what it says is believed once all of it was seen. */
+import { type FileHandle, open } from "node:fs/promises";
+import { within } from "../../../core/published.ts";
+import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
+import { type About, type FileName, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
+import type { Packed } from "./pack.ts";
+
+/** Of silence, after which whoever sends is taken for gone. */
+const SILENCE_MS = 60_000;
+
+export interface UnpackBounds {
+  /** Of all files' bytes, without holes. */
+  bytes: number;
+  files: number;
+}
+
+export class RoomReader {
+  readonly #source: AsyncIterator<Uint8Array>;
+  readonly #digest = new Bun.CryptoHasher("sha256");
+  readonly #silenceMs: number;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(source: AsyncIterable<Uint8Array>, silenceMs = SILENCE_MS) {
+    this.#source = source[Symbol.asyncIterator]();
+    this.#silenceMs = silenceMs;
+  }
+
+  /** What the room is; first. Throws NotWhole. */
+  async about(): Promise<About> {
+    return readFirst(await this.#line());
+  }
+
+  /** Writes the rest into directories that are there, and returns once all was seen to be whole. Throws NotWhole, ENOSPC. */
+  async unpack(into: Packed, bounds: UnpackBounds): Promise<void> {
+    makeStoreDirectories(into.store);
+    let left = bounds.bytes;
+    let files = 0;
+    let current: { handle: FileHandle; size: number; at: number } | null = null;
+    const finish = async () => {
+      if (!current) return;
+      const { handle, size } = current;
+      current = null;
+      await handle.truncate(size).finally(() => handle.close());
+    };
+    try {
+      for (;;) {
+        const before = this.#digest.copy();
+        const line = readLine(await this.#line());
+        if ("end" in line) {
+          await finish();
+          const isWhole = line.end.files === files && line.end.sha256 === before.digest("hex");
+          if (!isWhole) throw new NotWhole("a room's file is not what was sent");
+          await this.#requireEnd();
+          return;
+        }
+        if ("file" in line) {
+          await finish();
+          files++;
+          if (files > bounds.files) throw new NotWhole("a room's file has more files than a room may have");
+          current = { handle: await open(placeOf(into, line.file), "wx", 0o600), size: line.size, at: 0 };
+          continue;
+        }
+        if (!current || line.at < current.at || line.at + line.bytes > current.size)
+          throw new NotWhole("a piece of a room's file is at no place of it");
+        left -= line.bytes;
+        if (left < 0) throw new NotWhole("a room's file has more bytes than a room may have");
+        current.at = line.at + line.bytes;
+        await this.#write(current.handle, line.at, line.bytes);
+      }
+    } finally {
+      await (current as { handle: FileHandle } | null)?.handle.close();
+    }
+  }
+
+  async #write(handle: FileHandle, from: number, count: number): Promise<void> {
+    for (let at = from; at < from + count; ) {
+      if (this.#rest.length === 0) await this.#more();
+      const bytes = this.#take(Math.min(this.#rest.length, from + count - at));
+      for (let written = 0; written < bytes.length; ) {
+        const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, at + written);
+        written += bytesWritten;
+      }
+      at += bytes.length;
+    }
+  }
+
+  async #line(): Promise<string> {
+    for (let looked = 0; ; ) {
+      const end = this.#rest.indexOf(10, looked);
+      if (end !== -1) return this.#take(end + 1).toString("utf8", 0, end);
+      looked = this.#rest.length;
+      if (looked > MOST_LINE_BYTES) throw new NotWhole("a line of a room's file is too long");
+      await this.#more();
+    }
+  }
+
+  #take(count: number): Buffer {
+    const bytes = this.#rest.subarray(0, count);
+    this.#rest = this.#rest.subarray(count);
+    this.#digest.update(bytes);
+    return bytes;
+  }
+
+  async #more(): Promise<void> {
+    const { done, value } = await within(this.#source.next(), this.#silenceMs, "the next bytes of a room's file");
+    if (done) throw new NotWhole("a room's file ended early");
+    this.#rest = this.#rest.length === 0 ? Buffer.from(value) : Buffer.concat([this.#rest, value]);
+  }
+
+  async #requireEnd(): Promise<void> {
+    const { done } = await within(this.#source.next(), this.#silenceMs, "the end of a room's file");
+    if (!done || this.#rest.length > 0) throw new NotWhole("a room's file goes on after its end");
+  }
+}
+
+function placeOf({ store, state }: Packed, name: FileName): string {
+  if (name === "state") return state;
+  return name === "entries" ? entriesIn(store) : contentIn(store, name);
+}

@@ -1,0 +1,167 @@
+/**
+ * Owns how hosts hand rooms to each other: two paths of the listener for hosts, which no client gets to.
+ *
+ *   POST /hosts/rooms/<room_uid>          a room's file, answered once it is whole there
+ *   POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
+ */
+import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
+import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
+import type { Log } from "../../core/log.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { toProblem } from "../problem.ts";
+import { type HostClient, unreachable } from "./client.ts";
+
+/** What this host does for others. */
+export interface PeerCalls {
+  receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<{ head: Head }>;
+  settle(roomUid: RoomUid): Promise<string>;
+}
+
+type Head = { seq: number; hash: string } | null;
+
+const PATH = /^\/hosts\/rooms\/(\w+)(\/settle)?$/;
+const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
+/** Of silence while a room is sent, after which the other host is taken for gone. */
+const SILENCE_MS = 60_000;
+/** From the last byte that it took until it answers: it makes the drive of what came, and puts it on disk. */
+const ANSWER_MS = 15 * 60_000;
+
+/** The answer to another host; null: the path is none of these. */
+export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
+  const [, roomUid, settles] = PATH.exec(url.pathname) ?? [];
+  if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
+  return answered(log, async () => {
+    if (settles) return { state: await calls.settle(roomUid as RoomUid) };
+    if (!request.body) throw new ServiceError("invalid_body", { detail: "There is no room in it." });
+    return await calls.receive(roomUid as RoomUid, bytesOf(request.body), request.signal);
+  });
+}
+
+async function answered(log: Log, work: () => Promise<object>): Promise<Response> {
+  try {
+    return Response.json(await work());
+  } catch (error) {
+    const problem = toProblem(error, newId("req"), log);
+    return Response.json(problem, { status: problem.status });
+  }
+}
+
+/** Asks another host for these. */
+export class PeerClient {
+  readonly #client: HostClient;
+
+  constructor(client: HostClient) {
+    this.#client = client;
+  }
+
+  async send(
+    host: Host,
+    roomUid: RoomUid,
+    file: AsyncIterable<Uint8Array>,
+    over: AbortSignal,
+  ): Promise<{ head: Head }> {
+    const silence = new Silence(SILENCE_MS);
+    const gone = AbortSignal.any([over, silence.signal]);
+    try {
+      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), gone)) as { head: Head };
+    } catch (error) {
+      throw silence.signal.aborted ? unreachable(host, silence.signal.reason) : error;
+    } finally {
+      silence.end();
+    }
+  }
+
+  async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void> {
+    await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over);
+  }
+
+  async #ask(host: Host, target: string, body: ReadableStream<Uint8Array> | null, gone: AbortSignal): Promise<unknown> {
+    const headers: [string, string][] = [["host", host.address]];
+    const asked = { method: "POST", target, headers, body, length: body === null ? 0 : null };
+    const { head, body: said } = await this.#client.ask(host, asked, gone);
+    if (said instanceof ReadableStream) throw unreachable(host, new Error("its answer is too long"));
+    const told = parsed(host, said ?? new Uint8Array(0));
+    if (head.status === 200) return told;
+    throw asError(host, told as Partial<Problem>);
+  }
+}
+
+/** Counts the time since the other host last took something. */
+class Silence {
+  readonly #end = new AbortController();
+  readonly #ms: number;
+  #timer: Timer;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#timer = this.#from(ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  watched(file: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+    const source = file[Symbol.asyncIterator]();
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#restart(this.#ms);
+          const { done, value } = await source.next();
+          if (!done) return controller.enqueue(value);
+          this.#restart(ANSWER_MS);
+          controller.close();
+        },
+        cancel: async () => void (await source.return?.()),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #restart(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#from(ms);
+  }
+
+  #from(ms: number): Timer {
+    return setTimeout(() => this.#end.abort(new Error(`it took nothing for ${ms} ms`)), ms);
+  }
+}
+
+async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
+
+function parsed(host: Host, bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch (error) {
+    throw unreachable(host, error);
+  }
+}
+
+/** What the other host refuses is refused here in the same words. */
+function asError(host: Host, { code, detail, hint, details }: Partial<Problem>): ServiceError {
+  if (code === undefined || errorKind(code as ErrorCode) === undefined) {
+    return unreachable(host, new Error("its answer is none"));
+  }
+  return new ServiceError(code as ErrorCode, {
+    detail: `${host.host_id}: ${detail}`,
+    ...(hint ? { hint } : {}),
+    ...(details ? { details: details as Record<string, unknown> } : {}),
+  });
+}

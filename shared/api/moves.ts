@@ -1,0 +1,57 @@
+/** Owns the interface of moving rooms between the hosts of one service. */
+import { Type } from "@sinclair/typebox";
+import { NAME_PATTERN } from "../ids.ts";
+import { fields, NONE, operation, record } from "./contract.ts";
+import { roomId, roomPath } from "./rooms.ts";
+
+export const roomMoved = record("RoomMoved", {
+  room_id: roomId,
+  room_uid: Type.String(),
+  from: Type.String({ description: "Name of the host that had it." }),
+  to: Type.String({ description: "Name of the host that has it now." }),
+  epoch: Type.Integer({ description: "How often it has got a host: 1 when it was made." }),
+  drive_bytes: Type.Integer({ description: "What its drive's files take." }),
+  sandboxes_ended: Type.Array(Type.String(), { description: "The agents whose sandboxes were ended for it." }),
+  lost: fields({
+    snapshots: Type.Integer(),
+    checkpoints: Type.Integer(),
+    recordings: Type.Integer(),
+  }),
+  away_ms: Type.Integer({ description: "For how long nobody could get to it." }),
+});
+
+export const roomMove = operation({
+  name: "room_move",
+  extension: "moves",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/move",
+  summary: "Move a room to another host",
+  description:
+    "The room becomes the other host's whole: its drive, messages, inboxes, barriers and agents, its labels and lifetime, and the answers to calls with an Idempotency-Key. Its drive is copied while it runs; then its sandboxes are ended, with the cause host_evacuated, and calls are answered 503 room_moving until the other host has it. Exposed ports, SSH accesses and terminals end with their sandboxes. Snapshots, checkpoints and recordings do not go along: where the room has some it is not moved unless force says that they may be lost. A room that is there already is left as it is.",
+  access: "rooms:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host that is to have it." }),
+    force: Type.Optional(
+      Type.Boolean({ description: "Move it also where snapshots, checkpoints or recordings are lost by it." }),
+    ),
+  }),
+  output: roomMoved,
+  outcomes: { ok: 200 },
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "room_moving",
+    "invalid_state",
+    "insufficient_capacity",
+    "host_unreachable",
+    "cluster_unavailable",
+    "quota_exceeded",
+    "disk_full",
+    "drive_full",
+    "not_ready",
+  ],
+  audit: "room.moved",
+  example: { body: { host: "host-2" } },
+});

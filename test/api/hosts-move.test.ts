@@ -1,0 +1,281 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+
+let service: TestHosts;
+let one: TestDaemon;
+let two: TestDaemon;
+
+beforeAll(async () => {
+  service = await TestHosts.start(2);
+  [one, two] = service.hosts as [TestDaemon, TestDaemon];
+  await eachKnowsTheOther();
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+});
+
+describe("a room that is moved", () => {
+  test("is whole on the other host, and nowhere else", async () => {
+    await filled("moves");
+    const before = await seen("moves");
+    const moved = await one.ok("POST", "/v1/rooms/moves/move", { host: "host-2" });
+    expect(moved).toMatchObject({ room_id: "moves", from: "host-1", to: "host-2", epoch: 2, sandboxes_ended: [] });
+    expect((await one.ok("GET", "/v1/rooms/moves")).host).toBe("host-2");
+    expect(await seen("moves")).toEqual(before);
+    await one.ok("POST", "/v1/rooms/moves/messages", { source: "a", destination: "b", payload: { n: 4 } });
+    const back = await two.ok("POST", "/v1/rooms/moves/move", { host: "host-1" });
+    expect(back).toMatchObject({ from: "host-2", to: "host-1", epoch: 3 });
+    expect((await two.api("GET", "/v1/rooms/moves")).headers.get("x-roomd-host")).toBe("host-1");
+    expect((await messagesOf("moves")).map(({ payload }) => payload)).toEqual([1, 2, 3, 4].map((n) => ({ n })));
+  }, 60_000);
+
+  test("has its barriers, agents, and answers to calls that come again", async () => {
+    const made = await again("POST", "/v1/rooms", { room_id: "along", host: "host-1" }, "made");
+    for (const agent of ["a", "b"]) {
+      await one.ok("PUT", `/v1/rooms/along/agents/${agent}/subscriptions`, { topics: ["t"] });
+    }
+    await again("POST", "/v1/rooms/along/messages", { source: "a", destination: "b", payload: "first" }, "sent");
+    const waiting = one.api("POST", "/v1/rooms/along/barriers", {
+      ...{ barrier_id: "point", agent_id: "a", participants: ["a", "b"], timeout_ms: 60_000 },
+    });
+    await until("one waits", async () => (await one.ok("GET", "/v1/rooms/along/barriers")).items.length === 1);
+    await one.ok("POST", "/v1/rooms/along/move", { host: "host-2" });
+    expect([(await waiting).status, (await waiting).body.code]).toEqual([503, "room_moving"]);
+    for (const host of [one, two]) {
+      const send = { source: "a", destination: "b", payload: "first" };
+      await again("POST", "/v1/rooms/along/messages", send, "sent", host);
+      const remade = await again("POST", "/v1/rooms", { room_id: "along", host: "host-1" }, "made", host);
+      expect(remade).toEqual(made);
+    }
+    expect((await messagesOf("along")).map(({ payload }) => payload)).toEqual(["first"]);
+    const { items } = await one.ok("GET", "/v1/rooms/along/agents");
+    expect(items.map(({ agent_id, topics }: Json) => [agent_id, topics])).toEqual([
+      ["a", ["t"]],
+      ["b", ["t"]],
+    ]);
+    const arrived = await two.ok("POST", "/v1/rooms/along/barriers", {
+      ...{ barrier_id: "point", agent_id: "b", participants: ["a", "b"], timeout_ms: 5_000 },
+    });
+    expect(arrived).toMatchObject({ state: "released", generation: 1 });
+    await two.ok("POST", "/v1/rooms/along/messages", { source: "a", topic: "t", payload: "to all" });
+    expect((await messagesOf("along")).map(({ payload }) => payload)).toEqual(["first", "to all"]);
+  }, 60_000);
+
+  test("says in both chains where it went, and where the other chain ended", async () => {
+    await one.ok("POST", "/v1/rooms", { room_id: "told", host: "host-1" });
+    await one.ok("POST", "/v1/rooms/told/move", { host: "host-2" });
+    const recorded = async (host: TestDaemon, event: string) =>
+      (await host.ok("GET", `/v1/orgs/self/audit?event=${event}`)).items.find((it: Json) => it.room_id === "told");
+    const [out, into] = await Promise.all([recorded(one, "room.moved_out"), recorded(two, "room.moved_in")]);
+    expect(out.details).toMatchObject({ to: "host-2", epoch: 2, head: { seq: expect.any(Number) } });
+    expect(into.details).toMatchObject({ from: "host-1", epoch: 2, head: { hash: expect.any(String) } });
+    expect((await recorded(one, "room.moved")).details).toMatchObject({ from: "host-1", to: "host-2" });
+  }, 60_000);
+
+  test("while it moves no message that was acknowledged is lost, none comes twice", async () => {
+    await filled("busy");
+    const acknowledged: number[] = [];
+    let isOver = false;
+    const write = async (host: TestDaemon, from: number) => {
+      for (let n = from; !isOver; n += 2) {
+        const body = { source: "a", destination: "b", payload: { n } };
+        // What is not acknowledged is sent again, by the same name.
+        await until("it is taken", async () => {
+          const { status } = await host.api("POST", "/v1/rooms/busy/messages", { ...body, message_id: `m-${n}` });
+          return status < 300;
+        });
+        acknowledged.push(n);
+      }
+    };
+    const writers = [write(one, 10), write(two, 11)];
+    for (const host of ["host-2", "host-1", "host-2", "host-1"]) {
+      await until("it has moved", async () => {
+        const { status, body } = await one.api("POST", "/v1/rooms/busy/move", { host });
+        if (status >= 300 && body.code !== "room_moving") throw new Error(JSON.stringify(body));
+        return status < 300;
+      });
+    }
+    isOver = true;
+    await Promise.all(writers);
+    const seen = (await messagesOf("busy")).map(({ payload }) => (payload as { n: number }).n);
+    expect(seen.length).toBe(new Set(seen).size);
+    expect(seen.filter((n) => n >= 10).sort((a, b) => a - b)).toEqual(acknowledged.sort((a, b) => a - b));
+  }, 60_000);
+
+  test("is not moved where checkpoints would be lost, unless that is said", async () => {
+    await filled("kept");
+    await one.ok("POST", "/v1/rooms/kept/checkpoints", {});
+    const refused = await one.problem("POST", "/v1/rooms/kept/move", { host: "host-2" });
+    expect(refused).toMatchObject({ code: "invalid_state", details: { lost: { checkpoints: 1, snapshots: 0 } } });
+    expect((await two.ok("GET", "/v1/rooms/kept")).host).toBe("host-1");
+    const moved = await one.ok("POST", "/v1/rooms/kept/move", { host: "host-2", force: true });
+    expect(moved.lost).toEqual({ snapshots: 0, checkpoints: 1, recordings: 0 });
+    expect((await one.ok("GET", "/v1/rooms/kept/checkpoints")).items).toEqual([]);
+  }, 60_000);
+
+  test("stays where the directory is away, and goes on", async () => {
+    await filled("without");
+    const before = await seen("without");
+    await service.postgres.stop();
+    const refused = await one.problem("POST", "/v1/rooms/without/move", { host: "host-2" });
+    expect(refused.code).toBe("cluster_unavailable");
+    await service.postgres.begin();
+    await until("it is here", async () => (await one.api("GET", "/v1/rooms/without")).status === 200);
+    expect(await seen("without")).toEqual(before);
+    await until("it moves", async () => {
+      return (await one.api("POST", "/v1/rooms/without/move", { host: "host-2" })).status === 200;
+    });
+    expect(await seen("without")).toEqual(before);
+  }, 60_000);
+
+  test("what its host, and the other, refuse leaves it as it was", async () => {
+    await filled("stays");
+    const before = await seen("stays");
+    expect((await one.problem("POST", "/v1/rooms/stays/move", { host: "host-9" })).code).toBe("insufficient_capacity");
+    expect(await two.ok("POST", "/v1/rooms/stays/move", { host: "host-1" })).toMatchObject({ to: "host-1", epoch: 1 });
+    expect(await seen("stays")).toEqual(before);
+  }, 60_000);
+});
+
+describe("either host is killed at any step", () => {
+  const atSource = ["noted", "packed", "sent", "claimed", "handed", "retired"];
+  const atGoal = ["received", "ready", "placed", "arrived"];
+  const cases = [...atSource.map((point) => [point, "host-1"]), ...atGoal.map((point) => [point, "host-2"])];
+
+  test.each(cases)(
+    "at move.%s, on %s",
+    async (point, killed) => {
+      const room_id = `kill-${point}`;
+      await filled(room_id);
+      const before = await seen(room_id);
+      const victim = killed === "host-1" ? one : two;
+      victim.env.ROOMD_FAULT_POINT = `move.${point}=kill`;
+      await victim.restart();
+      delete victim.env.ROOMD_FAULT_POINT;
+      await eachKnowsTheOther();
+      // Its own daemon may be the one that ends.
+      await one.api("POST", `/v1/rooms/${room_id}/move`, { host: "host-2" }).catch(() => null);
+      await until("it has ended", () => !victim.runs);
+      await victim.restart();
+      await eachKnowsTheOther();
+      await until("both lead to it", async () => {
+        const answers = await Promise.all([one, two].map((host) => host.api("GET", `/v1/rooms/${room_id}`)));
+        return answers.every(({ status }) => status === 200);
+      });
+      const hosts = await Promise.all(
+        [one, two].map(async (host) => (await host.ok("GET", `/v1/rooms/${room_id}`)).host),
+      );
+      const isThere = ["claimed", "handed", "retired", "placed", "arrived"].includes(point);
+      expect(hosts).toEqual(isThere ? ["host-2", "host-2"] : ["host-1", "host-1"]);
+      expect(await seen(room_id)).toEqual(before);
+      await until("nothing is left of it elsewhere", () => leftOn(isThere ? one : two, before.record.room_uid) === "");
+      // It goes on, and can be moved again.
+      await two.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "a", destination: "b", payload: { n: 4 } });
+      await one.ok("POST", `/v1/rooms/${room_id}/move`, { host: isThere ? "host-1" : "host-2" });
+      expect((await messagesOf(room_id)).map(({ payload }) => payload)).toEqual([1, 2, 3, 4].map((n) => ({ n })));
+    },
+    60_000,
+  );
+});
+
+describe("a host that is emptied", () => {
+  test("gives its rooms to the others, one after another, and gets no more", async () => {
+    const three = await service.add();
+    await until("all know it", async () => {
+      const lists = await Promise.all([one, two, three].map((host) => host.ok("GET", "/v1/hosts")));
+      return lists.every(({ items }) => items.filter(({ state }: Json) => state === "active").length === 3);
+    });
+    for (const room_id of ["e-1", "e-2", "e-3"]) await one.ok("POST", "/v1/rooms", { room_id, host: "host-3" });
+    await one.ok("POST", "/v1/rooms/e-2/checkpoints", {});
+    const outcomes: Record<string, string> = {};
+    const except: string[] = [];
+    for (;;) {
+      const { status, body } = await one.api("POST", "/v1/hosts/host-3/evacuate", { except }, OPERATOR());
+      expect(status, JSON.stringify(body)).toBe(200);
+      if (body.room === null) break;
+      outcomes[body.room.room_id] = body.room.problem?.code ?? "moved";
+      if (body.room.to === null) except.push(body.room.room_uid);
+    }
+    expect(outcomes).toEqual({ "e-1": "moved", "e-2": "invalid_state", "e-3": "moved" });
+    const { items } = await two.ok("GET", "/v1/hosts");
+    expect(items.find(({ host }: Json) => host === "host-3").state).toBe("draining");
+    expect((await one.ok("GET", "/v1/rooms/e-1")).host).not.toBe("host-3");
+    expect((await one.problem("POST", "/v1/hosts/host-3/evacuate", {})).code).toBe("insufficient_scope");
+  }, 60_000);
+});
+
+const OPERATOR = () => ({ authorization: `Bearer ${one.operatorKey}` });
+
+/** A call that may come a second time, by its name. */
+async function again(method: string, path: string, body: object, key: string, host = one): Promise<Json> {
+  const answer = await host.api(method, path, body, { "idempotency-key": key });
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  return answer.body;
+}
+
+/** A room on the first host with files, messages, agents, a barrier that one waits at, labels and a lifetime. */
+async function filled(room_id: string): Promise<void> {
+  await one.ok("POST", "/v1/rooms", { room_id, host: "host-1", labels: { team: "x" }, ttl_seconds: 86_400 });
+  for (const agent of ["a", "b"]) {
+    await one.ok("PUT", `/v1/rooms/${room_id}/agents/${agent}/subscriptions`, { topics: ["t"] });
+  }
+  for (const n of [1, 2, 3]) {
+    await one.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "a", destination: "b", payload: { n } });
+  }
+  for (const [path, body] of Object.entries(FILES)) {
+    const put = await fetch(`${one.url}/v1/rooms/${room_id}/drive/files/${path}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${one.apiKey}` },
+      body,
+    });
+    expect(put.status).toBeLessThan(300);
+  }
+}
+
+const FILES: Record<string, Buffer> = {
+  "deep/er/file.bin": Buffer.alloc(3_000_001, "roomd"),
+  "naïve name": Buffer.from("x"),
+  empty: Buffer.alloc(0),
+};
+
+/** All that a client can see of a room that a move is to keep. */
+async function seen(room_id: string) {
+  const { host: _, updated_at: __, status: ___, drive, ...record } = await one.ok("GET", `/v1/rooms/${room_id}`);
+  const files: Record<string, string> = {};
+  for (const path of Object.keys(FILES)) {
+    const got = await fetch(`${two.url}/v1/rooms/${room_id}/drive/files/${path}`, {
+      headers: { authorization: `Bearer ${one.apiKey}` },
+    });
+    files[path] = Bun.hash(await got.arrayBuffer()).toString();
+  }
+  return { record, file_count: drive.file_count, files, messages: await messagesOf(room_id) };
+}
+
+/** What a host has of a room that is another's, but the drive that it keeps for a while. */
+function leftOn({ dataDir }: TestDaemon, roomUid: string): string {
+  const places = ["rooms", "arriving"].map((name) => join(dataDir, name, roomUid));
+  return places.filter((place) => existsSync(place)).join();
+}
+
+async function messagesOf(room_id: string): Promise<{ payload: unknown; message_id: string; seq: number }[]> {
+  const all: Json[] = [];
+  for (let after = 0; ; after = all.at(-1).seq) {
+    const { items } = await one.ok("GET", `/v1/rooms/${room_id}/messages?agent_id=b&limit=100&after=${after}`);
+    all.push(...items);
+    if (items.length < 100) return all.map(({ payload, message_id, seq }) => ({ payload, message_id, seq }));
+  }
+}
+
+async function eachKnowsTheOther(): Promise<void> {
+  await until("each knows the other", async () => {
+    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
+    return lists.every(
+      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
+    );
+  });
+}
