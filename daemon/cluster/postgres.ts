@@ -27,11 +27,14 @@ import {
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
-import { CHANNEL } from "./schema.ts";
+import { CHANNEL, prune } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
 const LOOK_MS = 1_000;
+/** How often what is long gone is forgotten, by each host. */
+const PRUNE_MS = 3_600_000;
+const PRUNE_WITHIN_MS = 60_000;
 
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
@@ -79,6 +82,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   /** Rooms whose name is another's, which was told. */
   const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;
+  let pruning: Timer | null = null;
   let listening: Listening | null = null;
   let sources: Sources | null = null;
   /** Whether something may have changed here since it was last compared. */
@@ -213,6 +217,11 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       await Promise.all([rounds.pull(), leases.start(given.load)]);
       await settle();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
+      pruning = setInterval(() => {
+        connections
+          .transaction(prune, PRUNE_WITHIN_MS)
+          .catch((error: unknown) => log.warn("what is long gone not forgotten", { error: describeError(error) }));
+      }, PRUNE_MS);
       looking = setInterval(() => {
         void rounds.pull();
         void settle();
@@ -226,6 +235,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     close: async () => {
       clearInterval(looking ?? undefined);
+      clearInterval(pruning ?? undefined);
       listening?.stop();
       await leases.stop();
       await rounds.settle();

@@ -56,3 +56,13 @@ const STATEMENTS = [
 export async function makeSchema(run: Run): Promise<void> {
   for (const statement of STATEMENTS) await run(statement);
 }
+
+/** What is gone for so long is forgotten: a host that was away for longer gets all rows anew (mirror.ts). */
+const FORGET_AFTER = "7 days";
+
+/** Forgets rows that are no more, and which changes there were, but for the last. Within a transaction. */
+export async function prune(run: Run): Promise<void> {
+  const old = `SELECT max(seq) FROM roomd.changes WHERE at < now() - interval '${FORGET_AFTER}'`;
+  await run(`DELETE FROM roomd.rows WHERE "row" IS NULL AND seq <= (${old})`);
+  await run(`DELETE FROM roomd.changes WHERE seq <= (${old}) AND seq < (SELECT seq FROM roomd.cluster)`);
+}

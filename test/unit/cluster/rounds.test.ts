@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { readAddress } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
-import { makeSchema } from "../../../daemon/cluster/schema.ts";
+import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse } from "../../../daemon/cluster/table.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { openConnection, type Queries } from "../../../daemon/db/client.ts";
@@ -151,6 +151,26 @@ describe("changes of what hosts share", () => {
     await b.rounds.change(add("three", "b", 1), true);
     await a.rounds.pull();
     expect(all(a).map(({ org_id }) => org_id)).toEqual(["one", "three"]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("what is gone for long is forgotten, and a host that was away for as long has its copy made anew", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    await b.rounds.pull();
+    await a.rounds.change((queries) => void queries.delete(orgUse).run(), true);
+    await a.rounds.change(add("two", "a", 1), true);
+    await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days' WHERE seq < 3");
+    const connections = new Connections({ address: readAddress(server.url("tcp")) });
+    for (let again = 0; again < 2; again++) await connections.transaction(prune, 5000);
+    connections.close();
+    expect(await server.sql("SELECT count(*) FROM roomd.rows")).toBe("1");
+    expect(await server.sql("SELECT string_agg(seq::text, ',') FROM roomd.changes")).toBe("3");
+    await b.rounds.pull();
+    expect(all(b).map(({ org_id }) => org_id)).toEqual(["two"]);
+    await b.rounds.change(add("three", "b", 1), true);
+    await a.rounds.pull();
+    expect(all(a).map(({ org_id }) => org_id)).toEqual(["three", "two"]);
     await Promise.all([a.close(), b.close()]);
   });
 
