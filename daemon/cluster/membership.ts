@@ -45,7 +45,11 @@ export interface MembershipDeps {
   certificate(): Promise<string>;
   /** The rooms that it has. */
   rooms(queries: Queries): PlacedRoom[];
+  /** Keeps a record of what was done, on this host. Within a commit. */
+  record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
 }
+
+export type MembershipEvent = "host.joined" | "host.invited" | "host.draining" | "host.active" | "host.removed";
 
 export function makeMemberships(deps: MembershipDeps) {
   const { database, self } = deps;
@@ -59,6 +63,7 @@ export function makeMemberships(deps: MembershipDeps) {
     certificate: await deps.certificate(),
     joined_at: now(),
   });
+  const joined = (within: Queries) => deps.record(within, "host.joined", { host: self.host_id, address: self.address });
   const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
 
   /** Whoever cannot know whether it is a member stays ready to be one. */
@@ -130,6 +135,7 @@ export function makeMemberships(deps: MembershipDeps) {
       await change((within) => {
         putHost(within, row);
         for (const room of deps.rooms(within)) insertPlacement(within, { ...room, host_id: self.host_id, epoch: 1 });
+        joined(within);
       });
       return { cluster_id: membership.cluster_id, host_id: self.host_id };
     },
@@ -160,12 +166,16 @@ export function makeMemberships(deps: MembershipDeps) {
         writeMembership(deps.directory, made);
         return made;
       }).catch(forgetUnlessUnknown);
-      await change((within) => putHost(within, row));
+      await change((within) => {
+        putHost(within, row);
+        joined(within);
+      });
       return { cluster_id: membership.cluster_id, host_id: self.host_id };
     },
 
     invite: async () => {
-      await change(() => {});
+      // Whoever is no member any more is told before a token is made.
+      await change((within) => deps.record(within, "host.invited", {}));
       deps.makeSecrets();
       return await transaction((run) => invite(run, readSecrets(deps.secretFiles)));
     },
@@ -174,8 +184,10 @@ export function makeMemberships(deps: MembershipDeps) {
     setDraining: (hostId: string, isDraining: boolean) =>
       change((within) => {
         const host = requireHost(within, hostId);
-        putHost(within, { ...host, state: isDraining ? "draining" : "active" });
-        return { host_id: hostId, state: isDraining ? "draining" : "active" };
+        const state = isDraining ? "draining" : "active";
+        putHost(within, { ...host, state });
+        deps.record(within, `host.${state}`, { host: hostId });
+        return { host_id: hostId, state };
       }),
 
     /** It is no member any more; the rooms that it had are lost to the service, and their names free. */
@@ -193,6 +205,7 @@ export function makeMemberships(deps: MembershipDeps) {
         for (const { room_uid } of rooms) deletePlacement(within, room_uid);
         within.delete(orgUse).where(eq(orgUse.host_id, hostId)).run();
         putHost(within, { ...host, state: "gone" });
+        deps.record(within, "host.removed", { host: hostId, rooms_lost: rooms.length });
         return { host_id: hostId, rooms_lost: rooms.map(({ room_id, org_id }) => ({ room_id, org_id })) };
       };
       // At once: one that still runs would say again that it has its rooms.

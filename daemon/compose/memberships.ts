@@ -1,12 +1,14 @@
 /** Owns how a host becomes a member of a service of several, and ceases to be one, as it is put together for the operator's commands. */
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { PlacedRoom } from "../cluster/directory.ts";
+import { now } from "../core/clock.ts";
 import { ConfigError } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import { keptKey } from "../core/kept-file.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
+import { appendAudit } from "../domain/audit/index.ts";
 import { liveRooms } from "../domain/rooms/index.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
@@ -19,6 +21,8 @@ export function placedRooms(queries: Queries): PlacedRoom[] {
     ...{ room_uid, org_id, room_id, labels, created_at },
   }));
 }
+
+const BY_OPERATOR = { actor: { type: "operator", id: "host", name: "operator" }, source: "cli" } as const;
 
 /** For the operator's commands, by which a host becomes a member, and ceases to be one. Throws ConfigError without cluster.url. */
 export async function openMemberships(options: ComposeOptions) {
@@ -40,6 +44,8 @@ export async function openMemberships(options: ComposeOptions) {
     },
     certificate: async () => (await loadHostCertificate(paths.cluster)).cert,
     rooms: placedRooms,
+    record: (queries, event, details) =>
+      appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: null, details }),
   });
   return {
     ...memberships,

@@ -44,6 +44,17 @@ describe("two hosts that are one service", () => {
     );
   });
 
+  test("who joined is on record where it was done", async () => {
+    const records = async (host: TestDaemon) => {
+      const { stdout } = await host.cli(["audit", "list", "--host", "--json"]);
+      return (JSON.parse(stdout).items as { event: string; details: { host?: string } }[]).map(
+        ({ event, details }) => `${event} ${details.host ?? ""}`,
+      );
+    };
+    expect(await records(one)).toEqual(expect.arrayContaining(["host.joined host-1", "host.invited "]));
+    expect(await records(two)).toContain("host.joined host-2");
+  });
+
   test("messages and files go through the other host, as they are", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "talk", host: "host-1" });
     for (const agent of ["a", "b"]) {
