@@ -49,7 +49,9 @@ export function takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid)
   const name = getTableName(table);
   const columns = columnsOf(table);
   requireFits(queries, name, columns, roomUid);
-  const order = getTableConfig(table).primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
+  const { primaryKeys, columns: all } = getTableConfig(table);
+  const own = [...primaryKeys.flatMap((key) => key.columns), ...all.filter((column) => column.primary)];
+  const order = own.map((column) => column.name);
   const read = rawValues(queries, `SELECT ${columns.join()} FROM ${name} WHERE room_uid = ? ORDER BY ${order.join()}`);
   return { columns, rows: read([roomUid]) };
 }

@@ -96,6 +96,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     const room_id = request.params.room_id ?? request.params.source_room_id;
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
     if (!isMissing || !call.caller || room_id === undefined) return { host: null, told: error };
+    // A key that is bound to others hears of no host that has it.
+    if (call.caller.room_ids?.includes(room_id) === false) return { host: null, told: error };
     try {
       const host = await deps.elsewhere(call.caller.org_id, room_id);
       return { host, told: host ? misdirected(host) : error };

@@ -55,6 +55,7 @@ const ofOrg = [
   ...["webhook_rotate", "webhook_deliveries", "webhook_redeliver", "webhook_test"],
   ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
+  "host_list",
 ];
 const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
 /** It finds what they may read: locate.test.ts holds it to that. */
@@ -68,7 +69,7 @@ const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "is refused": [...ofOrg, "room_create"],
   "has less of it": [...ofKeys, ...ofIds, "room_list", "room_overview", "top_get"],
   "has all of it": anybodys,
-  "is no operator": ["org_create"],
+  "is no operator": ["org_create", "host_evacuate"],
 };
 
 const actsAs = [
@@ -84,7 +85,7 @@ const actsAs = [
 
 const ofSnapshots = ["snapshot_get", "snapshot_delete"];
 /** They are about all of a room's agents. */
-const ofWholeRooms = ["room_checkpoint", "room_fork"];
+const ofWholeRooms = ["room_checkpoint", "room_fork", "room_move"];
 
 /** What operations are to a key that is bound to another agent, in the same room. */
 const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
@@ -102,7 +103,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
-  "is no operator": ["org_create"],
+  "is no operator": ["org_create", "host_evacuate"],
 };
 
 test.each([

@@ -57,6 +57,7 @@ const NOT_KEPT: Record<string, string> = {
   exec_id: "in the guest's memory",
   terminal_id: "in the guest's memory",
   recording_id: "in the room's directory",
+  host: "the operator's",
 };
 
 interface Case {

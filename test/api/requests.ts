@@ -43,6 +43,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   port: () => "8000",
   path: () => "notes.txt",
   id: () => "no-id",
+  host: () => "no-host",
 };
 
 export const OPERATIONS: readonly Operation[] = Object.values(operations);

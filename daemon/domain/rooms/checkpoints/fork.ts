@@ -121,13 +121,18 @@ export function renamed(path: string, formerIds: readonly string[], roomId: stri
   return former === undefined ? path : `/v1/rooms/${encodeURIComponent(roomId)}/${path.slice(former.length)}`;
 }
 
+/** Throws insufficient_scope: what is about all agents of a room is none of one's. */
+export function requireWholeRoom({ caller: { agent_id } }: KeyCall): void {
+  if (agent_id === null) return;
+  throw new ServiceError("insufficient_scope", {
+    detail: "The key is bound to an agent, and this is about all of the room's.",
+  });
+}
+
 /** Throws insufficient_scope: who makes a room with sandboxes makes those too. */
-export function requireSandboxes({ caller: { scopes, agent_id } }: KeyCall): void {
-  if (agent_id !== null) {
-    throw new ServiceError("insufficient_scope", {
-      detail: "The key is bound to an agent, and this is about all of the room's.",
-    });
-  }
+export function requireSandboxes(call: KeyCall): void {
+  requireWholeRoom(call);
+  const { scopes } = call.caller;
   if (scopes.includes("sandboxes:write") || scopes.includes("org:admin")) return;
   throw new ServiceError("insufficient_scope", {
     detail: "This needs the scope sandboxes:write too, which the key does not have.",

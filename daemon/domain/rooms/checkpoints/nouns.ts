@@ -86,7 +86,7 @@ const ROWS_AT_ONCE = 500;
 type Line = { rows: number; some: Rows["rows"] } | { format: number; rest: unknown };
 
 /** Writes it to a file, which is on disk then; returns its bytes. */
-export async function writeState(path: string, state: RoomState): Promise<number> {
+export async function writeState(path: string, state: object): Promise<number> {
   const tables: Rows[] = [];
   const rest = JSON.stringify(state, (_key, value: unknown) => {
     if (!isRows(value)) return value;
@@ -110,7 +110,7 @@ export async function writeState(path: string, state: RoomState): Promise<number
 }
 
 /** Throws where it is not whole, or of another form. */
-export async function readState(path: string): Promise<RoomState> {
+export async function readState<State = RoomState>(path: string): Promise<State> {
   const tables = new Map<number, Rows["rows"]>();
   for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
     const line = JSON.parse(text) as Line;
@@ -121,7 +121,7 @@ export async function readState(path: string): Promise<RoomState> {
       continue;
     }
     if (line.format !== FORMAT) throw new Error("the checkpoint has a form that this roomd does not know");
-    return withRows(line.rest, tables) as RoomState;
+    return withRows(line.rest, tables) as State;
   }
   throw new Error("what the database had is not whole");
 }

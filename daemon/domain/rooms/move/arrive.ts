@@ -25,7 +25,7 @@ import type { RoomDeps } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { type About, NotWhole } from "./format.ts";
-import { branchedOf, giveRows } from "./rows.ts";
+import { branchedOf, giveRows, type MovedState } from "./rows.ts";
 import { RoomReader } from "./unpack.ts";
 
 /** What guests may have more on their drive than it may have, before they are stopped. */
@@ -169,7 +169,7 @@ export class Arrivals {
   /** What would keep its rows from coming is known before anybody counts on them. */
   async #tryRows(about: About): Promise<void> {
     const { database, paths } = this.#deps;
-    const state = await readState(paths.arriving(about.room.room_uid).state);
+    const state = await readState<MovedState>(paths.arriving(about.room.room_uid).state);
     const [tried] = database.rehearse([(queries) => void giveRows(this.#deps, queries, about, state)], () => {});
     if (tried && "error" in tried) throw tried.error;
   }
@@ -208,7 +208,7 @@ export class Arrivals {
   async #takeUp(roomUid: RoomUid, about: About): Promise<void> {
     const { paths, database, branch, log, pauses } = this.#deps;
     const place = paths.arriving(roomUid);
-    const state = await readState(place.state);
+    const state = await readState<MovedState>(place.state);
     if (existsSync(place.room)) {
       // It may have been here before.
       await eraseDirectory(paths.retired_room(roomUid), this.#deps.giveUpSpace);

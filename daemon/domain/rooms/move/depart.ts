@@ -153,6 +153,7 @@ async function retireMoved(
   const { database, paths, retentionSeconds } = deps;
   const { room_uid } = row;
   const isKept = retentionSeconds > 0;
+  await deps.sandboxes.evacuate(room_uid);
   await eraseDirectory(paths.departing(room_uid).directory, deps.giveUpSpace);
   if (existsSync(paths.room(room_uid))) {
     // Of a move before this one.

@@ -2,16 +2,17 @@
 
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { roomMove } from "../../../../shared/api/moves.ts";
-import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { requireActive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { namesIn } from "../../../host/files/gone.ts";
+import { requireWholeRoom } from "../checkpoints/fork.ts";
 import type { Locks } from "../checkpoints/locks.ts";
 import { countCheckpoints } from "../checkpoints/store.ts";
-import { getRoom, liveRooms } from "../store.ts";
+import { getRoom, liveRooms, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { Arrivals, type Arrived } from "./arrive.ts";
@@ -60,6 +61,20 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     }
   };
 
+  /** It went while this host knew nothing of it, as where its data is older than that. */
+  const isElsewhere = ({ room_uid, state }: RoomRow) => {
+    const owner = directory.owner(room_uid);
+    return state === "active" && owner !== null && owner.host_id !== hostId;
+  };
+  const giveUp = async ({ room_uid, created_by_id }: RoomRow) => {
+    const owner = directory.owner(room_uid);
+    if (!owner) return;
+    const branching: Moving = { kind: "move", to: owner.host_id, epoch: owner.epoch, key_id: created_by_id as KeyId };
+    deps.log.error("a room is another host's", { room_uid, host: owner.host_id, epoch: owner.epoch });
+    await database.commit((queries) => updateRoom(queries, room_uid, { branching }));
+    void goOn(room_uid);
+  };
+
   const lostBy = async ({ room_uid }: RoomRow) => {
     const snapshots = (await namesIn(paths.snapshots(room_uid))).length;
     const recordings = (await namesIn(paths.recordings(room_uid))).length;
@@ -68,6 +83,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
 
   const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
     const { room_id, room_uid } = row;
+    requireMade(row);
     const lost = await lostBy(row);
     if (!force && Object.values(lost).some((count) => count > 0)) throw wouldLose(lost);
     try {
@@ -86,6 +102,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
       return row;
     },
     run: async (call, { host, force = false }, row) => {
+      requireWholeRoom(call);
       requireActive(toTarget(row, paths));
       if (host === hostId)
         return { outcome: "ok", body: itself(row, hostId, directory.owner(row.room_uid)?.epoch ?? 1) };
@@ -114,8 +131,9 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     recover: async () => {
       directory.onChange(() => arrivals.look());
       await arrivals.recover();
-      for (const { room_uid, branching } of liveRooms(database.queries)) {
-        if (branching?.kind === "move") void goOn(room_uid);
+      for (const row of liveRooms(database.queries)) {
+        if (row.branching?.kind === "move") void goOn(row.room_uid);
+        else if (isElsewhere(row)) await giveUp(row);
       }
     },
     stop: () => {
@@ -123,6 +141,16 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
       due.clear();
     },
   };
+}
+
+/** Throws not_ready: what is being made of it by a checkpoint has to be done first. */
+function requireMade({ room_id, branching }: RoomRow): void {
+  if (branching === null) return;
+  throw new ServiceError("not_ready", {
+    detail: `Room ${room_id} is just being made of a checkpoint, or turned back to one.`,
+    hint: "Try again once that is done.",
+    retryAfterSeconds: 2,
+  });
 }
 
 /** It is where it is to be. */

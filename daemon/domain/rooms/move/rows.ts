@@ -1,6 +1,6 @@
 /** Owns what the database has of a room that moves: taken and given as one, each in a transaction. */
 import { now } from "../../../core/clock.ts";
-import type { BranchedRoom } from "../../../db/branch.ts";
+import type { BranchedRoom, Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, chainHead, chainKey } from "../../audit/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
@@ -8,6 +8,11 @@ import type { RoomDeps } from "../deps.ts";
 import { getRoom, insertRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import type { About } from "./format.ts";
+
+export interface MovedState extends RoomState {
+  /** Those that have ended. */
+  sandboxes: Rows;
+}
 
 const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
 
@@ -35,8 +40,13 @@ export function aboutOf({
 }
 
 /** Nobody changes any of it any more. */
-export function takeRows({ branch }: RoomDeps, queries: Queries, row: RoomRow): RoomState {
-  return { nouns: takeNouns(queries, branch.nouns, row.room_uid), calls: branch.calls().takeRoom(queries, row) };
+export function takeRows({ branch }: RoomDeps, queries: Queries, row: RoomRow): MovedState {
+  const { room_uid } = row;
+  return {
+    nouns: takeNouns(queries, branch.nouns, room_uid),
+    calls: branch.calls().takeRoom(queries, row),
+    sandboxes: branch.sandboxes.takeEnded(queries, room_uid),
+  };
 }
 
 /** The room is this host's from here on. Throws quota_exceeded. */
@@ -44,7 +54,7 @@ export function giveRows(
   deps: RoomDeps,
   queries: Queries,
   { room, from, epoch, head }: About,
-  state: RoomState,
+  state: MovedState,
 ): RoomRow {
   const { branch, hostId } = deps;
   const moment = now();
@@ -56,6 +66,7 @@ export function giveRows(
   // It may have been here before.
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
+  branch.sandboxes.putEnded(queries, row.room_uid, state.sandboxes);
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
   branch.calls().putRoom(queries, state.calls, row);
   recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });

@@ -1,0 +1,138 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type About, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
+import { RoomReader } from "../../../../../daemon/domain/rooms/move/unpack.ts";
+import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
+
+const BOUNDS = { bytes: 16 * PIECE_BYTES, files: 100 };
+const ABOUT: About = {
+  room: {
+    ...{ room_uid: `rom_${"0".repeat(26)}`, room_id: "build-42", org_id: "org_1", labels: { team: "x" } },
+    ...{ drive_limit_bytes: 1, created_at: "2026-11-27T06:00:00.000Z", updated_at: "2026-11-27T06:00:00.000Z" },
+    ...{ expires_at: null, created_by_type: "key", created_by_id: "key_1", keep_drive: true, former_ids: [] },
+  },
+  ...{ from: "host-1", epoch: 1, head: null, drive_bytes: 5 },
+};
+
+let home: string;
+let from: { store: string; state: string };
+let to: { store: string; state: string };
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "room-file-"));
+  from = { store: join(home, "from"), state: join(home, "state") };
+  mkdirSync(join(home, "into"));
+  to = { store: join(home, "into", "drive"), state: join(home, "into", "state") };
+  makeStoreDirectories(from.store);
+  writeFileSync(from.state, "the state\n");
+  writeFileSync(entriesIn(from.store), "the list\n");
+  writeFileSync(contentIn(from.store, 0), Buffer.alloc(2 * PIECE_BYTES + 7, "roomd"));
+  writeFileSync(contentIn(from.store, 300), "");
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const whole = async () => Buffer.concat(await Array.fromAsync(packed(from, ABOUT)));
+
+/** The bytes in pieces of a size. */
+async function* inPieces(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS } = {}): Promise<About> {
+  const reader = new RoomReader(inPieces(bytes, size));
+  const about = await reader.about();
+  await reader.unpack(to, bounds);
+  return about;
+}
+
+const line = (said: object) => Buffer.from(`${JSON.stringify(said)}\n`);
+const first = line({ roomd_room: 1, about: ABOUT });
+
+describe("a room's file", () => {
+  test.each([1, 7, 4096, 1_000_000_000])("is what was packed, in pieces of %d bytes", async (size) => {
+    if (size < 10) writeFileSync(contentIn(from.store, 0), "short");
+    expect(await read(await whole(), { size })).toEqual(ABOUT);
+    for (const name of [0, 300]) {
+      expect(readFileSync(contentIn(to.store, name)).equals(readFileSync(contentIn(from.store, name)))).toBe(true);
+    }
+    expect(readFileSync(to.state, "utf8")).toBe("the state\n");
+    expect(readFileSync(entriesIn(to.store), "utf8")).toBe("the list\n");
+  });
+
+  test("has no holes in it, and they are holes again", async () => {
+    const size = 2 ** 40;
+    truncateSync(contentIn(from.store, 300), size);
+    const bytes = await whole();
+    expect(bytes.length).toBeLessThan(3 * PIECE_BYTES);
+    await read(bytes);
+    const { size: made, blocks } = statSync(contentIn(to.store, 300));
+    expect([made, blocks]).toEqual([size, 0]);
+  });
+
+  test("is refused where a byte of it is another, or is missing, or is too many", async () => {
+    const bytes = await whole();
+    const changed = Buffer.from(bytes);
+    changed[bytes.length - 200] = (changed[bytes.length - 200] ?? 0) ^ 1;
+    for (const bad of [changed, bytes.subarray(0, -1), bytes.subarray(0, 500_000), Buffer.concat([bytes, line({})])]) {
+      rmSync(join(home, "into"), { recursive: true });
+      mkdirSync(join(home, "into"));
+      await expect(read(bad)).rejects.toThrow();
+    }
+  });
+
+  test("is refused where it is larger than a room may be", async () => {
+    const bytes = await whole();
+    await expect(read(bytes, { bounds: { ...BOUNDS, bytes: PIECE_BYTES } })).rejects.toThrow("more bytes");
+    rmSync(join(home, "into"), { recursive: true });
+    mkdirSync(join(home, "into"));
+    await expect(read(bytes, { bounds: { ...BOUNDS, files: 3 } })).rejects.toThrow("more files");
+  });
+
+  test.each([
+    ["a name of a place", line({ file: "../../etc/passwd", size: 1 })],
+    ["a number that is none", line({ file: -1, size: 1 })],
+    ["a number with a place in it", line({ file: "1/../../x", size: 1 })],
+    ["bytes of no file", Buffer.concat([line({ at: 0, bytes: 1 }), Buffer.from("x")])],
+    ["bytes beyond a file", Buffer.concat([line({ file: 1, size: 1 }), line({ at: 1, bytes: 1 }), Buffer.from("x")])],
+    [
+      "bytes that go back",
+      Buffer.concat([
+        ...[line({ file: 1, size: 9 }), line({ at: 4, bytes: 1 }), Buffer.from("x")],
+        ...[line({ at: 0, bytes: 1 }), Buffer.from("x")],
+      ]),
+    ],
+    ["the same file twice", Buffer.concat([line({ file: 1, size: 0 }), line({ file: 1, size: 0 })])],
+    ["a piece of any size", Buffer.concat([line({ file: 1, size: 2 ** 40 }), line({ at: 0, bytes: 2 ** 30 })])],
+    ["a line without an end", Buffer.alloc(2 ** 20, "x")],
+    ["no JSON", Buffer.from("{\n")],
+  ])("is refused with %s", async (_what, hostile) => {
+    await expect(read(Buffer.concat([first, hostile]))).rejects.toThrow();
+    expect(readdirSync(home).sort()).toEqual(["from", "into", "state"]);
+  });
+
+  test.each([
+    ["another form", { roomd_room: 2, about: ABOUT }],
+    ["no room", { roomd_room: 1 }],
+    ["a room_uid that is a place", { roomd_room: 1, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
+  ])("is refused with %s", async (_what, said) => {
+    await expect(read(line(said))).rejects.toThrow("no room that this roomd knows");
+  });
+
+  test("is given up where nothing comes any more", async () => {
+    const silent = new RoomReader({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }, 20);
+    await expect(silent.about()).rejects.toThrow("20 ms");
+  });
+});
