@@ -122,8 +122,8 @@ export class Leases {
     const askedAt = performance.now();
     try {
       const { run, place } = holder;
-      const said = JSON.stringify(load());
-      const values = [member.host_id, member.incarnation, run, place, version, said, LEASE_SECONDS];
+      const own = JSON.stringify(load());
+      const values = [member.host_id, member.incarnation, run, place, version, own, LEASE_SECONDS];
       const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
       const leases = rows as unknown as (Lease & { is_member: boolean; others_until: string | null })[];
       const isMember = leases[0]?.is_member ?? false;
@@ -131,9 +131,9 @@ export class Leases {
       if (!isMember && this.#isMember)
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;
-      // One that has joined and has not run since has said nothing yet.
-      const have = leases.filter(({ load }) => "memory_mib" in load);
-      this.#known = new Map(have.map((lease) => [lease.host_id, lease]));
+      // One that has joined and never run has said nothing of itself.
+      const said = leases.filter(({ load }) => load.memory_mib !== undefined);
+      this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
       const level = error instanceof DirectoryAway ? "warn" : "error";
