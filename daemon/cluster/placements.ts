@@ -37,15 +37,6 @@ export function orgPlacementsOn(queries: Queries, orgId: OrgId, hostId: string):
   return queries.select().from(placements).where(isThere).all();
 }
 
-/** Hosts where an organization has rooms. */
-export function hostsOf(queries: Queries, orgId: OrgId): string[] {
-  const found = queries.selectDistinct({ host_id: placements.host_id }).from(placements);
-  return found
-    .where(eq(placements.org_id, orgId))
-    .all()
-    .map(({ host_id }) => host_id);
-}
-
 export function listHosts(queries: Queries): HostRow[] {
   return queries.select().from(hosts).all();
 }

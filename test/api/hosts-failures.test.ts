@@ -13,6 +13,8 @@ const stopped = shortOrLong("milliseconds without PostgreSQL, or of a stopped da
 /** Longer than a lease. */
 const paused = shortOrLong("milliseconds of a daemon that is stopped for longer than its lease", 0, 25_000);
 
+if (!LONG) console.log("what long failures leave behind: left out; ROOMD_TEST_LONG=1 runs it");
+
 let service: TestHosts;
 let one: TestDaemon;
 let two: TestDaemon;

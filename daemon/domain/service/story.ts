@@ -593,6 +593,18 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
       non_guarantees: NON_GUARANTEES.slice(0, 2),
     },
   },
+  host_evacuate: {
+    ok: {
+      room: {
+        org_id: "org_01KDYYYSM0F2J6N4Q8S3V7XZTR",
+        room_id: ROOM,
+        room_uid: ROOM_UID,
+        to: "host-2",
+        problem: null,
+      },
+      left: 3,
+    },
+  },
   host_list: {
     ok: {
       items: [

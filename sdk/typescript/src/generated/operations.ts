@@ -15,6 +15,8 @@ export interface Operations {
   locate: { input: s.LocateInput; answer: s.LocateAnswer };
   /** List the hosts of the service. */
   host_list: { input: s.HostListInput; answer: s.HostListAnswer };
+  /** Move one room of a host to another host. */
+  host_evacuate: { input: s.HostEvacuateInput; answer: s.HostEvacuateAnswer };
   /** This interface as OpenAPI 3.1. */
   openapi_get: { input: s.OpenapiGetInput; answer: s.OpenapiGetAnswer };
   /** Create an organization. */
@@ -155,6 +157,8 @@ export interface Operations {
   room_fork: { input: s.RoomForkInput; answer: s.RoomForkAnswer };
   /** Turn a room back to a checkpoint. */
   room_restore: { input: s.RoomRestoreInput; answer: s.RoomRestoreAnswer };
+  /** Move a room to another host. */
+  room_move: { input: s.RoomMoveInput; answer: s.RoomMoveAnswer };
   /** Resume a sandbox in standby or hibernation. */
   sandbox_resume: { input: s.SandboxResumeInput; answer: s.SandboxResumeAnswer };
   /** Read a sandbox's console or agent log. */
@@ -336,6 +340,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   me_get: {"method":"GET","path":"/v1/me","answer":"json"},
   locate: {"method":"GET","path":"/v1/locate/{id}","answer":"json"},
   host_list: {"method":"GET","path":"/v1/hosts","answer":"json"},
+  host_evacuate: {"method":"POST","path":"/v1/hosts/{host}/evacuate","body":"json","answer":"json"},
   openapi_get: {"method":"GET","path":"/v1/openapi.json","answer":"json"},
   org_create: {"method":"POST","path":"/v1/orgs","body":"json","answer":"json"},
   org_delete: {"method":"DELETE","path":"/v1/orgs/{org_id}","query":["org_name"],"answer":"json"},
@@ -406,6 +411,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   checkpoint_delete: {"method":"DELETE","path":"/v1/rooms/{room_id}/checkpoints/{checkpoint_id}","answer":"json"},
   room_fork: {"method":"POST","path":"/v1/rooms/{source_room_id}/fork","body":"json","answer":"json"},
   room_restore: {"method":"POST","path":"/v1/rooms/{room_id}/checkpoints/{checkpoint_id}/restore","answer":"json"},
+  room_move: {"method":"POST","path":"/v1/rooms/{room_id}/move","body":"json","answer":"json"},
   sandbox_resume: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/resume","answer":"json"},
   sandbox_logs: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/logs","query":["source","after","limit"],"answer":"json"},
   sandbox_metrics: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics","answer":"json"},

@@ -202,6 +202,8 @@ export interface components {
         AuditRecordPage: {
             items: components["schemas"]["AuditRecord"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         AuditSummary: {
             total: number;
@@ -235,6 +237,8 @@ export interface components {
             }[];
             /** @description The same as one paragraph of text. */
             text: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         AuditVerdict: {
             ok: boolean;
@@ -637,6 +641,17 @@ export interface components {
             detail: string;
             retryable: boolean;
         };
+        EvacuatedRoom: {
+            org_id: string;
+            room_id: string;
+            room_uid: string;
+            /** @description The host that has it now; null: it is where it was. */
+            to: string | null;
+            problem: {
+                code: string;
+                detail: string;
+            } | null;
+        };
         ExecResult: {
             exec_id: string;
             /** @enum {string} */
@@ -1036,6 +1051,15 @@ export interface components {
              */
             joined_at: string | null;
         };
+        HostAuditVerdict: {
+            host: string;
+            ok: boolean;
+            /** @description The first record that is still kept; 0 if there is none. */
+            from_seq: number;
+            to_seq: number;
+            /** @description The first record that breaks the chain. */
+            broken_at: number | null;
+        };
         HostCapacity: {
             memory_mib: {
                 promised: number;
@@ -1046,6 +1070,17 @@ export interface components {
             sandboxes: number;
             /** @description Those of the host, by their ids. */
             templates: string[];
+        };
+        HostEvacuateRequest: {
+            /** @description Rooms that stay, by room_uid: those that could not be moved. */
+            except?: string[];
+            /** @description Move them also where snapshots, checkpoints or recordings are lost by it. */
+            force?: boolean;
+        };
+        HostEvacuated: {
+            room: components["schemas"]["EvacuatedRoom"] | null;
+            /** @description Rooms that it has still, without those of except. */
+            left: number;
         };
         HostListResult: {
             items: components["schemas"]["Host"][];
@@ -1595,6 +1630,18 @@ export interface components {
              */
             secret: string;
         };
+        OrgAuditVerdict: {
+            ok: boolean;
+            /** @description The first record that is still kept; 0 if there is none. */
+            from_seq: number;
+            to_seq: number;
+            /** @description The first record that breaks the chain. */
+            broken_at: number | null;
+            /** @description Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked. */
+            hosts?: components["schemas"]["HostAuditVerdict"][];
+            /** @description Sentences for a person. */
+            warnings?: string[];
+        };
         OrgCreateRequest: {
             name: string;
             /**
@@ -1989,11 +2036,46 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             expires_at: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         RoomListResult: {
             items: components["schemas"]["Room"][];
             next_cursor: string | null;
             org_id: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
+        };
+        RoomMoveRequest: {
+            /** @description Name of the host that is to have it. */
+            host: string;
+            /** @description Move it also where snapshots, checkpoints or recordings are lost by it. */
+            force?: boolean;
+        };
+        RoomMoved: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            room_uid: string;
+            /** @description Name of the host that had it. */
+            from: string;
+            /** @description Name of the host that has it now. */
+            to: string;
+            /** @description How often it has got a host: 1 when it was made. */
+            epoch: number;
+            /** @description What its drive's files take. */
+            drive_bytes: number;
+            /** @description The agents whose sandboxes were ended for it. */
+            sandboxes_ended: string[];
+            lost: {
+                snapshots: number;
+                checkpoints: number;
+                recordings: number;
+            };
+            /** @description For how long nobody could get to it. */
+            away_ms: number;
         };
         RoomOverviewResult: {
             items: components["schemas"]["RoomGlance"][];
@@ -2004,6 +2086,8 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         RoomRestoreResult: {
             room: components["schemas"]["Room"];
@@ -2079,7 +2163,7 @@ export interface components {
             };
             exit: {
                 /** @enum {string} */
-                cause: "user_requested" | "expired" | "idle" | "oom" | "guest_panic" | "vmm_crash" | "host_restart" | "credits_exhausted";
+                cause: "user_requested" | "expired" | "idle" | "oom" | "guest_panic" | "vmm_crash" | "host_restart" | "credits_exhausted" | "host_evacuated";
                 /**
                  * Format: date-time
                  * @example 2026-01-31T12:00:00.000Z
@@ -2246,7 +2330,7 @@ export interface components {
             };
             exit: {
                 /** @enum {string} */
-                cause: "user_requested" | "expired" | "idle" | "oom" | "guest_panic" | "vmm_crash" | "host_restart" | "credits_exhausted";
+                cause: "user_requested" | "expired" | "idle" | "oom" | "guest_panic" | "vmm_crash" | "host_restart" | "credits_exhausted" | "host_evacuated";
                 /**
                  * Format: date-time
                  * @example 2026-01-31T12:00:00.000Z
@@ -3044,6 +3128,8 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         TopHost: {
             /** @description Of the service. */
@@ -3471,6 +3557,11 @@ export interface components {
         LocateAnswer: components["schemas"]["LocateResult"];
         HostListInput: Record<string, never>;
         HostListAnswer: components["schemas"]["HostListResult"];
+        HostEvacuateInput: components["schemas"]["HostEvacuateRequest"] & {
+            /** @description Name of the host. */
+            host: string;
+        };
+        HostEvacuateAnswer: components["schemas"]["HostEvacuated"];
         OpenapiGetInput: Record<string, never>;
         OpenapiGetAnswer: {
             [key: string]: unknown;
@@ -3953,6 +4044,14 @@ export interface components {
             checkpoint_id: string;
         };
         RoomRestoreAnswer: components["schemas"]["RoomRestoreResult"];
+        RoomMoveInput: components["schemas"]["RoomMoveRequest"] & {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+        };
+        RoomMoveAnswer: components["schemas"]["RoomMoved"];
         SandboxResumeInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -4927,7 +5026,7 @@ export interface components {
             /** @description The organization, or self. */
             org_id: string;
         };
-        OrgAuditVerifyAnswer: components["schemas"]["AuditVerdict"];
+        OrgAuditVerifyAnswer: components["schemas"]["OrgAuditVerdict"];
         RoomEventsInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5002,6 +5101,7 @@ export type DriveStat = components['schemas']['DriveStat'];
 export type Egress = components['schemas']['Egress'];
 export type EgressSetRequest = components['schemas']['EgressSetRequest'];
 export type ErrorEvent = components['schemas']['ErrorEvent'];
+export type EvacuatedRoom = components['schemas']['EvacuatedRoom'];
 export type ExecResult = components['schemas']['ExecResult'];
 export type Execution = components['schemas']['Execution'];
 export type ExecutionEvent = components['schemas']['ExecutionEvent'];
@@ -5031,7 +5131,10 @@ export type GrantListResult = components['schemas']['GrantListResult'];
 export type HealthCheck = components['schemas']['HealthCheck'];
 export type HealthResult = components['schemas']['HealthResult'];
 export type Host = components['schemas']['Host'];
+export type HostAuditVerdict = components['schemas']['HostAuditVerdict'];
 export type HostCapacity = components['schemas']['HostCapacity'];
+export type HostEvacuateRequest = components['schemas']['HostEvacuateRequest'];
+export type HostEvacuated = components['schemas']['HostEvacuated'];
 export type HostListResult = components['schemas']['HostListResult'];
 export type HostMemory = components['schemas']['HostMemory'];
 export type Identity = components['schemas']['Identity'];
@@ -5067,6 +5170,7 @@ export type MessageToSend = components['schemas']['MessageToSend'];
 export type NetworkPlace = components['schemas']['NetworkPlace'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewWebhook = components['schemas']['NewWebhook'];
+export type OrgAuditVerdict = components['schemas']['OrgAuditVerdict'];
 export type OrgCreateRequest = components['schemas']['OrgCreateRequest'];
 export type OrgCreateResult = components['schemas']['OrgCreateResult'];
 export type OrgDeleteResult = components['schemas']['OrgDeleteResult'];
@@ -5093,6 +5197,8 @@ export type RoomForkRequest = components['schemas']['RoomForkRequest'];
 export type RoomForkResult = components['schemas']['RoomForkResult'];
 export type RoomGlance = components['schemas']['RoomGlance'];
 export type RoomListResult = components['schemas']['RoomListResult'];
+export type RoomMoveRequest = components['schemas']['RoomMoveRequest'];
+export type RoomMoved = components['schemas']['RoomMoved'];
 export type RoomOverviewResult = components['schemas']['RoomOverviewResult'];
 export type RoomRestoreResult = components['schemas']['RoomRestoreResult'];
 export type RoomTimelineResult = components['schemas']['RoomTimelineResult'];
@@ -5179,6 +5285,8 @@ export type LocateInput = components['schemas']['LocateInput'];
 export type LocateAnswer = components['schemas']['LocateAnswer'];
 export type HostListInput = components['schemas']['HostListInput'];
 export type HostListAnswer = components['schemas']['HostListAnswer'];
+export type HostEvacuateInput = components['schemas']['HostEvacuateInput'];
+export type HostEvacuateAnswer = components['schemas']['HostEvacuateAnswer'];
 export type OpenapiGetInput = components['schemas']['OpenapiGetInput'];
 export type OpenapiGetAnswer = components['schemas']['OpenapiGetAnswer'];
 export type OrgCreateInput = components['schemas']['OrgCreateInput'];
@@ -5319,6 +5427,8 @@ export type RoomForkInput = components['schemas']['RoomForkInput'];
 export type RoomForkAnswer = components['schemas']['RoomForkAnswer'];
 export type RoomRestoreInput = components['schemas']['RoomRestoreInput'];
 export type RoomRestoreAnswer = components['schemas']['RoomRestoreAnswer'];
+export type RoomMoveInput = components['schemas']['RoomMoveInput'];
+export type RoomMoveAnswer = components['schemas']['RoomMoveAnswer'];
 export type SandboxResumeInput = components['schemas']['SandboxResumeInput'];
 export type SandboxResumeAnswer = components['schemas']['SandboxResumeAnswer'];
 export type SandboxLogsInput = components['schemas']['SandboxLogsInput'];

@@ -35,6 +35,10 @@ class Call(Protocol):
         """List the hosts of the service."""
 
     @overload
+    def __call__(self, name: Literal["host_evacuate"], options: CallOptions | None = None, /, **input: Unpack[s.HostEvacuateInput]) -> s.HostEvacuateAnswer:
+        """Move one room of a host to another host."""
+
+    @overload
     def __call__(self, name: Literal["openapi_get"], options: CallOptions | None = None, /, **input: Unpack[s.OpenapiGetInput]) -> s.OpenapiGetAnswer:
         """This interface as OpenAPI 3.1."""
 
@@ -313,6 +317,10 @@ class Call(Protocol):
     @overload
     def __call__(self, name: Literal["room_restore"], options: CallOptions | None = None, /, **input: Unpack[s.RoomRestoreInput]) -> s.RoomRestoreAnswer:
         """Turn a room back to a checkpoint."""
+
+    @overload
+    def __call__(self, name: Literal["room_move"], options: CallOptions | None = None, /, **input: Unpack[s.RoomMoveInput]) -> s.RoomMoveAnswer:
+        """Move a room to another host."""
 
     @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> s.SandboxResumeAnswer:
@@ -623,6 +631,10 @@ class AsyncCall(Protocol):
         """List the hosts of the service."""
 
     @overload
+    def __call__(self, name: Literal["host_evacuate"], options: CallOptions | None = None, /, **input: Unpack[s.HostEvacuateInput]) -> Coroutine[Any, Any, s.HostEvacuateAnswer]:
+        """Move one room of a host to another host."""
+
+    @overload
     def __call__(self, name: Literal["openapi_get"], options: CallOptions | None = None, /, **input: Unpack[s.OpenapiGetInput]) -> Coroutine[Any, Any, s.OpenapiGetAnswer]:
         """This interface as OpenAPI 3.1."""
 
@@ -901,6 +913,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["room_restore"], options: CallOptions | None = None, /, **input: Unpack[s.RoomRestoreInput]) -> Coroutine[Any, Any, s.RoomRestoreAnswer]:
         """Turn a room back to a checkpoint."""
+
+    @overload
+    def __call__(self, name: Literal["room_move"], options: CallOptions | None = None, /, **input: Unpack[s.RoomMoveInput]) -> Coroutine[Any, Any, s.RoomMoveAnswer]:
+        """Move a room to another host."""
 
     @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> Coroutine[Any, Any, s.SandboxResumeAnswer]:

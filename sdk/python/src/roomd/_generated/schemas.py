@@ -207,6 +207,8 @@ class AuditRecord(TypedDict):
 class AuditRecordPage(TypedDict):
     items: list[AuditRecord]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class AuditSummaryOutcomes(TypedDict):
@@ -243,6 +245,8 @@ class AuditSummary(TypedDict):
     errors: list[AuditSummaryErrorsItem]
     text: str
     """The same as one paragraph of text."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class AuditVerdict(TypedDict):
@@ -644,6 +648,20 @@ class EgressSetRequest(TypedDict):
     """Only if the list has this revision; else 412."""
 
 
+class EvacuatedRoomProblem(TypedDict):
+    code: str
+    detail: str
+
+
+class EvacuatedRoom(TypedDict):
+    org_id: str
+    room_id: str
+    room_uid: str
+    to: str | None
+    """The host that has it now; null: it is where it was."""
+    problem: EvacuatedRoomProblem | None
+
+
 class SavedOutputStdout(TypedDict):
     path: str
     size_bytes: int
@@ -854,7 +872,7 @@ class SandboxStatus(TypedDict):
 
 
 class SandboxExit(TypedDict):
-    cause: Literal["user_requested", "expired", "idle", "oom", "guest_panic", "vmm_crash", "host_restart", "credits_exhausted"]
+    cause: Literal["user_requested", "expired", "idle", "oom", "guest_panic", "vmm_crash", "host_restart", "credits_exhausted", "host_evacuated"]
     at: str
     """RFC 3339, in UTC."""
 
@@ -1147,6 +1165,29 @@ class Host(TypedDict):
     capacity: HostCapacity | None
     joined_at: str | None
     """RFC 3339, in UTC."""
+
+
+class HostAuditVerdict(TypedDict):
+    host: str
+    ok: bool
+    from_seq: int
+    """The first record that is still kept; 0 if there is none."""
+    to_seq: int
+    broken_at: int | None
+    """The first record that breaks the chain."""
+
+
+class HostEvacuateRequest(TypedDict):
+    except: NotRequired[list[str]]
+    """Rooms that stay, by room_uid: those that could not be moved."""
+    force: NotRequired[bool]
+    """Move them also where snapshots, checkpoints or recordings are lost by it."""
+
+
+class HostEvacuated(TypedDict):
+    room: EvacuatedRoom | None
+    left: int
+    """Rooms that it has still, without those of except."""
 
 
 class HostListResult(TypedDict):
@@ -1547,6 +1588,19 @@ class NewWebhook(TypedDict):
     """Signs what is sent: shown now and never again."""
 
 
+class OrgAuditVerdict(TypedDict):
+    ok: bool
+    from_seq: int
+    """The first record that is still kept; 0 if there is none."""
+    to_seq: int
+    broken_at: int | None
+    """The first record that breaks the chain."""
+    hosts: NotRequired[list[HostAuditVerdict]]
+    """Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
+
+
 class OrgCreateRequest(TypedDict):
     name: str
     plan: NotRequired[Literal["free", "starter"]]
@@ -1835,12 +1889,52 @@ class RoomGlance(TypedDict):
     """RFC 3339, in UTC."""
     expires_at: str | None
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class RoomListResult(TypedDict):
     items: list[Room]
     next_cursor: str | None
     org_id: str
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
+
+
+class RoomMoveRequest(TypedDict):
+    host: str
+    """Name of the host that is to have it."""
+    force: NotRequired[bool]
+    """Move it also where snapshots, checkpoints or recordings are lost by it."""
+
+
+class RoomMovedLost(TypedDict):
+    snapshots: int
+    checkpoints: int
+    recordings: int
+
+
+RoomMoved = TypedDict(
+    "RoomMoved",
+    {
+        # Name of the room, unique among the organization's active rooms.
+        "room_id": str,
+        "room_uid": str,
+        # Name of the host that had it.
+        "from": str,
+        # Name of the host that has it now.
+        "to": str,
+        # How often it has got a host: 1 when it was made.
+        "epoch": int,
+        # What its drive's files take.
+        "drive_bytes": int,
+        # The agents whose sandboxes were ended for it.
+        "sandboxes_ended": list[str],
+        "lost": RoomMovedLost,
+        # For how long nobody could get to it.
+        "away_ms": int,
+    },
+)
 
 
 class RoomOverviewResult(TypedDict):
@@ -1849,6 +1943,8 @@ class RoomOverviewResult(TypedDict):
     org_id: str
     at: str
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class RoomRestoreResult(TypedDict):
@@ -1990,7 +2086,7 @@ class SandboxCreateResultStatus(TypedDict):
 
 
 class SandboxCreateResultExit(TypedDict):
-    cause: Literal["user_requested", "expired", "idle", "oom", "guest_panic", "vmm_crash", "host_restart", "credits_exhausted"]
+    cause: Literal["user_requested", "expired", "idle", "oom", "guest_panic", "vmm_crash", "host_restart", "credits_exhausted", "host_evacuated"]
     at: str
     """RFC 3339, in UTC."""
 
@@ -2689,6 +2785,8 @@ class TopGetResult(TypedDict):
     host: TopHost | None
     at: str
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class UsageResultPeriod(TypedDict):
@@ -3008,6 +3106,17 @@ class HostListInput(TypedDict):
     pass
 
 HostListAnswer: TypeAlias = HostListResult
+
+
+class HostEvacuateInput(TypedDict):
+    except: NotRequired[list[str]]
+    """Rooms that stay, by room_uid: those that could not be moved."""
+    force: NotRequired[bool]
+    """Move them also where snapshots, checkpoints or recordings are lost by it."""
+    host: str
+    """Name of the host."""
+
+HostEvacuateAnswer: TypeAlias = HostEvacuated
 
 
 class OpenapiGetInput(TypedDict):
@@ -3691,6 +3800,17 @@ class RoomRestoreInput(TypedDict):
     """Which checkpoint of the room."""
 
 RoomRestoreAnswer: TypeAlias = RoomRestoreResult
+
+
+class RoomMoveInput(TypedDict):
+    host: str
+    """Name of the host that is to have it."""
+    force: NotRequired[bool]
+    """Move it also where snapshots, checkpoints or recordings are lost by it."""
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+
+RoomMoveAnswer: TypeAlias = RoomMoved
 
 
 class SandboxResumeInput(TypedDict):
@@ -4755,7 +4875,7 @@ class OrgAuditVerifyInput(TypedDict):
     org_id: str
     """The organization, or self."""
 
-OrgAuditVerifyAnswer: TypeAlias = AuditVerdict
+OrgAuditVerifyAnswer: TypeAlias = OrgAuditVerdict
 
 
 class RoomEventsInput(TypedDict):
