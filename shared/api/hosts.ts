@@ -73,6 +73,7 @@ export const hostEvacuate = operation({
   outcomes: { ok: 200 },
   errors: ["invalid_state", "host_unreachable", "cluster_unavailable"],
   audit: "host.evacuated",
+  example: { body: { force: true } },
 });
 
 export const hostList = operation({
