@@ -13,6 +13,8 @@ export interface Operations {
   me_get: { input: s.MeGetInput; answer: s.MeGetAnswer };
   /** Find out what an id is. */
   locate: { input: s.LocateInput; answer: s.LocateAnswer };
+  /** List the hosts of the service. */
+  host_list: { input: s.HostListInput; answer: s.HostListAnswer };
   /** This interface as OpenAPI 3.1. */
   openapi_get: { input: s.OpenapiGetInput; answer: s.OpenapiGetAnswer };
   /** Create an organization. */
@@ -333,6 +335,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   config_get: {"method":"GET","path":"/v1/config","answer":"json"},
   me_get: {"method":"GET","path":"/v1/me","answer":"json"},
   locate: {"method":"GET","path":"/v1/locate/{id}","answer":"json"},
+  host_list: {"method":"GET","path":"/v1/hosts","answer":"json"},
   openapi_get: {"method":"GET","path":"/v1/openapi.json","answer":"json"},
   org_create: {"method":"POST","path":"/v1/orgs","body":"json","answer":"json"},
   org_delete: {"method":"DELETE","path":"/v1/orgs/{org_id}","query":["org_name"],"answer":"json"},

@@ -202,6 +202,8 @@ export interface components {
         AuditRecordPage: {
             items: components["schemas"]["AuditRecord"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         AuditSummary: {
             total: number;
@@ -235,6 +237,8 @@ export interface components {
             }[];
             /** @description The same as one paragraph of text. */
             text: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         AuditVerdict: {
             ok: boolean;
@@ -563,6 +567,8 @@ export interface components {
             remaining: number | null;
             items: components["schemas"]["LedgerEntry"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         DeviceDecideRequest: {
             /** @description The code that the application shows. */
@@ -1012,6 +1018,43 @@ export interface components {
                 memory_mib_free: number;
                 guest_cids_free: number;
             };
+        };
+        Host: {
+            /** @description Its name, as X-Roomd-Host of its answers. */
+            host: string;
+            /** @description Whether it is the one that answers. */
+            is_self: boolean;
+            /**
+             * @description degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed.
+             * @enum {string}
+             */
+            state: "active" | "degraded" | "draining" | "unreachable" | "gone";
+            /** @description Where clients reach it by itself; every other host leads there too. */
+            url: string;
+            labels: {
+                [key: string]: string;
+            };
+            version: string | null;
+            capacity: components["schemas"]["HostCapacity"] | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            joined_at: string | null;
+        };
+        HostCapacity: {
+            memory_mib: {
+                promised: number;
+                total: number;
+            };
+            cpus: number;
+            rooms: number;
+            sandboxes: number;
+            /** @description Those of the host, by their ids. */
+            templates: string[];
+        };
+        HostListResult: {
+            items: components["schemas"]["Host"][];
         };
         HostMemory: {
             size_bytes: number;
@@ -1558,6 +1601,26 @@ export interface components {
              */
             secret: string;
         };
+        OrgAuditVerdict: {
+            ok: boolean;
+            /** @description The first record that is still kept; 0 if there is none. */
+            from_seq: number;
+            to_seq: number;
+            /** @description The first record that breaks the chain. */
+            broken_at: number | null;
+            /** @description Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked. */
+            hosts?: {
+                host: string;
+                ok: boolean;
+                /** @description The first record that is still kept; 0 if there is none. */
+                from_seq: number;
+                to_seq: number;
+                /** @description The first record that breaks the chain. */
+                broken_at: number | null;
+            }[];
+            /** @description Sentences for a person. */
+            warnings?: string[];
+        };
         OrgCreateRequest: {
             name: string;
             /**
@@ -1727,7 +1790,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_query" | "invalid_cursor" | "missing_credentials" | "invalid_api_key" | "api_key_expired" | "session_ended" | "sign_in_failed" | "insufficient_scope" | "scope_escalation" | "hub_is_read_only" | "sign_up_closed" | "proof_required" | "foreign_request" | "source_mismatch" | "path_escapes_drive" | "room_not_found" | "sandbox_not_found" | "execution_not_found" | "path_not_found" | "port_not_exposed" | "agent_not_found" | "message_not_found" | "barrier_not_found" | "snapshot_not_found" | "checkpoint_not_found" | "recording_not_found" | "template_build_not_found" | "org_not_found" | "key_not_found" | "webhook_not_found" | "delivery_not_found" | "member_not_found" | "invitation_not_found" | "session_not_found" | "grant_not_found" | "device_not_found" | "passkey_not_found" | "identity_not_found" | "checkout_not_found" | "link_not_found" | "id_not_found" | "route_not_found" | "method_not_allowed" | "body_too_large" | "payload_too_large" | "file_too_large" | "unsupported_media_type" | "room_id_in_use" | "agent_id_in_use" | "guest_cid_in_use" | "last_owner" | "last_way_in" | "invalid_state" | "room_destroying" | "snapshot_incompatible" | "snapshot_in_use" | "exec_id_in_use" | "billing_off" | "mail_off" | "already_exists" | "is_directory" | "not_empty" | "agent_unavailable" | "deadlock_detected" | "barrier_timeout" | "barrier_broken" | "barrier_cancelled" | "barrier_parties_mismatch" | "idempotency_in_progress" | "history_gone" | "precondition_failed" | "validation_failed" | "unknown_field" | "conflicting_fields" | "guest_cid_out_of_range" | "memory_mib_out_of_range" | "memory_below_template_minimum" | "template_not_found" | "invalid_env_json" | "reserved_env_key" | "invalid_egress_entry" | "invalid_command" | "cwd_not_found" | "timeout_out_of_range" | "port_out_of_range" | "invalid_path" | "build_failed" | "image_not_found" | "image_unauthorized" | "image_too_large" | "image_invalid" | "idempotency_key_reused" | "rate_limited" | "registry_rate_limited" | "quota_exceeded" | "inbox_full" | "too_many_executions" | "too_many_ports" | "caller_left" | "range_not_satisfiable" | "internal" | "billing_failed" | "upstream_failed" | "guest_unreachable" | "port_not_listening" | "not_ready" | "insufficient_capacity" | "shutting_down" | "reply_timeout" | "drive_full" | "disk_full";
+            code: "invalid_json" | "invalid_body" | "invalid_query" | "invalid_cursor" | "missing_credentials" | "invalid_api_key" | "api_key_expired" | "session_ended" | "sign_in_failed" | "insufficient_scope" | "scope_escalation" | "hub_is_read_only" | "sign_up_closed" | "proof_required" | "foreign_request" | "source_mismatch" | "path_escapes_drive" | "room_not_found" | "sandbox_not_found" | "execution_not_found" | "path_not_found" | "port_not_exposed" | "agent_not_found" | "message_not_found" | "barrier_not_found" | "snapshot_not_found" | "checkpoint_not_found" | "recording_not_found" | "template_build_not_found" | "org_not_found" | "key_not_found" | "webhook_not_found" | "delivery_not_found" | "member_not_found" | "invitation_not_found" | "session_not_found" | "grant_not_found" | "device_not_found" | "passkey_not_found" | "identity_not_found" | "checkout_not_found" | "link_not_found" | "id_not_found" | "route_not_found" | "method_not_allowed" | "body_too_large" | "payload_too_large" | "file_too_large" | "unsupported_media_type" | "room_id_in_use" | "agent_id_in_use" | "guest_cid_in_use" | "last_owner" | "last_way_in" | "invalid_state" | "room_destroying" | "snapshot_incompatible" | "snapshot_in_use" | "exec_id_in_use" | "billing_off" | "mail_off" | "already_exists" | "is_directory" | "not_empty" | "agent_unavailable" | "deadlock_detected" | "barrier_timeout" | "barrier_broken" | "barrier_cancelled" | "barrier_parties_mismatch" | "idempotency_in_progress" | "history_gone" | "precondition_failed" | "validation_failed" | "unknown_field" | "conflicting_fields" | "guest_cid_out_of_range" | "memory_mib_out_of_range" | "memory_below_template_minimum" | "template_not_found" | "invalid_env_json" | "reserved_env_key" | "invalid_egress_entry" | "invalid_command" | "cwd_not_found" | "timeout_out_of_range" | "port_out_of_range" | "invalid_path" | "build_failed" | "misdirected" | "image_not_found" | "image_unauthorized" | "image_too_large" | "image_invalid" | "idempotency_key_reused" | "rate_limited" | "registry_rate_limited" | "quota_exceeded" | "inbox_full" | "too_many_executions" | "too_many_ports" | "caller_left" | "range_not_satisfiable" | "internal" | "billing_failed" | "upstream_failed" | "guest_unreachable" | "port_not_listening" | "not_ready" | "insufficient_capacity" | "cluster_unavailable" | "host_unreachable" | "room_moving" | "shutting_down" | "reply_timeout" | "drive_full" | "disk_full";
             retryable: boolean;
             request_id: string;
             details: {
@@ -1852,6 +1915,12 @@ export interface components {
             };
             /** @description The room is destroyed after this time. */
             ttl_seconds?: number;
+            /** @description Where it is to be, of several hosts; else one with memory to give. */
+            host?: string;
+            /** @description It is to be on a host that has all of these labels. */
+            host_labels?: {
+                [key: string]: string;
+            };
         };
         RoomDestroyResult: {
             /**
@@ -1946,11 +2015,15 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             expires_at: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         RoomListResult: {
             items: components["schemas"]["Room"][];
             next_cursor: string | null;
             org_id: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         RoomOverviewResult: {
             items: components["schemas"]["RoomGlance"][];
@@ -1961,6 +2034,8 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         RoomRestoreResult: {
             room: components["schemas"]["Room"];
@@ -3001,6 +3076,8 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         TopHost: {
             /** @description Of the service. */
@@ -3426,6 +3503,8 @@ export interface components {
             id: string;
         };
         LocateAnswer: components["schemas"]["LocateResult"];
+        HostListInput: Record<string, never>;
+        HostListAnswer: components["schemas"]["HostListResult"];
         OpenapiGetInput: Record<string, never>;
         OpenapiGetAnswer: {
             [key: string]: unknown;
@@ -4882,7 +4961,7 @@ export interface components {
             /** @description The organization, or self. */
             org_id: string;
         };
-        OrgAuditVerifyAnswer: components["schemas"]["AuditVerdict"];
+        OrgAuditVerifyAnswer: components["schemas"]["OrgAuditVerdict"];
         RoomEventsInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -4985,6 +5064,9 @@ export type GrantEndResult = components['schemas']['GrantEndResult'];
 export type GrantListResult = components['schemas']['GrantListResult'];
 export type HealthCheck = components['schemas']['HealthCheck'];
 export type HealthResult = components['schemas']['HealthResult'];
+export type Host = components['schemas']['Host'];
+export type HostCapacity = components['schemas']['HostCapacity'];
+export type HostListResult = components['schemas']['HostListResult'];
 export type HostMemory = components['schemas']['HostMemory'];
 export type Identity = components['schemas']['Identity'];
 export type IdentityBeginResult = components['schemas']['IdentityBeginResult'];
@@ -5019,6 +5101,7 @@ export type MessageToSend = components['schemas']['MessageToSend'];
 export type NetworkPlace = components['schemas']['NetworkPlace'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewWebhook = components['schemas']['NewWebhook'];
+export type OrgAuditVerdict = components['schemas']['OrgAuditVerdict'];
 export type OrgCreateRequest = components['schemas']['OrgCreateRequest'];
 export type OrgCreateResult = components['schemas']['OrgCreateResult'];
 export type OrgDeleteResult = components['schemas']['OrgDeleteResult'];
@@ -5129,6 +5212,8 @@ export type MeGetInput = components['schemas']['MeGetInput'];
 export type MeGetAnswer = components['schemas']['MeGetAnswer'];
 export type LocateInput = components['schemas']['LocateInput'];
 export type LocateAnswer = components['schemas']['LocateAnswer'];
+export type HostListInput = components['schemas']['HostListInput'];
+export type HostListAnswer = components['schemas']['HostListAnswer'];
 export type OpenapiGetInput = components['schemas']['OpenapiGetInput'];
 export type OpenapiGetAnswer = components['schemas']['OpenapiGetAnswer'];
 export type OrgCreateInput = components['schemas']['OrgCreateInput'];

@@ -31,6 +31,10 @@ class Call(Protocol):
         """Find out what an id is."""
 
     @overload
+    def __call__(self, name: Literal["host_list"], options: CallOptions | None = None, /, **input: Unpack[s.HostListInput]) -> s.HostListAnswer:
+        """List the hosts of the service."""
+
+    @overload
     def __call__(self, name: Literal["openapi_get"], options: CallOptions | None = None, /, **input: Unpack[s.OpenapiGetInput]) -> s.OpenapiGetAnswer:
         """This interface as OpenAPI 3.1."""
 
@@ -613,6 +617,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["locate"], options: CallOptions | None = None, /, **input: Unpack[s.LocateInput]) -> Coroutine[Any, Any, s.LocateAnswer]:
         """Find out what an id is."""
+
+    @overload
+    def __call__(self, name: Literal["host_list"], options: CallOptions | None = None, /, **input: Unpack[s.HostListInput]) -> Coroutine[Any, Any, s.HostListAnswer]:
+        """List the hosts of the service."""
 
     @overload
     def __call__(self, name: Literal["openapi_get"], options: CallOptions | None = None, /, **input: Unpack[s.OpenapiGetInput]) -> Coroutine[Any, Any, s.OpenapiGetAnswer]:

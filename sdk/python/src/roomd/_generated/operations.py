@@ -20,6 +20,7 @@ OPERATIONS: dict[str, Operation] = {
     "config_get": Operation("GET", "/v1/config", (), None, "json"),
     "me_get": Operation("GET", "/v1/me", (), None, "json"),
     "locate": Operation("GET", "/v1/locate/{id}", (), None, "json"),
+    "host_list": Operation("GET", "/v1/hosts", (), None, "json"),
     "openapi_get": Operation("GET", "/v1/openapi.json", (), None, "json"),
     "org_create": Operation("POST", "/v1/orgs", (), "json", "json"),
     "org_delete": Operation("DELETE", "/v1/orgs/{org_id}", ("org_name",), None, "json"),

@@ -207,6 +207,8 @@ class AuditRecord(TypedDict):
 class AuditRecordPage(TypedDict):
     items: list[AuditRecord]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class AuditSummaryOutcomes(TypedDict):
@@ -243,6 +245,8 @@ class AuditSummary(TypedDict):
     errors: list[AuditSummaryErrorsItem]
     text: str
     """The same as one paragraph of text."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class AuditVerdict(TypedDict):
@@ -579,6 +583,8 @@ class CreditListResult(TypedDict):
     remaining: float | None
     items: list[LedgerEntry]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class DeviceDecideRequest(TypedDict):
@@ -1119,6 +1125,40 @@ class HealthResult(TypedDict):
     capacity: NotRequired[HealthResultCapacity]
 
 
+class HostCapacityMemoryMib(TypedDict):
+    promised: int
+    total: int
+
+
+class HostCapacity(TypedDict):
+    memory_mib: HostCapacityMemoryMib
+    cpus: int
+    rooms: int
+    sandboxes: int
+    templates: list[str]
+    """Those of the host, by their ids."""
+
+
+class Host(TypedDict):
+    host: str
+    """Its name, as X-Roomd-Host of its answers."""
+    is_self: bool
+    """Whether it is the one that answers."""
+    state: Literal["active", "degraded", "draining", "unreachable", "gone"]
+    """degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed."""
+    url: str
+    """Where clients reach it by itself; every other host leads there too."""
+    labels: dict[str, str]
+    version: str | None
+    capacity: HostCapacity | None
+    joined_at: str | None
+    """RFC 3339, in UTC."""
+
+
+class HostListResult(TypedDict):
+    items: list[Host]
+
+
 class HostMemory(TypedDict):
     size_bytes: int
     available_bytes: int
@@ -1513,6 +1553,29 @@ class NewWebhook(TypedDict):
     """Signs what is sent: shown now and never again."""
 
 
+class OrgAuditVerdictHostsItem(TypedDict):
+    host: str
+    ok: bool
+    from_seq: int
+    """The first record that is still kept; 0 if there is none."""
+    to_seq: int
+    broken_at: int | None
+    """The first record that breaks the chain."""
+
+
+class OrgAuditVerdict(TypedDict):
+    ok: bool
+    from_seq: int
+    """The first record that is still kept; 0 if there is none."""
+    to_seq: int
+    broken_at: int | None
+    """The first record that breaks the chain."""
+    hosts: NotRequired[list[OrgAuditVerdictHostsItem]]
+    """Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
+
+
 class OrgCreateRequest(TypedDict):
     name: str
     plan: NotRequired[Literal["free", "starter"]]
@@ -1619,7 +1682,7 @@ class Problem(TypedDict):
     title: str
     status: int
     detail: str
-    code: Literal["invalid_json", "invalid_body", "invalid_query", "invalid_cursor", "missing_credentials", "invalid_api_key", "api_key_expired", "session_ended", "sign_in_failed", "insufficient_scope", "scope_escalation", "hub_is_read_only", "sign_up_closed", "proof_required", "foreign_request", "source_mismatch", "path_escapes_drive", "room_not_found", "sandbox_not_found", "execution_not_found", "path_not_found", "port_not_exposed", "agent_not_found", "message_not_found", "barrier_not_found", "snapshot_not_found", "checkpoint_not_found", "recording_not_found", "template_build_not_found", "org_not_found", "key_not_found", "webhook_not_found", "delivery_not_found", "member_not_found", "invitation_not_found", "session_not_found", "grant_not_found", "device_not_found", "passkey_not_found", "identity_not_found", "checkout_not_found", "link_not_found", "id_not_found", "route_not_found", "method_not_allowed", "body_too_large", "payload_too_large", "file_too_large", "unsupported_media_type", "room_id_in_use", "agent_id_in_use", "guest_cid_in_use", "last_owner", "last_way_in", "invalid_state", "room_destroying", "snapshot_incompatible", "snapshot_in_use", "exec_id_in_use", "billing_off", "mail_off", "already_exists", "is_directory", "not_empty", "agent_unavailable", "deadlock_detected", "barrier_timeout", "barrier_broken", "barrier_cancelled", "barrier_parties_mismatch", "idempotency_in_progress", "history_gone", "precondition_failed", "validation_failed", "unknown_field", "conflicting_fields", "guest_cid_out_of_range", "memory_mib_out_of_range", "memory_below_template_minimum", "template_not_found", "invalid_env_json", "reserved_env_key", "invalid_egress_entry", "invalid_command", "cwd_not_found", "timeout_out_of_range", "port_out_of_range", "invalid_path", "build_failed", "image_not_found", "image_unauthorized", "image_too_large", "image_invalid", "idempotency_key_reused", "rate_limited", "registry_rate_limited", "quota_exceeded", "inbox_full", "too_many_executions", "too_many_ports", "caller_left", "range_not_satisfiable", "internal", "billing_failed", "upstream_failed", "guest_unreachable", "port_not_listening", "not_ready", "insufficient_capacity", "shutting_down", "reply_timeout", "drive_full", "disk_full"]
+    code: Literal["invalid_json", "invalid_body", "invalid_query", "invalid_cursor", "missing_credentials", "invalid_api_key", "api_key_expired", "session_ended", "sign_in_failed", "insufficient_scope", "scope_escalation", "hub_is_read_only", "sign_up_closed", "proof_required", "foreign_request", "source_mismatch", "path_escapes_drive", "room_not_found", "sandbox_not_found", "execution_not_found", "path_not_found", "port_not_exposed", "agent_not_found", "message_not_found", "barrier_not_found", "snapshot_not_found", "checkpoint_not_found", "recording_not_found", "template_build_not_found", "org_not_found", "key_not_found", "webhook_not_found", "delivery_not_found", "member_not_found", "invitation_not_found", "session_not_found", "grant_not_found", "device_not_found", "passkey_not_found", "identity_not_found", "checkout_not_found", "link_not_found", "id_not_found", "route_not_found", "method_not_allowed", "body_too_large", "payload_too_large", "file_too_large", "unsupported_media_type", "room_id_in_use", "agent_id_in_use", "guest_cid_in_use", "last_owner", "last_way_in", "invalid_state", "room_destroying", "snapshot_incompatible", "snapshot_in_use", "exec_id_in_use", "billing_off", "mail_off", "already_exists", "is_directory", "not_empty", "agent_unavailable", "deadlock_detected", "barrier_timeout", "barrier_broken", "barrier_cancelled", "barrier_parties_mismatch", "idempotency_in_progress", "history_gone", "precondition_failed", "validation_failed", "unknown_field", "conflicting_fields", "guest_cid_out_of_range", "memory_mib_out_of_range", "memory_below_template_minimum", "template_not_found", "invalid_env_json", "reserved_env_key", "invalid_egress_entry", "invalid_command", "cwd_not_found", "timeout_out_of_range", "port_out_of_range", "invalid_path", "build_failed", "misdirected", "image_not_found", "image_unauthorized", "image_too_large", "image_invalid", "idempotency_key_reused", "rate_limited", "registry_rate_limited", "quota_exceeded", "inbox_full", "too_many_executions", "too_many_ports", "caller_left", "range_not_satisfiable", "internal", "billing_failed", "upstream_failed", "guest_unreachable", "port_not_listening", "not_ready", "insufficient_capacity", "cluster_unavailable", "host_unreachable", "room_moving", "shutting_down", "reply_timeout", "drive_full", "disk_full"]
     retryable: bool
     request_id: str
     details: dict[str, Any]
@@ -1720,6 +1783,10 @@ class RoomCreateRequest(TypedDict):
     """Up to 64 labels of the caller's own."""
     ttl_seconds: NotRequired[int]
     """The room is destroyed after this time."""
+    host: NotRequired[str]
+    """Where it is to be, of several hosts; else one with memory to give."""
+    host_labels: NotRequired[dict[str, str]]
+    """It is to be on a host that has all of these labels."""
 
 
 class RoomDestroyResultDrive(TypedDict):
@@ -1797,12 +1864,16 @@ class RoomGlance(TypedDict):
     """RFC 3339, in UTC."""
     expires_at: str | None
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class RoomListResult(TypedDict):
     items: list[Room]
     next_cursor: str | None
     org_id: str
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class RoomOverviewResult(TypedDict):
@@ -1811,6 +1882,8 @@ class RoomOverviewResult(TypedDict):
     org_id: str
     at: str
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class RoomRestoreResult(TypedDict):
@@ -2651,6 +2724,8 @@ class TopGetResult(TypedDict):
     host: TopHost | None
     at: str
     """RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class UsageResultPeriod(TypedDict):
@@ -2964,6 +3039,12 @@ class LocateInput(TypedDict):
     """Any id; a slash in it is written %2F."""
 
 LocateAnswer: TypeAlias = LocateResult
+
+
+class HostListInput(TypedDict):
+    pass
+
+HostListAnswer: TypeAlias = HostListResult
 
 
 class OpenapiGetInput(TypedDict):
@@ -4711,7 +4792,7 @@ class OrgAuditVerifyInput(TypedDict):
     org_id: str
     """The organization, or self."""
 
-OrgAuditVerifyAnswer: TypeAlias = AuditVerdict
+OrgAuditVerifyAnswer: TypeAlias = OrgAuditVerdict
 
 
 class RoomEventsInput(TypedDict):
