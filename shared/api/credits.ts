@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, nullable, oneOf, operation, pageQuery, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
+import { anyWarnings } from "./rooms.ts";
 
 const entry = record("LedgerEntry", {
   entry_id: Type.String(),
@@ -31,6 +32,7 @@ export const creditList = operation({
     remaining: nullable(Type.Number()),
     items: Type.Array(entry),
     next_cursor: nullable(Type.String()),
+    warnings: anyWarnings,
   }),
   outcomes: { ok: 200 },
   errors: ["org_not_found", "invalid_cursor"],

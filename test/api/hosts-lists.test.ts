@@ -105,6 +105,15 @@ describe("whichever host is asked", () => {
     }
   });
 
+  test("the ledger of credits has a grant once", async () => {
+    const grant = ["org", "credits", "--org", one.orgId, "--grant", "5"];
+    const { status } = await one.cli(grant);
+    expect(status).toBe(0);
+    const listed = async (host: TestDaemon) => await pages(host, "/v1/orgs/self/credits?limit=1");
+    await until("both know it", async () => (await listed(two)).length === 1 && (await listed(one)).length === 1);
+    expect(await listed(one)).toEqual(await listed(two));
+  });
+
   test("an id is found where it is, and what is nowhere is not found", async () => {
     for (const host of [one, two]) {
       for (const { room_id, room_uid } of made) {

@@ -29,6 +29,7 @@ export { driveExceeded, driveWarning, makeQuota, type Quota, templatesExceeded, 
 export { isSshKeyOf } from "./ssh-keys-store.ts";
 export { getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
 export type { KeyRow, OrgRow } from "./table.ts";
+export { cursorAfterEntry } from "./usage/credit-list.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
 export { getCredits } from "./usage/credits-store.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";

@@ -4,12 +4,14 @@
  */
 import { orgAuditList, orgAuditSummary, orgAuditVerify } from "../../../shared/api/audit.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
+import { creditList } from "../../../shared/api/credits.ts";
 import { locate } from "../../../shared/api/locate.ts";
 import { roomOverview } from "../../../shared/api/room-overview.ts";
 import { roomList } from "../../../shared/api/rooms.ts";
 import { topGet } from "../../../shared/api/top.ts";
 import { usage } from "../../../shared/api/usage.ts";
 import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
+import { ledgerOfAll } from "./credits.ts";
 import type { Merging, Rule } from "./gather.ts";
 import { listOfRooms, overviewOfRooms } from "./rooms.ts";
 import { topOfAll } from "./top.ts";
@@ -20,6 +22,7 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   merged(roomList, listOfRooms),
   merged(roomOverview, overviewOfRooms),
   merged(usage, usageOfAll),
+  merged(creditList, ledgerOfAll),
   merged(topGet, topOfAll),
   merged(orgAuditList, listOfAudit),
   merged(orgAuditSummary, summaryOfAudit),

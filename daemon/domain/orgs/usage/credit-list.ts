@@ -2,13 +2,18 @@
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { creditList } from "../../../../shared/api/credits.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { readCursor, toPage } from "../../../core/cursor.ts";
+import { makeCursor, readCursor, toPage } from "../../../core/cursor.ts";
 import { type Bound, bind, type Caller } from "../../../core/operation.ts";
 import type { Database } from "../../../db/transact.ts";
 import type { Balance } from "./credits.ts";
 import { listEntries, toEntry } from "./ledger.ts";
 
 const CURSOR = "credits";
+
+/** The cursor of the page after an entry: all hosts have the same. */
+export function cursorAfterEntry(entryId: string): string {
+  return makeCursor(CURSOR, entryId);
+}
 
 interface CreditListDeps {
   database: Pick<Database, "queries">;
