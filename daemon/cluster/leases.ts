@@ -122,8 +122,8 @@ export class Leases {
     const askedAt = performance.now();
     try {
       const { run, place } = holder;
-      const own = JSON.stringify(load());
-      const values = [member.host_id, member.incarnation, run, place, version, own, LEASE_SECONDS];
+      const own = load();
+      const values = [member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS];
       const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
       const leases = rows as unknown as (Lease & { is_member: boolean; others_until: string | null })[];
       const isMember = leases[0]?.is_member ?? false;
@@ -131,8 +131,11 @@ export class Leases {
       if (!isMember && this.#isMember)
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;
-      // One that has joined and never run has said nothing of itself.
-      const said = leases.filter(({ load }) => load.memory_mib !== undefined);
+      // The hosts of another service are none of its own.
+      if (!isMember) return;
+      // The statement sees what was before it. One that has joined and never run has said nothing of itself.
+      const known = leases.map((lease) => (lease.host_id === member.host_id ? { ...lease, load: own } : lease));
+      const said = known.filter(({ load }) => load.memory_mib !== undefined);
       this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {

@@ -58,6 +58,8 @@ export async function openMemberships(options: ComposeOptions) {
 
 /** For what changes this host itself, which no daemon may be at work on. */
 export function requireStopped(paths: Paths): () => void {
+  // A host that joins may have nothing yet.
+  makeDirectories(paths);
   try {
     return takeLock(paths.data_lock, "data_dir");
   } catch (error) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
-import { LONG, shortOrLong, until } from "../harness/guests.ts";
+import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 
 /** What waits for the directory is told within this; a round gives up after five seconds. */
@@ -314,6 +314,6 @@ describe("a host that is dead", { timeout: 120_000 }, () => {
   });
 });
 
-test.skipIf(!LONG)("what ran for long left nothing behind", () => {
+test("no process is left behind", () => {
   expect(service.hosts.flatMap((host) => host.leftovers().filter((line) => line.startsWith("process")))).toEqual([]);
 });

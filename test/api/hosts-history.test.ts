@@ -105,7 +105,16 @@ async function strike(): Promise<string> {
       await Bun.sleep(ms);
       await postgres.join();
     },
-    "a host is killed": () => host.restart("SIGKILL"),
+    "a host is killed": async () => {
+      await host.end("SIGKILL");
+      // Its port for hosts may have become another's for a moment.
+      await until("it runs again", () =>
+        host.serve().then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
     "a host is stopped": async () => {
       process.kill(host.pid, "SIGSTOP");
       await Bun.sleep(ms);

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { BINARY, TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { benchAudit } from "./audit.ts";
 import { benchBulk } from "./bulk.ts";
+import { benchCluster } from "./cluster.ts";
 import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
 import { benchEgress } from "./egress.ts";
@@ -78,6 +79,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   [
     "requests",
     { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
+  ],
+  [
+    "cluster",
+    {
+      about: "a room made on a host alone, on one of one and of three, against a commit of PostgreSQL",
+      run: benchCluster,
+    },
   ],
   [
     "forward",

@@ -407,10 +407,9 @@ function childrenOf(pid: number): number[] {
 /** What the command says of these lines; throws what it complained of. */
 async function run([command = "", ...args]: string[], lines: string[]): Promise<string> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
-  let [said, complained] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => {
-    said += chunk;
-  });
+  const said: Buffer[] = [];
+  let complained = "";
+  child.stdout.on("data", (chunk: Buffer) => said.push(chunk));
   child.stderr.on("data", (chunk: Buffer) => {
     complained += chunk;
   });
@@ -418,5 +417,5 @@ async function run([command = "", ...args]: string[], lines: string[]): Promise<
   child.stdin.end(`${lines.join("\n")}\n`);
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${command}: ${complained}`);
-  return said;
+  return Buffer.concat(said).toString();
 }
