@@ -55,9 +55,8 @@ const ofOrg = [
   ...["webhook_rotate", "webhook_deliveries", "webhook_redeliver", "webhook_test"],
   ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
-  "host_list",
 ];
-const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
+const anybodys = ["host_list", "health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
 /** It finds what they may read: locate.test.ts holds it to that. */
 const ofIds = ["locate"];
 /** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */

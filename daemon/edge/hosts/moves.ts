@@ -24,8 +24,9 @@ const PATH = /^\/hosts\/rooms\/(\w+)(\/settle)?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
 /** Of silence while a room is sent, after which the other host is taken for gone. */
 const SILENCE_MS = 60_000;
-/** From the last byte that it took until it answers: it makes the drive of what came, and puts it on disk. */
-const ANSWER_MS = 15 * 60_000;
+/** From the last byte that it took until it answers, and for what came: it makes the drive of that, and puts it on disk. */
+const ANSWER_MS = 60_000;
+const ANSWER_MS_PER_MIB = 100;
 
 /** The answer to another host; null: the path is none of these. */
 export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
@@ -104,13 +105,17 @@ class Silence {
 
   watched(file: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
     const source = file[Symbol.asyncIterator]();
+    let sent = 0;
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
           this.#restart(this.#ms);
           const { done, value } = await source.next();
-          if (!done) return controller.enqueue(value);
-          this.#restart(ANSWER_MS);
+          if (!done) {
+            sent += value.byteLength;
+            return controller.enqueue(value);
+          }
+          this.#restart(ANSWER_MS + (sent / 1024 ** 2) * ANSWER_MS_PER_MIB);
           controller.close();
         },
         cancel: async () => void (await source.return?.()),

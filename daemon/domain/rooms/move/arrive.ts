@@ -9,7 +9,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
-import type { RoomUid } from "../../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
@@ -131,7 +131,7 @@ export class Arrivals {
   }
 
   async #read(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<About> {
-    const { deps } = { deps: this.#deps };
+    const deps = this.#deps;
     const { paths, directory, database } = deps;
     const place = paths.arriving(roomUid);
     const reader = new RoomReader(source);
@@ -141,6 +141,10 @@ export class Arrivals {
     if (!isItsOwn || about.from === deps.hostId || getRoom(database.queries, roomUid)?.state === "active") {
       throw new ServiceError("invalid_state", { detail: `Room ${about.room.room_id} is not that host's to give.` });
     }
+    const { drive_bytes } = about;
+    // It counts for its organization on the other host already.
+    const whose = { org_id: about.room.org_id as OrgId };
+    await deps.branch.sandboxes.requireBytes(whose, { added: drive_bytes, freed: drive_bytes });
     await eraseDirectory(place.directory, deps.giveUpSpace);
     for (const made of [paths.arrivals, place.directory, place.room])
       await mkdir(made, { recursive: true, mode: 0o700 });

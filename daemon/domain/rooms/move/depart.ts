@@ -52,6 +52,8 @@ export async function departRoom(
   const owner = directory.owner(room_uid);
   if (owner?.host_id !== deps.hostId) throw new ServiceError("room_moving");
   const place = paths.departing(room_uid);
+  const { used_bytes } = await deps.drive.measure(toTarget(row, paths));
+  await deps.branch.sandboxes.requireBytes(row, { added: used_bytes, freed: used_bytes });
   await eraseDirectory(place.directory, deps.giveUpSpace);
   await mkdir(place.directory, { recursive: true, mode: 0o700 });
   let claimed = false;
