@@ -22,7 +22,7 @@ const COMMANDS = [
   ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map(
     (verb) => `template ${verb}`,
   ),
-  ...["create", "list", "overview", "get", "destroy"].map((verb) => `room ${verb}`),
+  ...["create", "list", "overview", "get", "move", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "hibernate", "resume"].map(
     (verb) => `sandbox ${verb}`,
   ),
@@ -53,7 +53,7 @@ const COMMANDS = [
   ),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
-  ...["init", "token", "join", "list", "drain", "remove"].map((verb) => `cluster ${verb}`),
+  ...["init", "token", "join", "list", "drain", "remove", "evacuate"].map((verb) => `cluster ${verb}`),
   "uninstall",
   "upgrade",
   "usage",

@@ -567,6 +567,8 @@ export interface components {
             remaining: number | null;
             items: components["schemas"]["LedgerEntry"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         DeviceDecideRequest: {
             /** @description The code that the application shows. */

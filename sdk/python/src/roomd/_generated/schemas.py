@@ -583,6 +583,8 @@ class CreditListResult(TypedDict):
     remaining: float | None
     items: list[LedgerEntry]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class DeviceDecideRequest(TypedDict):
