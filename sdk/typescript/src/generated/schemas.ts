@@ -1053,6 +1053,15 @@ export interface components {
             /** @description Those of the host, by their ids. */
             templates: string[];
         };
+        HostChain: {
+            host: string;
+            ok: boolean;
+            /** @description The first record that is still kept; 0 if there is none. */
+            from_seq: number;
+            to_seq: number;
+            /** @description The first record that breaks the chain. */
+            broken_at: number | null;
+        };
         HostListResult: {
             items: components["schemas"]["Host"][];
         };
@@ -1609,15 +1618,7 @@ export interface components {
             /** @description The first record that breaks the chain. */
             broken_at: number | null;
             /** @description Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked. */
-            hosts?: {
-                host: string;
-                ok: boolean;
-                /** @description The first record that is still kept; 0 if there is none. */
-                from_seq: number;
-                to_seq: number;
-                /** @description The first record that breaks the chain. */
-                broken_at: number | null;
-            }[];
+            hosts?: components["schemas"]["HostChain"][];
             /** @description Sentences for a person. */
             warnings?: string[];
         };
@@ -5066,6 +5067,7 @@ export type HealthCheck = components['schemas']['HealthCheck'];
 export type HealthResult = components['schemas']['HealthResult'];
 export type Host = components['schemas']['Host'];
 export type HostCapacity = components['schemas']['HostCapacity'];
+export type HostChain = components['schemas']['HostChain'];
 export type HostListResult = components['schemas']['HostListResult'];
 export type HostMemory = components['schemas']['HostMemory'];
 export type Identity = components['schemas']['Identity'];

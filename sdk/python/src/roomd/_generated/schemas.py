@@ -1155,6 +1155,16 @@ class Host(TypedDict):
     """RFC 3339, in UTC."""
 
 
+class HostChain(TypedDict):
+    host: str
+    ok: bool
+    from_seq: int
+    """The first record that is still kept; 0 if there is none."""
+    to_seq: int
+    broken_at: int | None
+    """The first record that breaks the chain."""
+
+
 class HostListResult(TypedDict):
     items: list[Host]
 
@@ -1553,16 +1563,6 @@ class NewWebhook(TypedDict):
     """Signs what is sent: shown now and never again."""
 
 
-class OrgAuditVerdictHostsItem(TypedDict):
-    host: str
-    ok: bool
-    from_seq: int
-    """The first record that is still kept; 0 if there is none."""
-    to_seq: int
-    broken_at: int | None
-    """The first record that breaks the chain."""
-
-
 class OrgAuditVerdict(TypedDict):
     ok: bool
     from_seq: int
@@ -1570,7 +1570,7 @@ class OrgAuditVerdict(TypedDict):
     to_seq: int
     broken_at: int | None
     """The first record that breaks the chain."""
-    hosts: NotRequired[list[OrgAuditVerdictHostsItem]]
+    hosts: NotRequired[list[HostChain]]
     """Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked."""
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
