@@ -63,7 +63,8 @@ export function listedHosts(base: Base, sandboxes: Measured, url: () => string):
     return {
       ...{ host: host_id, is_self, state, url, labels, joined_at },
       version: is_self ? VERSION : cluster.versionOf(host_id),
-      capacity: is_self ? own() : said && capacityOf(said),
+      // One that has joined and was not started yet has said nothing.
+      capacity: is_self ? own() : said?.templates ? capacityOf(said) : null,
     };
   });
 }

@@ -92,6 +92,8 @@ describe("whichever host is asked", () => {
     for (const host of [one, two]) {
       expect((await pages(host, "/v1/overview/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
       expect((await host.ok("GET", "/v1/top")).items).toEqual([]);
+      for (const room of ["a", "b"]) expect((await host.ok("GET", `/v1/top?room_id=${room}`)).items).toEqual([]);
+      expect((await host.problem("GET", "/v1/top?room_id=none")).code).toBe("room_not_found");
     }
   });
 

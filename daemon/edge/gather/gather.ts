@@ -34,6 +34,8 @@ export interface Merging<Op extends Operation> {
   /** What a host is asked for, where that is not what the caller asked for; null: nothing. Throws invalid_cursor. */
   part?(hostId: string, about: Pick<Whole<Op>, "caller" | "input">): Partial<InputOf<Op>> | null;
   merge(own: Told<OutputOf<Op>>, others: readonly Told<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
+  /** How a host says that it has nothing of what is asked for, and others may have it. */
+  absent?: readonly ErrorCode[];
   /** How long a host may take. */
   patienceMs: number;
 }
@@ -77,7 +79,7 @@ export class Gather {
     const { ask } = request;
     const rule = ask && caller ? this.#deps.rules.get(operation.name) : undefined;
     // Lines of JSON are told as they are read, of this host alone.
-    if (!ask || !caller || !rule || request.transfer.ndjson) return null;
+    if (!ask || !caller || !rule || (request.transfer.ndjson && operation.bytesOutput)) return null;
     return (input, own) =>
       "finding" in rule
         ? this.#find(rule.finding, operation, ask, input, own)
@@ -93,30 +95,40 @@ export class Gather {
       const part = partOf(host.host_id);
       return part === null ? [] : [this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs)];
     });
-    const done = await own(ownPart);
+    const told: Told<Done<Operation>["body"]>[] = [];
+    let absent: unknown = null;
+    let done: Done<Operation> = { outcome: firstOutcome(operation) };
+    try {
+      done = await own(ownPart);
+      told.push({ host: here, body: done.body });
+    } catch (error) {
+      if (!isAbsent(error, rule.absent)) throw error;
+      absent = error;
+    }
     const answers = await Promise.all(asked);
-    const told = answers.flatMap(({ host, status, body }) => (status === 200 ? [{ host, body }] : []));
-    const silent = answers.flatMap(({ host, status }) => (status === 200 ? [] : [host]));
+    for (const { host, status, body } of answers) if (status === 200) told.push({ host, body });
+    const isSilent = (status: number | null) => status !== 200 && !(rule.absent && status === 404);
+    const silent = answers.flatMap(({ host, status }) => (isSilent(status) ? [host] : []));
+    const [first, ...others] = told;
+    if (!first) throw silent[0] === undefined ? absent : unreachable({ host_id: silent[0] }, NOT_ASKED);
     const placedOn = (hostId: string) => this.#deps.directory.placedOn(caller.org_id, hostId);
     const about = { caller, input: input as InputOf<Operation>, silent, placedOn };
-    return { ...done, body: rule.merge({ host: here, body: done.body }, told, about) };
+    return { ...done, body: rule.merge(first, others, about) };
   }
 
   async #find({ absent, patienceMs }: Finding, operation: Operation, ask: Asking, input: Input, own: Own) {
     try {
       return await own(input);
     } catch (error) {
-      if (!(error instanceof ServiceError && absent.includes(error.code))) throw error;
+      if (!isAbsent(error, absent)) throw error;
       const query = queryOf(operation, input);
       const hosts = this.#deps.directory.others();
       const answers = await Promise.all(hosts.map((host) => this.#askOne(ask, host, query, patienceMs)));
       const found = answers.find(({ status }) => status === 200);
-      if (found) return { outcome: Object.keys(operation.outcomes)[0] ?? "ok", body: found.body };
+      if (found) return { outcome: firstOutcome(operation), body: found.body };
       const silent = answers.find(({ status }) => status !== 404);
       // It may be there.
-      throw silent
-        ? unreachable({ host_id: silent.host }, error instanceof Error ? new Error(error.message) : error)
-        : error;
+      throw silent ? unreachable({ host_id: silent.host }, NOT_ASKED) : error;
     }
   }
 
@@ -128,6 +140,13 @@ export class Gather {
     return { host: host_id, status: answer?.status ?? null, body: answer?.body };
   }
 }
+
+const NOT_ASKED = new Error("what is asked for may be there");
+
+const firstOutcome = ({ outcomes }: Operation): string => Object.keys(outcomes)[0] ?? "ok";
+
+const isAbsent = (error: unknown, codes: readonly ErrorCode[] = []): boolean =>
+  error instanceof ServiceError && codes.includes(error.code);
 
 /** An input as it stands in a URL. */
 function queryOf({ params }: Operation, input: Input): Record<string, string> {

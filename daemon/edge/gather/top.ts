@@ -4,6 +4,7 @@ import type { Merging } from "./gather.ts";
 import { withWarnings } from "./words.ts";
 
 export const topOfAll: Merging<typeof topGet> = {
+  absent: ["room_not_found"],
   patienceMs: 1000,
   merge: ({ body: own }, others, { silent }) => {
     const parts = [own, ...others.map(({ body }) => body)];
