@@ -228,6 +228,11 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     say: (facts) => `turned back to ${text(facts.checkpoint_id)}${missing(facts)}`,
     ref: named("checkpoint", "checkpoint_id"),
   },
+  "room.moved": {
+    type: "room",
+    lane: "room",
+    say: ({ to, away_ms }) => `move to ${text(to)}, out of reach for ${text(away_ms)} ms`,
+  },
   "room.moved_out": { type: "room", lane: "room", say: ({ to }) => `moved to ${text(to)}` },
   "room.moved_in": { type: "room", lane: "room", say: ({ from }) => `came from ${text(from)}` },
   "room.created": {
@@ -249,8 +254,6 @@ export const EVENTS: Readonly<Record<string, Told>> = {
 
 /** Records of a room that are no event of it: reading, and the service's own book-keeping. */
 export const LEFT_OUT: readonly string[] = [
-  // What it has come to is told by each host's own record.
-  "room.moved",
   ...["room.read", "room.listed", "room.overview_read", "room.waits_read", "room.timeline_read"],
   ...["sandbox.read", "sandbox.listed", "sandbox.logs_read", "sandbox.measured", "sandbox.swept"],
   ...[
