@@ -158,6 +158,7 @@ describe("an item", () => {
     ],
     ["room.restored", { checkpoint_id: "chk_1" }, { title: "turned back to chk_1", type: "room" }],
     ["room.restored", { checkpoint_id: "chk_1", failed: 2 }, { title: "turned back to chk_1, 2 sandboxes failed" }],
+    ["room.moved", { to: "host-2", away_ms: 7 }, { title: "move to host-2, out of reach for 7 ms", type: "room" }],
     ["room.moved_out", { to: "host-2", epoch: 2 }, { title: "moved to host-2", type: "room" }],
     ["room.moved_in", { from: "host-1", epoch: 2 }, { title: "came from host-1", type: "room" }],
     ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
