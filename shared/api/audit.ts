@@ -117,11 +117,7 @@ const verdict = record("AuditVerdict", chain);
 const verdictOfOrg = record("OrgAuditVerdict", {
   ...chain,
   hosts: Type.Optional(
-<<<<<<< HEAD
-    Type.Array(record("HostAuditVerdict", { host: Type.String(), ...chain }), {
-=======
     Type.Array(record("HostChain", { host: Type.String(), ...chain }), {
->>>>>>> lists
       description:
         "Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked.",
     }),

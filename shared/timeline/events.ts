@@ -228,15 +228,11 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     say: (facts) => `turned back to ${text(facts.checkpoint_id)}${missing(facts)}`,
     ref: named("checkpoint", "checkpoint_id"),
   },
-<<<<<<< HEAD
-  "room.moved": { type: "room", lane: "room", say: () => "asked to move to another host" },
-=======
   "room.moved": {
     type: "room",
     lane: "room",
     say: ({ to, away_ms }) => `move to ${text(to)}, out of reach for ${text(away_ms)} ms`,
   },
->>>>>>> move
   "room.moved_out": { type: "room", lane: "room", say: ({ to }) => `moved to ${text(to)}` },
   "room.moved_in": { type: "room", lane: "room", say: ({ from }) => `came from ${text(from)}` },
   "room.created": {

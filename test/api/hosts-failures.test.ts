@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
-import { shortOrLong, until } from "../harness/guests.ts";
+import { LONG, shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 
 /** What waits for the directory is told within this; a round gives up after five seconds. */

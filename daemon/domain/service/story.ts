@@ -593,6 +593,12 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
       non_guarantees: NON_GUARANTEES.slice(0, 2),
     },
   },
+  room_move: {
+    ok: {
+      ...{ from: "host-1", to: "host-2", epoch: 2, drive_bytes: 4096, sandboxes_ended: [WORKER] },
+      ...{ lost: { snapshots: 0, checkpoints: 0, recordings: 0 }, away_ms: 850 },
+    },
+  },
   host_evacuate: {
     ok: {
       room: {

@@ -178,7 +178,6 @@ const ALL_ON_HOST = "on the host all of them are listed";
 /** By `operation.field`, or `field` wherever it is. */
 const NO_OPTION: Record<string, string> = {
   "room_fork.cids": "it says what is so without it",
-  "host_evacuate.except": "`roomd cluster evacuate` goes on with the others by itself: test/unit/cli/cluster.test.ts",
   env_json: JSON_TEXT,
   egress_allowlist_json: JSON_TEXT,
   argv_json: JSON_TEXT,

@@ -1053,15 +1053,6 @@ export interface components {
              */
             joined_at: string | null;
         };
-        HostAuditVerdict: {
-            host: string;
-            ok: boolean;
-            /** @description The first record that is still kept; 0 if there is none. */
-            from_seq: number;
-            to_seq: number;
-            /** @description The first record that breaks the chain. */
-            broken_at: number | null;
-        };
         HostCapacity: {
             memory_mib: {
                 promised: number;
@@ -1072,6 +1063,15 @@ export interface components {
             sandboxes: number;
             /** @description Those of the host, by their ids. */
             templates: string[];
+        };
+        HostChain: {
+            host: string;
+            ok: boolean;
+            /** @description The first record that is still kept; 0 if there is none. */
+            from_seq: number;
+            to_seq: number;
+            /** @description The first record that breaks the chain. */
+            broken_at: number | null;
         };
         HostEvacuateRequest: {
             /** @description Rooms that stay, by room_uid: those that could not be moved. */
@@ -1640,7 +1640,7 @@ export interface components {
             /** @description The first record that breaks the chain. */
             broken_at: number | null;
             /** @description Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked. */
-            hosts?: components["schemas"]["HostAuditVerdict"][];
+            hosts?: components["schemas"]["HostChain"][];
             /** @description Sentences for a person. */
             warnings?: string[];
         };
@@ -5133,8 +5133,8 @@ export type GrantListResult = components['schemas']['GrantListResult'];
 export type HealthCheck = components['schemas']['HealthCheck'];
 export type HealthResult = components['schemas']['HealthResult'];
 export type Host = components['schemas']['Host'];
-export type HostAuditVerdict = components['schemas']['HostAuditVerdict'];
 export type HostCapacity = components['schemas']['HostCapacity'];
+export type HostChain = components['schemas']['HostChain'];
 export type HostEvacuateRequest = components['schemas']['HostEvacuateRequest'];
 export type HostEvacuated = components['schemas']['HostEvacuated'];
 export type HostListResult = components['schemas']['HostListResult'];

@@ -1169,7 +1169,7 @@ class Host(TypedDict):
     """RFC 3339, in UTC."""
 
 
-class HostAuditVerdict(TypedDict):
+class HostChain(TypedDict):
     host: str
     ok: bool
     from_seq: int
@@ -1597,7 +1597,7 @@ class OrgAuditVerdict(TypedDict):
     to_seq: int
     broken_at: int | None
     """The first record that breaks the chain."""
-    hosts: NotRequired[list[HostAuditVerdict]]
+    hosts: NotRequired[list[HostChain]]
     """Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked."""
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
