@@ -10,7 +10,7 @@ import { TestHosts } from "../harness/hosts.ts";
 import { type Asked, differencesOf, type Fate, sharedNames, wrongRooms } from "../harness/hosts-history.ts";
 import { Chance } from "../harness/random.ts";
 
-const RUN_MS = shortOrLong("milliseconds of the history of hosts", 20_000, 300_000);
+const RUN_MS = shortOrLong("milliseconds of the history of hosts", 10_000, 300_000);
 const CLIENTS = 6;
 const NAMES = ["red", "green", "blue", "white"];
 /** No call takes longer: the directory is given up after five seconds, twice where one host asks another. */

@@ -91,7 +91,9 @@ describe("a room that is moved", () => {
     await one.ok("POST", "/v1/rooms", { room_id: "told", host: "host-1" });
     await one.ok("POST", "/v1/rooms/told/move", { host: "host-2" });
     const recorded = async (host: TestDaemon, event: string) =>
-      (await host.ok("GET", `/v1/orgs/self/audit?event=${event}`)).items.find((it: Json) => it.room_id === "told");
+      (await host.ok("GET", `/v1/orgs/self/audit?event=${event}`)).items.find(
+        (it: Json) => it.room_id === "told" && it.event === event,
+      );
     const [out, into] = await Promise.all([recorded(one, "room.moved_out"), recorded(two, "room.moved_in")]);
     expect(out.details).toMatchObject({ to: "host-2", epoch: 2, head: { seq: expect.any(Number) } });
     expect(into.details).toMatchObject({ from: "host-1", epoch: 2, head: { hash: expect.any(String) } });
