@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
-import { LONG, shortOrLong, until } from "../harness/guests.ts";
+import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 
 /** What waits for the directory is told within this; a round gives up after five seconds. */
@@ -12,8 +12,6 @@ const BOUND_MS = 8_000;
 const stopped = shortOrLong("milliseconds without PostgreSQL, or of a stopped daemon", 2_000, 60_000);
 /** Longer than a lease. */
 const paused = shortOrLong("milliseconds of a daemon that is stopped for longer than its lease", 0, 25_000);
-
-if (!LONG) console.log("what long failures leave behind: left out; ROOMD_TEST_LONG=1 runs it");
 
 let service: TestHosts;
 let one: TestDaemon;
