@@ -74,8 +74,8 @@ async function evacuated(
 ): Promise<Room[]> {
   const rooms: Room[] = [];
   for (;;) {
-    const except = rooms.flatMap(({ to, room_uid }) => (to === null ? [room_uid] : []));
-    const { room, left } = (await call(hostEvacuate, { ...given, except })).value;
+    const skip = rooms.flatMap(({ to, room_uid }) => (to === null ? [room_uid] : []));
+    const { room, left } = (await call(hostEvacuate, { ...given, skip })).value;
     if (!room) return rooms;
     rooms.push(room);
     await each(room, left);

@@ -9,7 +9,8 @@ export function makeAlone(database: Database, hostId: string): Directory {
     // The name is unique among this host's own rooms.
     place: () => {},
     choose: ({ host, host_labels = {} }) => {
-      if ((host ?? hostId) !== hostId || Object.keys(host_labels).length > 0) throw noSuchHost();
+      if ((host ?? hostId) !== hostId) throw noSuchHost();
+      if (Object.keys(host_labels).length > 0) throw noSuchHost("host_labels");
       return null;
     },
     chooseOther: () => {

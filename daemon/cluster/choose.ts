@@ -8,7 +8,7 @@ export interface Candidate {
   load: Load | null;
 }
 
-/** Throws insufficient_capacity, host_unreachable. */
+/** Throws validation_failed, insufficient_capacity, host_unreachable. */
 export function chooseHost(candidates: readonly Candidate[], { host: name, host_labels = {} }: WantedPlace): Host {
   const wanted = candidates.filter(
     ({ host }) =>
@@ -16,7 +16,7 @@ export function chooseHost(candidates: readonly Candidate[], { host: name, host_
       (name === undefined || host.host_id === name) &&
       Object.entries(host_labels).every(([label, value]) => host.labels[label] === value),
   );
-  if (wanted.length === 0) throw noSuchHost();
+  if (wanted.length === 0) throw noSuchHost(name === undefined ? "host_labels" : "host");
   const open = wanted.filter(({ host }) => host.state === "active").sort((a, b) => shareOf(a) - shareOf(b));
   const [best] = open;
   if (best) return best.host;
@@ -30,9 +30,12 @@ export function chooseHost(candidates: readonly Candidate[], { host: name, host_
   });
 }
 
-export function noSuchHost(): ServiceError {
-  return new ServiceError("insufficient_capacity", {
-    detail: "There is no host of this name, or with these labels.",
+/** Which is no matter of trying again. */
+export function noSuchHost(field: "host" | "host_labels" = "host"): ServiceError {
+  const message = field === "host" ? "names no host of the service" : "no host of the service has these labels";
+  return new ServiceError("validation_failed", {
+    detail: field === "host" ? `host ${message}.` : `host_labels: ${message}.`,
+    errors: [{ field, code: "unknown_host", message }],
     hint: "GET /v1/hosts lists them, with an administrator's key.",
   });
 }

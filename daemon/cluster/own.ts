@@ -30,6 +30,8 @@ export interface Sources {
   rooms(queries: Queries): PlacedRoom[];
   /** Rooms that come from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
+  /** Rooms that may be another host's by now: where the directory knows of no host, they have ended there. */
+  leaving(): ReadonlySet<string>;
 }
 
 const NOTHING_ARRIVES: ReadonlySet<string> = new Set();
@@ -50,9 +52,11 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const ended = [...placed].filter((roomUid) => !rooms.has(roomUid));
   // One that has just got another owner is taken for none of ours, and none that has ended.
   const arriving = ended.length > 0 ? sources.arriving() : NOTHING_ARRIVES;
-  const unsaid = [...rooms.values()].filter(
+  const unplaced = [...rooms.values()].filter(({ room_uid }) => !placed.has(room_uid));
+  const leaving = unplaced.length > 0 ? sources.leaving() : NOTHING_ARRIVES;
+  const unsaid = unplaced.filter(
     ({ room_uid, org_id, room_id }) =>
-      !placed.has(room_uid) && !placementOfRoom(queries, room_uid) && !placementOf(queries, org_id, room_id),
+      !leaving.has(room_uid) && !placementOfRoom(queries, room_uid) && !placementOf(queries, org_id, room_id),
   );
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   // Also of who has rooms here of which nothing is said: from before this host was a member, or the directory lost it.

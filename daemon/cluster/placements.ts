@@ -62,6 +62,17 @@ export function usesOf(queries: Queries, hostId: string) {
   return queries.select().from(orgUse).where(eq(orgUse.host_id, hostId)).all();
 }
 
+/** What an organization has used of its credits on all hosts, as they said last, in millionths of one. */
+export function usedOnAll(queries: Queries, orgId: OrgId): number {
+  const used = sum(orgUse.used_micro).mapWith(Number);
+  return queries.select({ used }).from(orgUse).where(eq(orgUse.org_id, orgId)).get()?.used ?? 0;
+}
+
+/** Whether any host has a room of it. */
+export function hasPlacements(queries: Queries, orgId: OrgId): boolean {
+  return queries.select().from(placements).where(eq(placements.org_id, orgId)).limit(1).get() !== undefined;
+}
+
 /** What an organization has on all hosts but one. */
 export function useBut(queries: Queries, orgId: OrgId, hostId: string): HostUse {
   const found = queries

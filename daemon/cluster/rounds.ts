@@ -70,6 +70,8 @@ export class Rounds {
   /** How often that could not be asked, and why the last time. */
   #failures = 0;
   #failure: unknown = null;
+  /** The last change that was told of. */
+  #told: string | null = null;
   /** Of rounds whose end is not known. */
   readonly #unknown = new Set<string>();
   /** Whether nothing was read yet: what this host changed since its copy was whole, it did before it ended. */
@@ -185,7 +187,8 @@ export class Rounds {
       return;
     }
     for (const change of batch) change.reject(this.#unavailable(error));
-    this.#noteAway(error);
+    // What is wrong with a change says nothing of the directory.
+    if (error instanceof DirectoryAway || error instanceof ServiceError) this.#noteAway(error);
   }
 
   /** Who came while the directory did not answer has waited for as long as one waits for it. */
@@ -257,7 +260,7 @@ export class Rounds {
   }
 
   async #bring(from: Point, news: News): Promise<void> {
-    const { database, shared, log, onNews } = this.#deps;
+    const { database, shared, log } = this.#deps;
     if (news.isWhole)
       log.warn("the directory knows another past than this host: its copy is made anew", {
         from: from.seq,
@@ -268,7 +271,8 @@ export class Rounds {
     const first = (queries: Queries) => {
       for (const change of lost) recovered?.(queries, recoveredOf(shared, change, news.rows));
     };
-    if (await bring(database, shared, from, news, first)) onNews();
+    await bring(database, shared, from, news, first);
+    this.#tell();
     this.#isFirst = false;
     for (const { change_id } of lost) this.#unknown.delete(change_id);
   }
@@ -290,8 +294,21 @@ export class Rounds {
       }
     });
     // What could not be brought is in the directory: the next round, or pull, brings it.
-    await brought.catch((error: unknown) => log.error("a change not brought", { error: describeError(error) }));
+    await brought.catch((error: unknown) => {
+      // Nor is there a record of it: that is told when it comes.
+      if (rows.length > 0) this.#unknown.add(point.change_id);
+      log.error("a change not brought", { error: describeError(error) });
+    });
+    if (rows.length > 0) this.#told = point.change_id;
     await Promise.all(settled);
+  }
+
+  /** Also of news that an operator's command beside this daemon has brought. */
+  #tell(): void {
+    const { change_id } = pointOf(this.#deps.database.queries);
+    const isNew = this.#told !== null && this.#told !== change_id;
+    this.#told = change_id;
+    if (isNew) this.#deps.onNews();
   }
 
   #unavailable(error: unknown): unknown {

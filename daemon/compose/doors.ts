@@ -192,7 +192,9 @@ function composeRoad(
       if (name === roomCreate.name) return directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) });
       if (name !== hostEvacuate.name) return null;
       const { host } = input as InputOf<typeof hostEvacuate>;
-      return host === hostId ? null : directory.host(host);
+      const found = host === hostId ? null : directory.host(host);
+      // The verb says that there is none.
+      return found?.state === "gone" ? null : found;
     },
   });
 }

@@ -5,7 +5,7 @@ import type { host } from "../../shared/api/hosts.ts";
 import { VERSION } from "../../shared/version.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Load } from "../cluster/leases.ts";
-import { arrivingRooms, countAllRooms } from "../domain/rooms/index.ts";
+import { arrivingRooms, countAllRooms, leavingRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import { placedRooms } from "./memberships.ts";
@@ -37,6 +37,7 @@ export async function followOthers(
     certificate: (await loadHostCertificate(paths.cluster)).cert,
     rooms: placedRooms,
     arriving: () => arrivingRooms(paths),
+    leaving: () => leavingRooms(base.database.queries),
     used: heldHere,
     load: () => ({ ...loadOf(base, sandboxes), ssh: gateway() }),
   });

@@ -1,13 +1,13 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import type { HostUse } from "../cluster/directory.ts";
+import { hasPlacements } from "../cluster/placements.ts";
 import type { Config } from "../core/config.ts";
 import type { Queries } from "../db/client.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
 import {
   Credits,
   getCredits,
-  listOrgs,
   Meter,
   makeOrgChanges,
   makeOrgs,
@@ -15,7 +15,7 @@ import {
   type Plans,
   pricesOf,
 } from "../domain/orgs/index.ts";
-import { countRooms } from "../domain/rooms/index.ts";
+import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
 import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
@@ -39,7 +39,11 @@ interface Later {
   url(): string;
 }
 
-export function composeOrgs({ config, log, paths, database, directory, finder }: Base, plans: Plans, later: Later) {
+export function composeOrgs(
+  { config, log, paths, database, cluster, directory, finder }: Base,
+  plans: Plans,
+  later: Later,
+) {
   const { queries } = database;
   const prices = pricesOf(config);
   const graceSeconds = config["billing.grace"];
@@ -76,7 +80,7 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
   // What others have ended ends here too.
   directory.onChange(() => {
     orgs.holds.look();
-    credits.start(listOrgs(queries).map(({ org_id }) => org_id));
+    credits.lookSoon();
   });
   const plan = planUpstream(config);
   const mailPlan = planMail(config);
@@ -94,6 +98,8 @@ export function composeOrgs({ config, log, paths, database, directory, finder }:
     signUpPlan: signUpPlanOf(config),
     rooms: {
       left: countRooms,
+      leftElsewhere: hasPlacements,
+      leftBehind: cluster ? orgsLeftBehind : () => [],
       endAll: later.endRooms,
     },
   });

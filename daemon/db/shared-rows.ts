@@ -7,6 +7,7 @@
  *   bringing    rows are made what is said elsewhere
  */
 
+import { ServiceError } from "../core/service-error.ts";
 import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
 import { trialOf } from "./rehearsal.ts";
 
@@ -90,7 +91,7 @@ export class SharedRows {
       const mayWrite = trialOf(this.#queries)?.writesHere ?? false;
       if (!mayWrite && after.all - before.all > ours)
         throw new Error("a change of what hosts share wrote something else");
-      return changed.map(({ tbl, key }) => ({ tbl, key, row: this.#table(tbl).read(key) }));
+      return changed.map(({ tbl, key }) => requireText({ tbl, key, row: this.#table(tbl).read(key) }));
     };
   }
 
@@ -175,6 +176,12 @@ export class SharedRows {
     this.#inserts.set(statement, insert);
     insert([row]);
   }
+}
+
+/** No text of PostgreSQL has U+0000. Throws validation_failed. */
+function requireText(row: SharedRow): SharedRow {
+  if (!row.row?.includes("\\u0000")) return row;
+  throw new ServiceError("validation_failed", { detail: "A name or another text has the character U+0000." });
 }
 
 /** Not OR IGNORE: in a trigger the statement that runs it decides what a conflict does. */

@@ -12,7 +12,7 @@
 import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Checkpoints } from "./checkpoints.ts";
-import type { Connection, Queries } from "./client.ts";
+import { type Connection, noteOthersWrites, type Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
 import { type Rehearsed, tried } from "./rehearsal.ts";
 
@@ -151,14 +151,16 @@ export function makeDatabase(
     },
     rehearse: (works, seen) => {
       memory.open();
-      connection.step("BEGIN IMMEDIATE");
       try {
+        connection.step("BEGIN IMMEDIATE");
         return works.map((work, index) => rehearseOne(connection, memory, work, (queries) => seen(queries, index)));
       } finally {
         // SQLite may have rolled back by itself, as it does on a full disk.
         if (connection.isInTransaction()) connection.step("ROLLBACK");
         memory.backTo(0);
         memory.close();
+        // A work may have had rows remembered as it had tried them.
+        noteOthersWrites(connection.queries);
       }
     },
     onCommit: (listener) => void listeners.push(listener),

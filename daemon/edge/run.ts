@@ -118,7 +118,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     };
     /** A host that has just handed the room on sends nobody on a second time. */
     const unlessMoved = (outcome: Outcome) =>
-      outcome.status === MISDIRECTED ? refused(new ServiceError("room_moving")) : outcome;
+      outcome.status === MISDIRECTED ? { failure: new ServiceError("room_moving") } : outcome;
     let reply: Outcome | null = null;
     let leave = () => {};
     let left: (() => void) | null = null;
@@ -172,13 +172,16 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       }
     } catch (error) {
       const { host, told } = await turnedTo(error, walk);
-      if (host && request.forward) {
+      // What its verb has begun is not begun again elsewhere.
+      if (host && request.forward && walk.phase.is === "arrived") {
         tenure?.end(null);
-        // The other host walks the whole road with it, and keeps what is to be kept.
         left?.();
-        return { ...(await request.forward(host).then(unlessMoved, refused)), rate: walk.rate };
-      }
-      reply = refused(told);
+        left = null;
+        // The other host walks the whole road with it, and keeps what is to be kept.
+        const answered = await request.forward(host).then(unlessMoved, (failure: unknown) => ({ failure }));
+        if (!("failure" in answered)) return { ...answered, rate: walk.rate };
+        reply = refused(answered.failure);
+      } else reply = refused(told);
     }
     // What it has done is on disk.
     leave();

@@ -43,12 +43,12 @@ export const hostEvacuate = operation({
   path: "/v1/hosts/{host}/evacuate",
   summary: "Move one room of a host to another host",
   description:
-    "No room is placed on the host from then on, and one of those that it has is moved to the host that has promised the least of its memory, as room_move does it. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of except. A room that could not be moved is there as it was, and problem says why.",
+    "No room is placed on the host from then on, and one of those that it has is moved to the host that has promised the least of its memory, as room_move does it. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of skip. A room that could not be moved is there as it was, and problem says why.",
   access: "operator",
   params: fields({ host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host." }) }),
   query: NONE,
   body: fields({
-    except: Type.Optional(
+    skip: Type.Optional(
       Type.Array(Type.String({ pattern: ROOM_UID_PATTERN }), {
         maxItems: 10_000,
         description: "Rooms that stay, by room_uid: those that could not be moved.",
@@ -68,7 +68,7 @@ export const hostEvacuate = operation({
         problem: nullable(fields({ code: Type.String(), detail: Type.String() })),
       }),
     ),
-    left: Type.Integer({ description: "Rooms that it has still, without those of except." }),
+    left: Type.Integer({ description: "Rooms that it has still, without those of skip." }),
   }),
   outcomes: { ok: 200 },
   errors: ["invalid_state", "host_unreachable", "cluster_unavailable"],

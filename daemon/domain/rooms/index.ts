@@ -48,7 +48,7 @@ export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { arrivingRooms } from "./move/arrive.ts";
 export { afterRoom, cursorAfterRoom, isOfPage } from "./page.ts";
-export { countAllRooms, countRooms, liveRooms, liveRoomUids } from "./store.ts";
+export { countAllRooms, countRooms, leavingRooms, liveRooms, liveRoomUids, orgsLeftBehind } from "./store.ts";
 
 export interface Rooms {
   operations: Bound[];

@@ -1,5 +1,5 @@
 /** Owns the SQL of rooms. */
-import { and, asc, count, eq, gt, gte, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, gte, inArray, isNotNull, lt, min, ne, or, sql } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -142,6 +142,20 @@ export function liveRooms(queries: Queries): RoomRow[] {
 export function branchingRooms(queries: Queries): RoomRow[] {
   const isBranching = and(eq(rooms.state, "active"), isNotNull(rooms.branching));
   return queries.select().from(rooms).where(isBranching).all();
+}
+
+/** Rooms that another host may have by now. */
+export function leavingRooms(queries: Queries): ReadonlySet<string> {
+  const moving = branchingRooms(queries).filter(({ branching }) => branching?.kind === "move" && branching.claiming);
+  return new Set(moving.map(({ room_uid }) => room_uid));
+}
+
+/** Organizations that have ended, and have rooms or kept drives here still. */
+export function orgsLeftBehind(queries: Queries): OrgId[] {
+  const isThere = or(ne(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at));
+  const hasEnded = sql`${rooms.org_id} IN (SELECT org_id FROM orgs WHERE ended_at IS NOT NULL)`;
+  const found = queries.selectDistinct({ org_id: rooms.org_id }).from(rooms).where(and(isThere, hasEnded)).all();
+  return found.map(({ org_id }) => org_id);
 }
 
 /** Destroyed rooms whose drives were kept until a moment that has passed. */

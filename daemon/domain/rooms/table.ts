@@ -18,6 +18,8 @@ export interface Moving {
   /** Of its ownership as it began. */
   epoch: number;
   key_id: KeyId;
+  /** The other host may have it: where nobody has, it has ended there. */
+  claiming?: true;
 }
 
 export interface BranchingOfCheckpoint {

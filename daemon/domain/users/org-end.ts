@@ -33,6 +33,10 @@ export interface OrgEndDeps {
   rooms: {
     /** Those that are not destroyed. */
     left(queries: Queries, orgId: OrgId): number;
+    /** Whether another host has some still. */
+    leftElsewhere(queries: Queries, orgId: OrgId): boolean;
+    /** Organizations that another host found to have ended, and that have some here. */
+    leftBehind(queries: Queries): OrgId[];
     /** Ends them all, and erases their drives. Rejects where one could not be ended. */
     endAll(orgId: OrgId): Promise<void>;
   };
@@ -101,6 +105,9 @@ export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEn
   const underWay = new Set<OrgId>();
   const finish = async (orgId: OrgId) => {
     await rooms.endAll(orgId);
+    // Each host ends its own; whoever finds that all have ends the organization.
+    if (rooms.leftElsewhere(database.queries, orgId)) return;
+    if (getOrg(database.queries, orgId)?.ended_at !== null) return;
     await changes.finishOrg(orgId, (queries) => {
       for (const { user_id } of listMembers(queries, orgId)) removeFrom(queries, orgId, user_id);
       appendAudit(queries, {
@@ -116,11 +123,12 @@ export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEn
     onEnded();
   };
   return repeat(LOOK_MS, async () => {
-    for (const { org_id } of listEndingOrgs(database.queries)) {
+    const ending = listEndingOrgs(database.queries).map(({ org_id }) => org_id);
+    for (const org_id of [...ending, ...rooms.leftBehind(database.queries)]) {
       if (underWay.has(org_id)) continue;
       underWay.add(org_id);
       finish(org_id).then(
-        () => underWay.delete(org_id),
+        () => void setTimeout(() => underWay.delete(org_id), LOOK_MS).unref(),
         (error: unknown) => {
           log.error("organization not ended", { org_id, error: describeError(error) });
           setTimeout(() => underWay.delete(org_id), AGAIN_MS).unref();

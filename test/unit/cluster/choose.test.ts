@@ -36,7 +36,7 @@ describe("a new room is placed", () => {
     expect(chosen(hosts, { host: "b" })).toBe("b");
     expect(chosen(hosts, { host_labels: { zone: "b" } })).toBe("b");
     for (const wanted of [{ host: "c" }, { host_labels: { zone: "c" } }, { host: "a", host_labels: { zone: "b" } }]) {
-      expect(() => chosen(hosts, wanted)).toThrow(expect.objectContaining({ code: "insufficient_capacity" }));
+      expect(() => chosen(hosts, wanted)).toThrow(expect.objectContaining({ code: "validation_failed" }));
     }
   });
 });

@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddress } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
+import { bring, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
 import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse } from "../../../daemon/cluster/table.ts";
@@ -38,6 +39,8 @@ interface Peer {
   rounds: Rounds;
   queries: Queries;
   news: number;
+  /** Brings what is new, as an operator's command beside the daemon does. */
+  beside(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -59,6 +62,11 @@ async function peer(host_id: string): Promise<Peer> {
       ...{ database, shared, connections, member: { cluster_id: "c", host_id, incarnation }, log: makeLog("error") },
       onNews: () => made.news++,
     }),
+    beside: async () => {
+      const from = pointOf(database.queries);
+      const member = { cluster_id: "c", host_id, incarnation };
+      await bring(database, shared, from, await connections.transaction((run) => newsSince(run, from, member), 5000));
+    },
     close: async () => {
       await made.rounds.settle();
       connections.close();
@@ -120,6 +128,20 @@ describe("changes of what hosts share", () => {
     await b.rounds.pull();
     expect(done).toEqual(["x", "y"]);
     expect(all(b)).toHaveLength(2);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("are told of here, once, also where a command beside this host has brought them", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    await b.rounds.pull();
+    await a.rounds.change(add("two", "a", 1), true);
+    await b.beside();
+    await b.rounds.pull();
+    await b.rounds.pull();
+    await b.rounds.change(add("three", "b", 1), true);
+    await b.rounds.pull();
+    expect(b.news).toBe(1);
     await Promise.all([a.close(), b.close()]);
   });
 

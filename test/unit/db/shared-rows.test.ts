@@ -78,6 +78,14 @@ describe("rows that hosts share", () => {
     expect(seen).toEqual(["step"]);
   });
 
+  test("a text that PostgreSQL cannot have is refused by itself", () => {
+    const { done } = rehearse([
+      run("INSERT INTO orgs VALUES ('a', 'one' || char(0), NULL, NULL)"),
+      run("INSERT INTO orgs VALUES ('b', 'two', NULL, NULL)"),
+    ]);
+    expect(done).toMatchObject([{ error: { code: "validation_failed" } }, { steps: [] }]);
+  });
+
   test("nothing else changes them, and a trial changes nothing else", async () => {
     await expect(database.commit(run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL)"))).rejects.toMatchObject({
       cause: { message: expect.stringContaining("directory alone: orgs") },

@@ -1,8 +1,8 @@
 /** Owns the SQL of credits. */
-import { eq, sql } from "drizzle-orm";
+import { eq, isNotNull, sql } from "drizzle-orm";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
-import { type CreditRow, creditGrants, orgCredits } from "./table.ts";
+import { type CreditRow, creditGrants, orgCredits, usageOpen } from "./table.ts";
 
 /** Of an organization of which nothing is written it is nothing. `used_micro` is what it has used on this host. */
 export function getCredits(queries: Queries, orgId: OrgId): CreditRow {
@@ -29,6 +29,14 @@ export function putExhausted(queries: Queries, org_id: OrgId, exhausted_at: stri
     .values({ org_id, used_micro: 0, ...set })
     .onConflictDoUpdate({ target: orgCredits.org_id, set })
     .run();
+}
+
+/** Organizations that use something just now, or have none left. */
+export function orgsToWatch(queries: Queries): OrgId[] {
+  const open = queries.selectDistinct({ org_id: usageOpen.org_id }).from(usageOpen).all();
+  const exhausted = queries.select({ org_id: orgCredits.org_id }).from(orgCredits);
+  const all = [...open, ...exhausted.where(isNotNull(orgCredits.exhausted_at)).all()];
+  return [...new Set(all.map(({ org_id }) => org_id))];
 }
 
 export function addUsed(queries: Queries, orgId: OrgId, micro: number): void {

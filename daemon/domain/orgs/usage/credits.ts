@@ -10,6 +10,7 @@
  * whenever that changes. Since when none are left is kept, so that a restart prolongs no grace.
  */
 import type { OrgId } from "../../../../shared/ids.ts";
+import { usedOnAll } from "../../../cluster/placements.ts";
 import { after, at, now } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import type { Log } from "../../../core/log.ts";
@@ -18,7 +19,7 @@ import type { Queries } from "../../../db/client.ts";
 import { locally } from "../../../db/rehearsal.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
-import { getCredits, putExhausted, putGranted } from "./credits-store.ts";
+import { getCredits, orgsToWatch, putExhausted, putGranted } from "./credits-store.ts";
 import { enter } from "./ledger.ts";
 import type { Meter } from "./meter.ts";
 import { MICRO } from "./prices.ts";
@@ -69,6 +70,7 @@ export class Credits {
   readonly #deps: CreditDeps;
   /** Organizations whose sandboxes are being ended. */
   readonly #ending = new Set<OrgId>();
+  #looking: Timer | null = null;
   readonly #timers = new Deadlines((orgId) => void this.#look(orgId as OrgId));
 
   constructor(deps: CreditDeps) {
@@ -101,7 +103,16 @@ export class Credits {
     for (const orgId of orgIds) void this.#look(orgId);
   }
 
+  /** What was granted, or used, may have been so elsewhere: looks once for all that changes in so short a time. */
+  lookSoon(): void {
+    this.#looking ??= setTimeout(() => {
+      this.#looking = null;
+      this.start(orgsToWatch(this.#deps.database.queries));
+    }, SOONEST_MS);
+  }
+
   stop(): void {
+    clearTimeout(this.#looking ?? undefined);
     this.#timers.clear();
   }
 
@@ -207,12 +218,14 @@ export function grantCredits(
   { reason, effect }: Why = { reason: "by the operator", effect: crypto.randomUUID() },
 ): Balance & { isNew: boolean } {
   const row = getCredits(queries, org_id);
+  // On other hosts as they said last, of which this one knows nothing where it is by itself.
+  const used_micro = Math.max(row.used_micro, usedOnAll(queries, org_id));
   const kind = more === null ? "withdrawal" : "grant";
   const amount_micro = (more ?? -(row.granted ?? 0)) * MICRO;
   const isNew = enter(queries, { org_id, kind, amount_micro, reason, effect });
-  if (!isNew) return { ...balanceOf(grantedOf(plan, row.granted), row.used_micro), isNew };
+  if (!isNew) return { ...balanceOf(grantedOf(plan, row.granted), used_micro), isNew };
   // To one that had no limit they are granted from now on: what it has used until now takes nothing of them.
-  const first = row.granted === null && plan === null ? Math.ceil(row.used_micro / MICRO) : 0;
+  const first = row.granted === null && plan === null ? Math.ceil(used_micro / MICRO) : 0;
   if (more !== null && first > 0) {
     const told = { reason: "used while there was no limit", effect: `${effect}:before` };
     enter(queries, { org_id, kind: "grant", amount_micro: first * MICRO, ...told });
@@ -220,5 +233,5 @@ export function grantCredits(
   const granted = more === null ? null : (row.granted ?? first) + more;
   putGranted(queries, org_id, granted);
   locally(queries, () => putExhausted(queries, org_id, null));
-  return { ...balanceOf(grantedOf(plan, granted), row.used_micro), isNew };
+  return { ...balanceOf(grantedOf(plan, granted), used_micro), isNew };
 }

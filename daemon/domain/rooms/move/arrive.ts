@@ -66,12 +66,14 @@ export class Arrivals {
   async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived> {
     if (this.#underWay.has(roomUid)) throw busy();
     return await this.#alone(roomUid, async () => {
+      // What is there of an earlier one is nobody's to throw away who has given nothing in its place.
+      const begun = { is: false };
       try {
-        const about = await this.#read(roomUid, source, gone);
+        const about = await this.#read(roomUid, source, gone, begun);
         this.#due.set(roomUid, new Date(Date.now() + FORGOTTEN_MS).toISOString());
         return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
       } catch (error) {
-        await this.#throwAway(roomUid);
+        if (begun.is) await this.#throwAway(roomUid);
         throw meant(error);
       }
     });
@@ -79,7 +81,7 @@ export class Arrivals {
 
   /** Finds out whose a room that has come is, and does what follows. */
   async settle(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
-    await this.#underWay.get(roomUid);
+    for (let busy = this.#underWay.get(roomUid); busy; busy = this.#underWay.get(roomUid)) await busy;
     return await this.#alone(roomUid, () => this.#settleNow(roomUid));
   }
 
@@ -130,7 +132,12 @@ export class Arrivals {
     }
   }
 
-  async #read(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<About> {
+  async #read(
+    roomUid: RoomUid,
+    source: AsyncIterable<Uint8Array>,
+    gone: AbortSignal,
+    begun: { is: boolean },
+  ): Promise<About> {
     const deps = this.#deps;
     const { paths, directory, database } = deps;
     const place = paths.arriving(roomUid);
@@ -145,6 +152,7 @@ export class Arrivals {
     // It counts for its organization on the other host already.
     const whose = { org_id: about.room.org_id as OrgId };
     await deps.branch.sandboxes.requireBytes(whose, { added: drive_bytes, freed: drive_bytes });
+    begun.is = true;
     await eraseDirectory(place.directory, deps.giveUpSpace);
     for (const made of [paths.arrivals, place.directory, place.room])
       await mkdir(made, { recursive: true, mode: 0o700 });

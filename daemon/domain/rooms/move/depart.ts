@@ -88,6 +88,8 @@ export async function departRoom(
       const { head } = await deps.peers().send(to, room_uid, packed(place, about), over);
       await faultPoint("move.sent");
       over.throwIfAborted();
+      const claiming = { kind: "move", to: to.host_id, epoch: owner.epoch, key_id, claiming: true } as const;
+      await database.commit((queries) => updateRoom(queries, room_uid, { branching: claiming }));
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
       await faultPoint("move.claimed");
@@ -126,8 +128,11 @@ export async function settleMove(
     return row?.state === "active";
   }
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
-  if (owner !== null && owner.host_id !== hostId) {
-    await retireMoved(deps, row, { to: owner.host_id, epoch: owner.epoch, head: null });
+  const { to: goalId, epoch, claiming } = row.branching;
+  const hasEndedThere = owner === null && claiming === true;
+  if (hasEndedThere || (owner !== null && owner.host_id !== hostId)) {
+    const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
+    await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now() }));

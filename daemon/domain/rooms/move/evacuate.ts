@@ -11,11 +11,11 @@ type Move = (row: RoomRow, to: string, force: boolean, keyId: KeyId) => Promise<
 
 export function makeEvacuate({ database, directory, hostId, log }: MoveDeps, move: Move): Bound {
   return bind(hostEvacuate, {
-    run: async (call, { host, except = [], force = false }) => {
+    run: async (call, { host, skip = [], force = false }) => {
       if (host !== hostId)
         throw new ServiceError("invalid_state", { detail: `This is ${hostId}, and no other host is ${host}.` });
       await directory.drain();
-      const stay = new Set(except);
+      const stay = new Set(skip);
       const rooms = liveRooms(database.queries).filter(
         ({ room_uid, state }) => state === "active" && !stay.has(room_uid),
       );
