@@ -9,6 +9,7 @@ import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import type { RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { markOf, ticketMark } from "../core/tickets.ts";
 import { appendAudit } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
@@ -180,6 +181,10 @@ function composeRoad(
     rates,
     requests,
     traces: tracing.traces,
+    makerOf: (token) => {
+      const mark = markOf(token);
+      return (mark !== null && cluster?.others().find(({ host_id }) => ticketMark(host_id) === mark)) || null;
+    },
     gather: cluster && new Gather({ own: hostId, rules: gathered, directory: cluster }),
     // One host by itself hands none on.
     roomCalls: cluster && roomCalls,

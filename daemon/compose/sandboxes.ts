@@ -2,6 +2,7 @@
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import { ticketMark } from "../core/tickets.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
@@ -120,7 +121,9 @@ export function composeSandboxes(base: Base, parts: Parts) {
       }),
   });
   const { access } = sandboxes;
+  const mark = base.cluster && ticketMark(base.hostId);
   const terminals = makeTerminals({
+    ticketMark: mark,
     database,
     log,
     sandboxes: access,
@@ -129,6 +132,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     detachedLifeMs: config["terminal.detached_life"] * 1000,
   });
   const screens = makeScreens({
+    ticketMark: mark,
     database,
     log,
     paths,

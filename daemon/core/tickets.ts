@@ -30,16 +30,34 @@ export interface TicketDeps {
   sandboxes: { find(call: KeyCall, params: Record<string, string>): { row: { sandbox_id: string } } };
 }
 
+/** Stands in tickets of a host that is one of several, and leads to it. */
+export function ticketMark(hostId: string): string {
+  return createHash("sha256").update(`ticket ${hostId}`).digest("base64url").slice(0, MARK_CHARACTERS);
+}
+
+const MARK_CHARACTERS = 8;
+const MARKED = new RegExp(`^[a-z]+_([\\w-]{${MARK_CHARACTERS}})\\.`);
+
+/** The mark of the host that has made a ticket; null: it has none. */
+export const markOf = (token: string): string | null => MARKED.exec(token)?.[1] ?? null;
+
 export class Tickets<G extends Goal> {
+  /** What follows the prefix. */
+  readonly #mark: string;
   /** By their hashes, in the order in which they were made. */
   readonly #kept = new Map<string, Kept<G>>();
   /** The hashes of each key's, in the same order. */
   readonly #ofKeys = new Map<KeyId, Set<string>>();
 
+  /** `mark` of a host that is one of several. */
+  constructor(mark: string | null = null) {
+    this.#mark = mark === null ? "" : `${mark}.`;
+  }
+
   /** `prefix`: how it begins, by which people tell it from others. All its characters may stand in a WebSocket's subprotocol, and in a URL. */
   make(prefix: string, caller: Caller, goal: G): { token: string; expires_at: string } {
     this.#sweep();
-    const token = prefix + randomBytes(SECRET_BYTES).toString("base64url");
+    const token = prefix + this.#mark + randomBytes(SECRET_BYTES).toString("base64url");
     const until = Date.now() + LIFE_MS;
     const hash = hashOf(token);
     const own = this.#ofKeys.get(caller.key_id) ?? new Set();

@@ -50,6 +50,8 @@ export interface RoadDeps extends CallerDeps {
   roomCalls: Pick<RoomCalls, "enter"> | null;
   /** Which other host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
+  /** Which other host has made a ticket; null: this one, or nobody. */
+  makerOf(token: string): Host | null;
   /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
   choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
   /** How calls about all hosts together are answered; null: there is one host. */
@@ -123,6 +125,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     let leave = () => {};
     let left: (() => void) | null = null;
     try {
+      const maker = request.token !== null && request.forward ? deps.makerOf(request.token) : null;
+      if (maker) throw new Elsewhere(maker);
       call.caller = callers.of(bound, request);
       if (call.caller) {
         walk.rate = rates.take(call.caller);

@@ -80,6 +80,7 @@ export class ScreenGuest {
       for (const cut of [...cuts]) cut();
     };
     this.screens = makeScreens({
+      ticketMark: null,
       database: this.database,
       log: makeLog("error", () => {}),
       paths: { recordings: () => "/nowhere" },

@@ -38,6 +38,8 @@ export interface SandboxAccess {
 }
 
 export interface ScreenDeps {
+  /** Stands in tickets where there are several hosts, and leads to this one; null: there are not. */
+  ticketMark: string | null;
   database: Database;
   log: Log;
   paths: Pick<Paths, "recordings">;

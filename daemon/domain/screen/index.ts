@@ -19,7 +19,7 @@ export interface Screens {
 
 export function makeScreens(deps: ScreenDeps): Screens {
   const connections = new Connections(deps);
-  const tickets = new Tickets<ScreenGoal>();
+  const tickets = new Tickets<ScreenGoal>(deps.ticketMark);
   const viewers = new Viewers(deps);
   const recordings = new Recordings(deps);
   const films = new Films(deps);

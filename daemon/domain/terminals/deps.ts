@@ -47,6 +47,8 @@ export interface TerminalGoal {
 }
 
 export interface TerminalDeps {
+  /** Stands in tickets where there are several hosts, and leads to this one; null: there are not. */
+  ticketMark: string | null;
   database: Database;
   log: Log;
   sandboxes: SandboxAccess;

@@ -26,7 +26,7 @@ export interface Terminals {
 }
 
 export function makeTerminals(deps: TerminalDeps): Terminals {
-  const tickets = new Tickets<TerminalGoal>();
+  const tickets = new Tickets<TerminalGoal>(deps.ticketMark);
   const typists = new Typists();
   const sessions = new Sessions(deps, typists);
   const stopping = new AbortController();

@@ -15,9 +15,11 @@ const HOP = "x-roomd-hop";
 const EPOCH = "x-roomd-epoch";
 /** By which door it came in, where that is another than HTTP's own. */
 const SOURCE = "x-roomd-source";
+/** What tells its call from another with the same Idempotency-Key, where that is not the body as it is sent on. */
+const SENT_SHA256 = "x-roomd-sent-sha256";
 const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
 
-const OURS = [FORWARDED_FOR, HOP, EPOCH, SOURCE, REQUEST_ID];
+const OURS = [FORWARDED_FOR, HOP, EPOCH, SOURCE, SENT_SHA256, REQUEST_ID];
 const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -31,6 +33,7 @@ export interface About {
   request_id: string | null;
   epoch?: number;
   source?: "mcp";
+  sent_sha256?: string;
 }
 
 /** The headers of a request, as the owner gets them; those of its length and of a handshake are left to others. Throws invalid_body. */
@@ -42,6 +45,7 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   kept.push([HOP, "1"]);
   if (about.request_id !== null) kept.push([REQUEST_ID, about.request_id]);
   if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
+  if (about.sent_sha256 !== undefined) kept.push([SENT_SHA256, about.sent_sha256]);
   if (about.source !== undefined) kept.push([SOURCE, about.source]);
   if (about.epoch !== undefined) kept.push([EPOCH, String(about.epoch)]);
   for (const [name, value] of kept) {
@@ -57,7 +61,7 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
 /** The headers of a request without what another host has added, for who is no host. */
 export function withoutEntry(headers: Headers): Headers {
   const kept = new Headers(headers);
-  for (const name of [FORWARDED_FOR, HOP, EPOCH, SOURCE]) kept.delete(name);
+  for (const name of [FORWARDED_FOR, HOP, EPOCH, SOURCE, SENT_SHA256]) kept.delete(name);
   return kept;
 }
 
@@ -75,13 +79,16 @@ interface SaidByEntry {
   address: string | null;
   epoch: number | undefined;
   source: "mcp" | undefined;
+  sent_sha256: string | undefined;
 }
 
 /** What the entry has said of a request that came by the listener for hosts. */
 export function saidByEntry(headers: Headers): SaidByEntry {
   const address = headers.get(FORWARDED_FOR);
   const epoch = headers.get(EPOCH);
+  const sent = headers.get(SENT_SHA256);
   return {
+    sent_sha256: sent !== null && /^[0-9a-f]{64}$/.test(sent) ? sent : undefined,
     address: address !== null && isIP(address) !== 0 ? address : null,
     source: headers.get(SOURCE) === "mcp" ? "mcp" : undefined,
     epoch: epoch !== null && /^\d{1,15}$/.test(epoch) ? Number(epoch) : undefined,

@@ -26,6 +26,8 @@ export interface Sender {
   hop?: 1;
   epoch?: number | undefined;
   source?: "mcp" | undefined;
+  /** What tells its call from another with the same Idempotency-Key. */
+  sent_sha256?: string | undefined;
 }
 
 /** A request as it came in, and the server that it came to. */
@@ -37,6 +39,7 @@ export class Arrival {
   readonly hop: 1 | undefined;
   readonly epoch: number | undefined;
   readonly source: Source;
+  readonly sent_sha256: string | undefined;
   readonly request_id: string;
   readonly #server: Server<SocketData>;
 
@@ -48,6 +51,7 @@ export class Arrival {
     this.hop = sender.hop;
     this.epoch = sender.epoch;
     this.source = sender.source ?? "rest";
+    this.sent_sha256 = sender.sent_sha256;
     this.request_id = requestId;
   }
 
@@ -136,7 +140,8 @@ export class HttpRequest implements RoadRequest {
   async body(maxBytes: number) {
     const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true });
     this.#taken = read.bytes;
-    return read;
+    const { sent_sha256 } = this.#arrival;
+    return sent_sha256 === undefined ? read : { ...read, sha256: sent_sha256 };
   }
 
   get signal(): AbortSignal {

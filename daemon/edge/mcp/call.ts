@@ -164,9 +164,7 @@ export class ToolCall {
             details: { max_bytes: maxBytes },
           });
         }
-        // What the client sent tells one call from another, not what became of it on the way; a key that the tool gave is sent next time.
-        const sent = { ...this.given, idempotency_key: key };
-        return { fields: body, sha256: key === null ? "" : hash("sha256", JSON.stringify(sent)) };
+        return { fields: body, sha256: key === null ? "" : this.#sentSha256(key) };
       },
       idempotency_key: key,
       transfer: NO_TRANSFER,
@@ -179,6 +177,11 @@ export class ToolCall {
           }
         : {}),
     };
+  }
+
+  /** What the client sent tells one call from another, not what became of it on the way; a key that the tool gave is sent next time. */
+  #sentSha256(key: string): string {
+    return hash("sha256", JSON.stringify({ ...this.given, idempotency_key: key }));
   }
 
   /** Asks another host for its part of what is read here. */
@@ -220,7 +223,8 @@ export class ToolCall {
       query: Object.fromEntries(query.map(([field, value]) => [field, String(value)])),
       ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
     };
-    const about = { ip, request_id, own: others.own, source: "mcp" } as const;
+    const sent = key === null ? {} : { sent_sha256: this.#sentSha256(key) };
+    const about = { ip, request_id, own: others.own, source: "mcp", ...sent } as const;
     const told = await forwardJson(others.client, host, asked, about, this.#signal);
     const { status, headers: said, body: answer, events } = told;
     if (status < 400) {

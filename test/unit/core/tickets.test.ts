@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Caller } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { MOST_OF_A_KEY, Tickets } from "../../../daemon/core/tickets.ts";
+import { MOST_OF_A_KEY, markOf, Tickets, ticketMark } from "../../../daemon/core/tickets.ts";
 import { makeAttach } from "../../../daemon/domain/terminals/attach.ts";
 import type { SandboxAccess, TerminalDeps, TerminalGoal } from "../../../daemon/domain/terminals/deps.ts";
 import { Sessions } from "../../../daemon/domain/terminals/sessions.ts";
@@ -54,4 +54,16 @@ test("a ticket opens its terminal in its own sandbox, and in none that has the n
   expect(() => admit?.(token, params)).toThrow(refusal);
   held = null;
   expect(() => admit?.(token, params)).toThrow(refusal);
+});
+
+test("that of a host that is one of several leads to it, and another's to none", () => {
+  const mark = ticketMark("host-1");
+  const tickets = new Tickets<TerminalGoal>(mark);
+  const { token } = tickets.make("ttk_", callerOf("kid_1"), GOAL);
+  expect(markOf(token)).toBe(mark);
+  expect(token).toMatch(/^[\w.-]+$/);
+  expect(tickets.find(token)?.goal).toEqual(GOAL);
+  expect(ticketMark("host-2")).not.toBe(mark);
+  expect(markOf(new Tickets<TerminalGoal>().make("ttk_", callerOf("kid_1"), GOAL).token)).toBeNull();
+  for (const none of ["", "ttk_", `${mark}.`, `ttk_${mark}`]) expect(markOf(none)).toBeNull();
 });

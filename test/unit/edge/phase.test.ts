@@ -78,6 +78,7 @@ function newRoad(): Road {
     requests: new RequestCounts(),
     elsewhere: async () => null,
     choose: () => null,
+    makerOf: () => null,
     gather: null,
     roomCalls: null,
   });

@@ -127,6 +127,7 @@ export class ExecutionsFixture {
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
       elsewhere: async () => null,
       choose: () => null,
+      makerOf: () => null,
       gather: null,
       roomCalls: null,
       requests: new RequestCounts(),
