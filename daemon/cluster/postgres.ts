@@ -57,6 +57,8 @@ export interface Cluster extends Directory {
   /** Begins to follow, and to say what is so here; resolves once both were tried. */
   start(sources: Sources): Promise<void>;
   hosts(): Host[];
+  /** For how many seconds what is read here may be behind. */
+  behindSeconds(): number;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
 }
@@ -229,6 +231,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     hosts: () => listHosts(queries).map(toHost),
+    behindSeconds: () => rounds.staleMs / 1000,
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,

@@ -116,6 +116,7 @@ export function composeService(base: Base, told: Told) {
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),
+      directory_age_seconds: base.cluster?.behindSeconds() ?? 0,
       audit_records: countRecords(database.queries),
       happened: told.meter.happened,
       egress: egress.figures(),

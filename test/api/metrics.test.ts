@@ -5,6 +5,7 @@ import { makeIsFromHost } from "../../daemon/edge/http/from-host.ts";
 import { SOURCES } from "../../shared/api/audit.ts";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { ERRORS } from "../../shared/api/errors.ts";
+import { HOST_STATES } from "../../shared/api/hosts.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { EXIT_CAUSES, SANDBOX_STATES, START_MODES, WAKE_REASONS } from "../../shared/api/sandboxes.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
@@ -78,6 +79,7 @@ describe("the figures", () => {
       version: [version],
       acceleration: ["kvm", "tcg"],
       state: SANDBOX_STATES,
+      host_state: HOST_STATES,
       door: SOURCES,
       operation: Object.keys(operations),
       status: ["1xx", "2xx", "3xx", "4xx", "5xx"],

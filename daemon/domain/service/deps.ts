@@ -17,6 +17,8 @@ import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
   rooms: number;
+  /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
+  directory_age_seconds: number;
   /** Ever written. */
   audit_records: number;
   happened: Meter["happened"];

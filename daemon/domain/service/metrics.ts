@@ -1,5 +1,6 @@
 /** Owns the figures for Prometheus. Labels are closed sets of words: nobody's ids are among them. All of it is at hand: nothing is walked or asked for. */
 import { ERRORS, type ErrorCode } from "../../../shared/api/errors.ts";
+import { HOST_STATES } from "../../../shared/api/hosts.ts";
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
@@ -27,6 +28,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
       const figures = deps.figures();
       const families = [
         ...ofService(deps, (performance.now() - began.up) / 1000),
+        ...ofHosts(deps, figures),
         ...ofSandboxes(deps, figures),
         ...ofRequests(deps),
         ...ofWork(figures),
@@ -115,6 +117,28 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
       alone(pool.size),
     ),
     family("roomd_pool_machines", "gauge", "Warm machines that are ready.", alone(pool.ready)),
+  ];
+}
+
+function ofHosts({ hosts }: ServiceDeps, { directory_age_seconds }: Figures): string[] {
+  const states = hosts().map(({ state }) => state);
+  const known = HOST_STATES.filter((state) => state !== "gone");
+  return [
+    family(
+      "roomd_hosts",
+      "gauge",
+      "Hosts of the service as this one knows them, by state.",
+      each(
+        "host_state",
+        known.map((state) => [state, states.filter((it) => it === state).length]),
+      ),
+    ),
+    family(
+      "roomd_directory_age_seconds",
+      "gauge",
+      "Since what hosts share was last read from their database; 0 for a host by itself.",
+      alone(directory_age_seconds),
+    ),
   ];
 }
 
