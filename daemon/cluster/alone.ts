@@ -28,6 +28,7 @@ export function makeAlone(database: Database, hostId: string): Directory {
     trueOwner: () => Promise.resolve({ host_id: hostId, epoch: 1 }),
     claim: () => Promise.reject(noSuchHost()),
     refuse: () => Promise.resolve(),
+    doneBy: () => null,
     onChange: () => {},
     close: () => Promise.resolve(),
   };

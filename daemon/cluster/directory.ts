@@ -9,6 +9,7 @@
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import type { NamedCall } from "./done-calls.ts";
 
 /** Which room of whose, by its name. */
 export interface PlacedRoom {
@@ -102,6 +103,11 @@ export interface Directory {
   claim(roomUid: RoomUid, epoch: number, to: string): Promise<Owner>;
   /** From here on nobody can claim a room by an epoch that another host owns it in; where that is another by now nothing changes. */
   refuse(roomUid: RoomUid, epoch: number): Promise<void>;
+  /**
+   * Within a commit of that: which host has done this call before, `here` for this one; null: nobody, and it is noted that this one
+   * does, where the commit changes what is shared.
+   */
+  doneBy(queries: Queries, call: NamedCall): Host | "here" | null;
   /** Calls `listener` when something that is shared was changed by another host. */
   onChange(listener: () => void): void;
   close(): Promise<void>;

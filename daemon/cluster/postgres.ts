@@ -1,5 +1,7 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
+import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import type { RoomUid } from "../../shared/ids.ts";
+import { at, now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
@@ -10,6 +12,7 @@ import { readAddress } from "./address.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
+import { forgetCalls, hasCallsBefore, noteCall } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
@@ -208,6 +211,13 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });
       }, true),
 
+    doneBy: (within, call) => {
+      // Once it is true it is noted already.
+      if (!trialOf(within)) return null;
+      const by = noteCall(within, call, host_id, now());
+      return by === null ? null : by === host_id ? "here" : found(by);
+    },
+
     onChange: (listener) => void listeners.push(listener),
 
     start: async (given) => {
@@ -220,6 +230,12 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       await settle();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
       pruning = setInterval(() => {
+        const old = at(Date.now() - IDEMPOTENCY_SECONDS * 1000);
+        if (hasCallsBefore(queries, host_id, old)) {
+          rounds
+            .change((within) => forgetCalls(within, host_id, old), false)
+            .catch((error: unknown) => log.warn("calls not forgotten", { error: describeError(error) }));
+        }
         connections
           .transaction(prune, PRUNE_WITHIN_MS)
           .catch((error: unknown) => log.warn("what is long gone not forgotten", { error: describeError(error) }));

@@ -181,6 +181,7 @@ function composeRoad(
     rates,
     requests,
     traces: tracing.traces,
+    doneBy: directory.doneBy,
     makerOf: (token) => {
       const mark = markOf(token);
       return (mark !== null && cluster?.others().find(({ host_id }) => ticketMark(host_id) === mark)) || null;

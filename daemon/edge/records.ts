@@ -4,15 +4,18 @@
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { SessionId } from "../../shared/ids.ts";
+import type { Directory } from "../cluster/directory.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
 import type { Log } from "../core/log.ts";
 import { actorOf, type Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import { locally } from "../db/rehearsal.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
+import { Elsewhere } from "./elsewhere.ts";
 import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./walk.ts";
@@ -30,6 +33,7 @@ export interface RecordDeps {
   requireProof(queries: Queries, sessionId: SessionId): void;
   answers: Answers;
   rateRefusals: RateRefusals;
+  doneBy: Directory["doneBy"];
 }
 
 /** What a record says of how a call ended. */
@@ -53,9 +57,21 @@ export class Records implements Keeper {
   }
 
   requireKept(walk: Walk): void {
+    this.#requireFirst(walk);
     const session = walk.operation.wantsProof && walk.call.caller?.session;
     // Its body may have come slowly.
     if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
+  }
+
+  /** What has changed what hosts share is done once on all of them; what is in a room is its host's alone. */
+  #requireFirst({ claim, request }: Walk): void {
+    if (!claim || request.params.room_id !== undefined) return;
+    const by = this.#deps.doneBy(this.#deps.database.queries, claim.call);
+    if (by === null) return;
+    if (by !== "here") throw new Elsewhere(by);
+    throw new ServiceError("history_gone", {
+      detail: "The same call was carried out before, and its answer was lost as the service ended.",
+    });
   }
 
   locally(step: () => void): void {

@@ -19,6 +19,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
+import { Elsewhere } from "./elsewhere.ts";
 import type { Gather } from "./gather/gather.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
 import { Many } from "./many.ts";
@@ -43,6 +44,7 @@ export interface RoadDeps extends CallerDeps {
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
   requireProof: RecordDeps["requireProof"];
+  doneBy: RecordDeps["doneBy"];
   rates: RatesOf;
   requests: RequestCounts;
   traces: Traces;
@@ -176,9 +178,11 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       }
     } catch (error) {
       const { host, told } = await turnedTo(error, walk);
-      // What its verb has begun is not begun again elsewhere.
-      if (host && request.forward && walk.phase.is === "arrived") {
+      // What its verb has begun is not begun again elsewhere; what was done there is not done here.
+      if (host && request.forward && (walk.phase.is === "arrived" || error instanceof Elsewhere)) {
         tenure?.end(null);
+        walk.claim?.letGo();
+        leave();
         left?.();
         left = null;
         // The other host walks the whole road with it, and keeps what is to be kept.
@@ -232,16 +236,6 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       rateRefusals.settle();
     },
   };
-}
-
-/** It is carried out by another host. */
-class Elsewhere extends Error {
-  readonly host: Host;
-
-  constructor(host: Host) {
-    super(host.host_id);
-    this.host = host;
-  }
 }
 
 /** What came by another host, or by a door that leads to none. */

@@ -75,6 +75,25 @@ describe("two hosts that are one service", () => {
     expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true);
   });
 
+  test("a call that is made again by the other host is not carried out again, and has its answer", async () => {
+    const make = (host: TestDaemon, name = "once") =>
+      host.api(
+        "POST",
+        `/v1/orgs/${one.orgId}/keys`,
+        { name, scopes: ["rooms:read"] },
+        { "idempotency-key": "make-once" },
+      );
+    const first = await make(one);
+    expect(first.status).toBe(201);
+    const again = await make(two);
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+    expect(again.body.key_id).toBe(first.body.key_id);
+    expect(again.body.key).toBe(first.body.key);
+    expect((await make(two, "another")).body.code).toBe("idempotency_key_reused");
+    const { items } = await two.ok("GET", `/v1/orgs/${one.orgId}/keys`);
+    expect(items.filter(({ name }: { name: string }) => name === "once")).toHaveLength(1);
+  });
+
   test("a key that one revokes is no good at the other", async () => {
     const made = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "short", scopes: ["rooms:read"] });
     const asked = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });

@@ -34,6 +34,17 @@ CREATE TABLE org_use (
   used_micro INTEGER NOT NULL,
   PRIMARY KEY (org_id, host_id)
 ) STRICT, WITHOUT ROWID;
+-- Calls with an Idempotency-Key that changed what hosts share, and the host that has their answers.
+CREATE TABLE done_calls (
+  key_id          TEXT NOT NULL,
+  method          TEXT NOT NULL,
+  path            TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  host_id         TEXT NOT NULL,
+  done_at         TEXT NOT NULL,
+  PRIMARY KEY (key_id, method, path, idempotency_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX done_calls_by_host ON done_calls (host_id, done_at);
 -- Up to which change the copy is whole.
 CREATE TABLE mirror (
   only_one  INTEGER NOT NULL PRIMARY KEY CHECK (only_one = 1),

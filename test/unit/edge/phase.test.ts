@@ -79,6 +79,7 @@ function newRoad(): Road {
     elsewhere: async () => null,
     choose: () => null,
     makerOf: () => null,
+    doneBy: () => null,
     gather: null,
     roomCalls: null,
   });

@@ -128,6 +128,7 @@ export class ExecutionsFixture {
       elsewhere: async () => null,
       choose: () => null,
       makerOf: () => null,
+      doneBy: () => null,
       gather: null,
       roomCalls: null,
       requests: new RequestCounts(),
