@@ -3,6 +3,7 @@
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { roomMove } from "../../../../shared/api/moves.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
+import { noSuchHost } from "../../../cluster/choose.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
@@ -160,13 +161,13 @@ function itself({ room_id, room_uid }: RoomRow, host: string, epoch: number): Ou
 }
 
 function requireGoal(host: Host | null, name: string): Host {
-  if (host && host.state !== "gone" && host.state !== "unreachable" && host.state !== "draining") return host;
-  if (host?.state === "unreachable") {
+  if (!host || host.state === "gone") throw noSuchHost();
+  if (host.state !== "unreachable" && host.state !== "draining") return host;
+  if (host.state === "unreachable") {
     throw new ServiceError("host_unreachable", { detail: `${name}: nothing was heard of it lately.` });
   }
   throw new ServiceError("insufficient_capacity", {
-    detail: host ? `No room is placed on ${name} (${host.state}) just now.` : `There is no host ${name}.`,
-    hint: "GET /v1/hosts lists them, with an administrator's key.",
+    detail: `No room is placed on ${name} (${host.state}) just now.`,
   });
 }
 

@@ -1075,13 +1075,13 @@ export interface components {
         };
         HostEvacuateRequest: {
             /** @description Rooms that stay, by room_uid: those that could not be moved. */
-            except?: string[];
+            skip?: string[];
             /** @description Move them also where snapshots, checkpoints or recordings are lost by it. */
             force?: boolean;
         };
         HostEvacuated: {
             room: components["schemas"]["EvacuatedRoom"] | null;
-            /** @description Rooms that it has still, without those of except. */
+            /** @description Rooms that it has still, without those of skip. */
             left: number;
         };
         HostListResult: {

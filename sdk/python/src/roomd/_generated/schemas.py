@@ -1180,7 +1180,7 @@ class HostChain(TypedDict):
 
 
 class HostEvacuateRequest(TypedDict):
-    except: NotRequired[list[str]]
+    skip: NotRequired[list[str]]
     """Rooms that stay, by room_uid: those that could not be moved."""
     force: NotRequired[bool]
     """Move them also where snapshots, checkpoints or recordings are lost by it."""
@@ -1189,7 +1189,7 @@ class HostEvacuateRequest(TypedDict):
 class HostEvacuated(TypedDict):
     room: EvacuatedRoom | None
     left: int
-    """Rooms that it has still, without those of except."""
+    """Rooms that it has still, without those of skip."""
 
 
 class HostListResult(TypedDict):
@@ -3111,7 +3111,7 @@ HostListAnswer: TypeAlias = HostListResult
 
 
 class HostEvacuateInput(TypedDict):
-    except: NotRequired[list[str]]
+    skip: NotRequired[list[str]]
     """Rooms that stay, by room_uid: those that could not be moved."""
     force: NotRequired[bool]
     """Move them also where snapshots, checkpoints or recordings are lost by it."""
