@@ -71,7 +71,7 @@ export const hostEvacuate = operation({
     left: Type.Integer({ description: "Rooms that it has still, without those of skip." }),
   }),
   outcomes: { ok: 200 },
-  errors: ["invalid_state", "host_unreachable", "cluster_unavailable"],
+  errors: ["invalid_state", "validation_failed", "host_unreachable", "cluster_unavailable"],
   audit: "host.evacuated",
   example: { body: { force: true } },
 });

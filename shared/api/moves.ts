@@ -45,6 +45,7 @@ export const roomMove = operation({
     "room_moving",
     "invalid_state",
     "insufficient_capacity",
+    "validation_failed",
     "host_unreachable",
     "cluster_unavailable",
     "quota_exceeded",

@@ -93,7 +93,14 @@ export const roomCreate = operation({
   output: room,
   outcomes: { created: 201 },
   location: "/v1/rooms/{room_id}",
-  errors: ["room_id_in_use", "quota_exceeded", "insufficient_capacity", "host_unreachable", "cluster_unavailable"],
+  errors: [
+    "room_id_in_use",
+    "quota_exceeded",
+    "validation_failed",
+    "insufficient_capacity",
+    "host_unreachable",
+    "cluster_unavailable",
+  ],
   audit: "room.created",
   example: { body: { room_id: "build-42", labels: { team: "search" } } },
 });
