@@ -85,11 +85,13 @@ function list(): Command {
     await show(await call(hostList, {}), options, ({ items }) =>
       table(
         ["HOST", "STATE", "ROOMS", "MEMORY", "VERSION", "URL", "WHAT TO DO"],
-        items.map((each) => [
-          ...[each.host, each.state, each.capacity?.rooms ?? "-"],
-          each.capacity ? `${each.capacity.memory_mib.promised} of ${each.capacity.memory_mib.total} MiB` : "-",
-          ...[each.version ?? "-", each.url, todoOf(each)],
-        ]),
+        items
+          .filter(({ state }) => state !== "gone")
+          .map((each) => [
+            ...[each.host, each.state, each.capacity?.rooms ?? "-"],
+            each.capacity ? `${each.capacity.memory_mib.promised} of ${each.capacity.memory_mib.total} MiB` : "-",
+            ...[each.version ?? "-", each.url, todoOf(each)],
+          ]),
       ),
     );
   });
@@ -99,7 +101,8 @@ function todoOf({ host, state, capacity }: ListedHost): string {
   if (state === "unreachable") return `start it, or give its rooms up: roomd cluster remove ${host} --force`;
   if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
   if (state !== "draining") return "";
-  return capacity?.rooms === 0 ? `it is empty: roomd cluster remove ${host}` : "wait until its rooms have ended";
+  if (capacity?.rooms === 0) return `it is empty: roomd cluster remove ${host}`;
+  return `wait until its rooms have ended, or move them: roomd cluster evacuate ${host}`;
 }
 
 function drain(): Command {

@@ -314,8 +314,9 @@ export class Rounds {
   #unavailable(error: unknown): unknown {
     if (!(error instanceof DirectoryAway)) return error;
     const isUnknown = error.ambiguous ? " Whether it was done is not known." : "";
+    // Where the database is, and what it said, is the operator's to know: the log has it.
     return new ServiceError("cluster_unavailable", {
-      detail: `The directory of hosts does not answer: ${error.message}.${isUnknown}`,
+      detail: `The database that hosts share does not answer (${error.reason}).${isUnknown}`,
       cause: error,
     });
   }

@@ -22,11 +22,7 @@ beforeAll(async () => {
   service = await TestHosts.start(2, {}, { network: true });
   await service.add({ env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl } });
   [one, two, three] = service.hosts as [TestDaemon, TestDaemon, TestDaemon];
-  await until("each knows the others", async () =>
-    (await Promise.all(service.hosts.map(statesAt))).every(
-      (states) => states.filter((each) => each.endsWith(" active")).length === 3,
-    ),
-  );
+  await service.knowEachOther();
 }, 60_000);
 
 afterAll(async () => {

@@ -23,10 +23,7 @@ beforeAll(async () => {
   console.log(`seed ${chance.seed}`);
   service = await TestHosts.start(2, {}, { network: true });
   await service.add({ env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl } });
-  await until("each knows the others", async () => {
-    const lists = await Promise.all(service.hosts.map((host) => host.ok("GET", "/v1/hosts")));
-    return lists.every(({ items }) => items.filter((each: { state: string }) => each.state === "active").length === 3);
-  });
+  await service.knowEachOther();
 }, 60_000);
 
 afterAll(async () => {

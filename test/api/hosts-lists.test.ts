@@ -21,12 +21,7 @@ beforeAll(async () => {
   });
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
   for (const host of [one, two]) describeTemplate(host);
-  await until("each knows the other", async () => {
-    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
-    return lists.every(
-      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
-    );
-  });
+  await service.knowEachOther();
   // In turn, so that the order of the list goes from host to host.
   for (const [index, room_id] of ROOMS.entries()) {
     const host = `host-${(index % 2) + 1}`;

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const noGuests = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
   service = await TestHosts.start(2, { env: noGuests });
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
-  await eachKnowsTheOther();
+  await service.knowEachOther();
 }, 60_000);
 
 afterAll(async () => {
@@ -165,13 +165,13 @@ describe("either host is killed at any step", () => {
       victim.env.ROOMD_FAULT_POINT = `move.${point}=kill`;
       await victim.restart();
       delete victim.env.ROOMD_FAULT_POINT;
-      await eachKnowsTheOther();
+      await service.knowEachOther();
       const writing = writers(room_id);
       // Its own daemon may be the one that ends.
       await one.api("POST", `/v1/rooms/${room_id}/move`, { host: "host-2" }).catch(() => null);
       await until("it has ended", () => !victim.runs);
       await victim.restart();
-      await eachKnowsTheOther();
+      await service.knowEachOther();
       const written = await writing.end();
       await until("both lead to it", async () => {
         const answers = await Promise.all([one, two].map((host) => host.api("GET", `/v1/rooms/${room_id}`)));
@@ -315,13 +315,4 @@ async function messagesOf(room_id: string): Promise<{ payload: unknown; message_
     all.push(...items);
     if (items.length < 100) return all.map(({ payload, message_id, seq }) => ({ payload, message_id, seq }));
   }
-}
-
-async function eachKnowsTheOther(): Promise<void> {
-  await until("each knows the other", async () => {
-    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
-    return lists.every(
-      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
-    );
-  });
 }

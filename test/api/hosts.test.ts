@@ -10,12 +10,7 @@ let two: TestDaemon;
 beforeAll(async () => {
   service = await TestHosts.start(2);
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
-  await until("each knows the other", async () => {
-    const lists = await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")));
-    return lists.every(
-      ({ items }) => items.length === 2 && items.every((item: { state: string }) => item.state === "active"),
-    );
-  });
+  await service.knowEachOther();
 }, 60_000);
 
 afterAll(async () => {

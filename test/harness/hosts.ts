@@ -2,6 +2,7 @@
 
 import { TestDaemon, type TestDaemonOptions } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
+import { until } from "./guests.ts";
 import { Postgres, type PostgresOptions } from "./postgres.ts";
 
 export class TestHosts implements AsyncDisposable {
@@ -48,6 +49,16 @@ export class TestHosts implements AsyncDisposable {
       this.hosts.push(await TestDaemon.join(first, { ...options, env }, ["cluster", "join", token]));
     }
     return this.hosts.at(-1) as TestDaemon;
+  }
+
+  /** Resolves once each knows that all of them run; all but those that were removed. */
+  async knowEachOther(count = this.hosts.length): Promise<void> {
+    await until("each host knows the others", async () => {
+      const lists = await Promise.all(this.hosts.map((host) => host.ok("GET", "/v1/hosts")));
+      return lists.every(
+        ({ items }) => items.filter(({ state }: { state: string }) => state === "active").length === count,
+      );
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
