@@ -105,6 +105,11 @@ export function composeSandboxes(base: Base, parts: Parts) {
       };
     },
     driveMode: (roomUid) => drive.modeOf(roomUid),
+    here: () => ({
+      qemu_version: inspected.findings.qemu_version,
+      acceleration: inspected.findings.acceleration.acceleration,
+    }),
+    portsCame: () => ports.recover(),
     portsOf: (sandboxId) => ports.shown(sandboxId),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, { org_id, room_uid, agent_id, sandbox_id }, details, outcome = "error") =>

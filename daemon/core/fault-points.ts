@@ -49,7 +49,8 @@ const PLACES = [
   "restore.turned", // … the drive is the other, the database has what it has come to have since
   "restore.given", // … it has what it had, none of the sandboxes runs
   "move.noted", // a room's row says that it moves, nothing of it has ended
-  "move.packed", // … its sandboxes have ended, drive and state are packed, the other host knows nothing
+  "move.saved", // … its sandboxes are on disk or have ended, nothing is packed
+  "move.packed", // … drive and state are packed, the other host knows nothing
   "move.sent", // … the other host has all of it, the room is still here
   "move.claimed", // the room is the other host's, which does not know it yet
   "move.handed", // … it does, what there was here is in its place

@@ -174,6 +174,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       return {
         ...{ directory, store: join(directory, "drive"), state: join(directory, "state.ndjson"), room },
         ...{ drive: join(room, "drive"), links: join(room, "links") },
+        /** A directory for each sandbox that goes along. */
+        sandboxes: join(directory, "sandboxes"),
         /** There once all of it is: what was said of the room. */
         whole: join(directory, "room.json"),
       };

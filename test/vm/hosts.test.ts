@@ -1,4 +1,6 @@
 /** A real guest on one host, by way of the other: what its commands write, and its servers. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, type TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { ExposedPort } from "../harness/exposed-port.ts";
@@ -59,4 +61,36 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     expect(await socket.next()).toBe("hello");
     socket.socket.close();
   });
+
+  test("goes with its room to the other, and back: what it counts in memory goes on", async () => {
+    const sandbox = "/v1/rooms/r/sandboxes/worker";
+    const run = async (command: string) => {
+      const { stdout } = await other.ok("POST", `${sandbox}/exec`, { argv: ["sh", "-c", command], timeout_ms: 60_000 });
+      return String(stdout).trim();
+    };
+    const counter = "n=0; while :; do n=$((n+1)); echo $n > /dev/shm/count; sleep 0.1; done";
+    await run(`setsid sh -c '${counter}' > /dev/null 2>&1 & echo $! > /dev/shm/pid`);
+    await other.ok("POST", `${sandbox}/snapshots`, { name: "before" });
+    const snapshots = (await other.ok("GET", "/v1/rooms/r/snapshots")).items;
+    const before = await other.ok("GET", sandbox);
+    let count = 0;
+    for (const host of ["host-2", "host-1"]) {
+      const [from, to] = host === "host-2" ? [owner, other] : [other, owner];
+      const moved = await owner.ok("POST", "/v1/rooms/r/move", { host });
+      expect(moved.sandboxes_ended).toEqual([]);
+      console.log(`moved to ${host}: away for ${moved.away_ms} ms`);
+      await until("it runs there", async () => (await owner.ok("GET", sandbox)).state === "running", 60_000);
+      expect(existsSync(join(from.dataDir, "sandboxes", before.sandbox_id))).toBe(false);
+      expect(existsSync(join(to.dataDir, "sandboxes", before.sandbox_id))).toBe(true);
+      const counted = Number(await run("cat /dev/shm/count"));
+      expect(counted).toBeGreaterThan(count);
+      count = counted;
+      await until("it counts on", async () => Number(await run("cat /dev/shm/count")) > count, 30_000);
+      const { sandbox_id, agent_id, ports } = await owner.ok("GET", sandbox);
+      expect({ sandbox_id, agent_id }).toEqual({ sandbox_id: before.sandbox_id, agent_id: "worker" });
+      expect(ports.map(({ label }: Json) => label)).toEqual(before.ports.map(({ label }: Json) => label));
+      expect((await owner.ok("GET", "/v1/rooms/r/snapshots")).items).toEqual(snapshots);
+      expect(await run("echo x >> /mnt/drive/moved; wc -l < /mnt/drive/moved")).toBe(host === "host-2" ? "1" : "2");
+    }
+  }, 240_000);
 });

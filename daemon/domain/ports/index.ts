@@ -17,7 +17,8 @@ import { PortTokens } from "./tokens.ts";
 import { Traffic } from "./traffic.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
-export { deleteOfSandbox as forgetPorts, locateLabel } from "./store.ts";
+export { deleteOfSandbox as forgetPorts, insertPort, locateLabel, roomPorts } from "./store.ts";
+export type { PortRow } from "./table.ts";
 
 export interface Ports {
   operations: Bound[];

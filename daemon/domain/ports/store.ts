@@ -1,6 +1,6 @@
 /** Owns the SQL of exposed ports. What has expired is as good as gone, also before its row is. */
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
-import type { OrgId } from "../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type PortRow, ports } from "./table.ts";
@@ -35,6 +35,10 @@ export function findLabel(queries: Queries, label: string): PortRow | undefined 
 export function locateLabel(queries: Queries, orgId: OrgId, label: string): PortRow | undefined {
   const isIt = and(eq(ports.label, label), eq(ports.org_id, orgId), isCurrent());
   return queries.select().from(ports).where(isIt).get();
+}
+
+export function roomPorts(queries: Queries, roomUid: RoomUid): PortRow[] {
+  return queries.select().from(ports).where(eq(ports.room_uid, roomUid)).all();
 }
 
 /** All there are, those that have expired included. */

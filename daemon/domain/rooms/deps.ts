@@ -8,7 +8,7 @@ import type { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
-import type { SandboxesBranch } from "../sandboxes/index.ts";
+import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../sandboxes/index.ts";
 import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
 import type { RoomRow } from "./table.ts";
 
@@ -21,6 +21,8 @@ export interface Peers {
     file: AsyncIterable<Uint8Array>,
     over: AbortSignal,
   ): Promise<{ head: { seq: number; hash: string } | null }>;
+  /** Asks it which of these files of templates it has, and which machines it could load. */
+  fits(host: Host, roomUid: RoomUid, asked: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
   /** Has it find out whose the room is. */
   settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void>;
 }
@@ -106,6 +108,8 @@ export interface RoomDeps {
     destroyAll(roomUid: RoomUid): Promise<string[]>;
     /** The same, because the room goes to another host; returns their agents. */
     evacuate(roomUid: RoomUid): Promise<string[]>;
+    /** How they go along. */
+    moves: SandboxesMove;
     /** Their snapshots are none any more. */
     forgetSnapshots(roomUid: RoomUid): Promise<void>;
   };

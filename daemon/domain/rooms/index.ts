@@ -172,7 +172,10 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     },
     locks,
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
-    schedule: (row) => schedule(row),
+    schedule: (row) => {
+      schedule(row);
+      checkpoints.schedule();
+    },
   });
   const endAndRecord = async (row: RoomRow, keepDrive: boolean, reason: string) => {
     const { agents } = await destroyer.end(row, keepDrive);

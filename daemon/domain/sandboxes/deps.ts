@@ -9,6 +9,7 @@ import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
 import type { Traces } from "../../core/traces.ts";
 import type { Database } from "../../db/transact.ts";
+import type { LoadedOn } from "../../host/guest/moved.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import type { WarmPool } from "../../host/guest/pool.ts";
 import type { Egress } from "../egress/index.ts";
@@ -64,6 +65,10 @@ export interface SandboxDeps {
   onSwept(sandboxId: string): void;
   /** What the room's guests may do on its drive for the time being. */
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
+  /** What guests are loaded on here. */
+  here(): LoadedOn;
+  /** Some ports came with a room. */
+  portsCame(): void;
   /** The sandbox's exposed ports, for its record. */
   portsOf(sandboxId: string): ShownPort[];
   /** Saves a command's full streams on the room's drive, as they come. */

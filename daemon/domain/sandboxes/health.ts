@@ -21,6 +21,10 @@ export const LEFT_REASON = "not_taken_over";
 
 /** `status.reason` of a sandbox that was saved because its host was shut down: it is resumed when the service starts. */
 export const HOST_SHUTDOWN = "host_shutdown";
+/** `status.reason` of one that was saved because its room goes to another host: it is resumed where the room is then. */
+export const ROOM_MOVED = "room_moved";
+/** Those who say so are resumed by the service itself. */
+export const RESUMED_REASONS: readonly string[] = [HOST_SHUTDOWN, ROOM_MOVED];
 /** `status.reason` of one that could not be: its message says why, also when the host has ended it. */
 export const NOT_SAVED = "not_saved";
 

@@ -23,7 +23,7 @@ const MOST_MS = 20 * 60_000;
 const TRIES = 3;
 
 /** `status.reason` of one that was in standby before. */
-const STANDBY = "standby";
+export const STANDBY = "standby";
 const REASONS: readonly string[] = [HOST_SHUTDOWN, STANDBY];
 
 const SHUTDOWN_MESSAGE = "Its host was shut down. The sandbox is on disk, and is resumed when the service starts.";
@@ -61,7 +61,7 @@ export async function hibernateAll(
     if (!supervisor) return;
     const why = await gate.through(
       org_id,
-      () => unlessLate(late, () => supervisors.use(sandbox_id, () => save(deps, supervisor))),
+      () => unlessLate(late, () => supervisors.use(sandbox_id, () => save(deps, supervisor, RESTING))),
       late,
     );
     if (why === null) told.saved++;
@@ -92,8 +92,25 @@ export function listHibernated(queries: Queries): { asleep: SandboxRow[]; awake:
 /** It has ended meanwhile: nobody is left out. */
 const GONE = Symbol("gone");
 
+/** What the record of one says that was saved, by what it did before, and the event. */
+export interface Resting {
+  reason: string;
+  running: readonly [string, string];
+  standby: readonly [string, string];
+}
+
+const RESTING: Resting = {
+  reason: HOST_SHUTDOWN,
+  running: [HOST_SHUTDOWN, SHUTDOWN_MESSAGE],
+  standby: [STANDBY, STANDBY_MESSAGE],
+};
+
 /** Null once it is saved; else why it is not. */
-async function save(deps: Deps, supervisor: Supervisor): Promise<string | typeof GONE | null> {
+export async function save(
+  deps: Pick<Deps, "log" | "onEvent">,
+  supervisor: Supervisor,
+  { reason, running, standby }: Resting,
+): Promise<string | typeof GONE | null> {
   await supervisor.adopted().catch(() => {});
   let stoodBy = false;
   for (let tries = 1; ; tries++) {
@@ -103,11 +120,8 @@ async function save(deps: Deps, supervisor: Supervisor): Promise<string | typeof
     try {
       // Its agent has to let go of the connection first, and answers only while it runs.
       if (state === "paused" || state === "pausing") await supervisor.resume();
-      const row = await supervisor.hibernate(
-        stoodBy ? STANDBY : HOST_SHUTDOWN,
-        stoodBy ? STANDBY_MESSAGE : SHUTDOWN_MESSAGE,
-      );
-      deps.onEvent("sandbox.hibernated", row, { reason: HOST_SHUTDOWN }, "success");
+      const row = await supervisor.hibernate(...(stoodBy ? standby : running));
+      deps.onEvent("sandbox.hibernated", row, { reason }, "success");
       return null;
     } catch (error) {
       const { sandbox_id, state: now } = supervisor.row;

@@ -1,12 +1,14 @@
 /**
- * Owns resuming the sandboxes that were saved because their host was shut down, when the service starts: side by side, a few at a time.
+ * Owns resuming the sandboxes that were saved because their host was shut down, when the service starts, or because their room moved to
+ * another host, once it is known which one has it: side by side, a few at a time.
  * Who hibernates by somebody's call stays so. One that does not come back stays on disk, and holds nobody up.
  */
 import { describeError, ServiceError, saidOf } from "../../core/service-error.ts";
 import { Gate, makingRoom, requireMemoryAgain } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
-import { HOST_SHUTDOWN } from "./health.ts";
+import { RESUMED_REASONS } from "./health.ts";
+import { requireUnmoved } from "./move/unmoved.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -15,7 +17,7 @@ import type { SandboxRow } from "./table.ts";
 const MOST_MS = 10 * 60_000;
 const RESUME_FAILED = "resume_failed";
 
-type Deps = Pick<SandboxDeps, "log" | "pool" | "onEvent" | "driveMode" | "crashed" | "host"> & {
+type Deps = Pick<SandboxDeps, "log" | "pool" | "onEvent" | "driveMode" | "crashed" | "host" | "currentRoom"> & {
   limits: Pick<SandboxDeps["limits"], "concurrent_creates">;
 };
 type Asked = Pick<Supervisors, "get" | "use" | "growth">;
@@ -45,7 +47,7 @@ export class HostStart {
    */
   async resume(rows: readonly SandboxRow[], mostMs = MOST_MS): Promise<void> {
     const meant = rows.filter(isMeant);
-    if (meant.length > 0) this.#deps.log.info("resuming after the host's shutdown", { sandboxes: meant.length });
+    if (meant.length > 0) this.#deps.log.info("resuming what was saved", { sandboxes: meant.length });
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, mostMs);
     await Promise.race([Promise.all(meant.map((row) => this.#begin(row))), late.promise]);
@@ -82,16 +84,17 @@ export class HostStart {
     if (!supervisor) return;
     await supervisor.adopted();
     const { row } = supervisor;
+    const reason = row.status_reason;
     if (row.state !== "hibernated" || !isMeant(row)) return;
     try {
       if (before.state === "resuming" && this.#deps.crashed)
         throw new ServiceError("internal", { detail: "The service crashed while it was restored." });
       await this.#resume(supervisor);
-      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason: HOST_SHUTDOWN }, "success");
+      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason }, "success");
     } catch (error) {
-      if (error instanceof LackingError) throw error;
+      if (error instanceof LackingError || isMoving(error)) throw error;
       await stay(supervisor, saidOf(error));
-      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason: HOST_SHUTDOWN, message: saidOf(error) });
+      this.#deps.onEvent("sandbox.resume", supervisor.row, { reason, message: saidOf(error) });
       throw error;
     }
   }
@@ -103,11 +106,12 @@ export class HostStart {
     } catch (cause) {
       throw new LackingError(cause);
     }
+    requireUnmoved(this.#deps, row);
     requireDrive(this.#deps, row);
     // What it was promised is its organization's already: only the host is asked.
     await this.#supervisors.use(row.sandbox_id, () =>
       makingRoom(this.#deps.pool, row.memory_mib, () =>
-        supervisor.resume((queries) => requireMemoryAgain(queries, row, this.#supervisors.growth()), HOST_SHUTDOWN),
+        supervisor.resume((queries) => requireMemoryAgain(queries, row, this.#supervisors.growth()), row.status_reason),
       ),
     );
   }
@@ -120,14 +124,18 @@ class LackingError extends ServiceError {
   }
 }
 
-/** Whether it was, or was just being, saved for the host's shutdown, or resumed after it. */
+/** Its room goes to another host, or not: once that is known it is resumed where the room is. */
+const isMoving = (error: unknown) => error instanceof ServiceError && error.code === "room_moving";
+
+/** Whether it was, or was just being, saved for the host's shutdown or its room's move, or resumed after it. */
 function isMeant({ state, status_reason }: Pick<SandboxRow, "state" | "status_reason">): boolean {
-  return status_reason === HOST_SHUTDOWN && ["hibernating", "hibernated", "resuming"].includes(state);
+  return RESUMED_REASONS.includes(status_reason) && ["hibernating", "hibernated", "resuming"].includes(state);
 }
 
 /** What went wrong on the way is in its record already; what kept it from being tried is not. */
 async function stay(supervisor: Supervisor, why: string): Promise<void> {
-  const status_message = `The sandbox was not resumed after its host was shut down: ${why}`.slice(0, 1000);
+  const status_message =
+    `The sandbox was not resumed after its host was shut down, or its room had moved: ${why}`.slice(0, 1000);
   await supervisor.changeBy((row) =>
     isMeant(row) && row.state === "hibernated" ? { status_reason: RESUME_FAILED, status_message } : {},
   );

@@ -23,6 +23,7 @@ import { HostStart } from "./host-start.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
+import { makeSandboxesMove, type SandboxesMove } from "./move/index.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
@@ -33,6 +34,7 @@ import { snapshotBytes } from "./snapshots/store.ts";
 import { makeStandby } from "./standby.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { makeSupervisors, type Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 import { Waking } from "./waking.ts";
 
@@ -44,6 +46,8 @@ export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts"
 export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
 export type { Measured } from "./measure.ts";
+export { fitsAsked } from "./move/fits.ts";
+export type { FitsAnswer, FitsAsked, MovedSandboxes, SandboxesMove } from "./move/index.ts";
 export { locateSnapshot } from "./snapshots/store.ts";
 export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
@@ -76,6 +80,8 @@ export interface Sandboxes {
   /** The same, because the room goes to another host; their snapshots stay. */
   evacuate(roomUid: RoomUid): Promise<string[]>;
   forgetSnapshots(roomUid: RoomUid): Promise<void>;
+  /** How they go along with a room to another host. */
+  moves: SandboxesMove;
   /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
@@ -115,9 +121,13 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const executions = makeExecutions(deps, supervisors, waking, ends);
   const { queries } = deps.database;
   const hostStart = new HostStart(deps, supervisors);
+  const parts = { deps, supervisors, places, ends, waking };
   let returned = Promise.resolve();
-  const endAll = async (roomUid: RoomUid, cause: ExitCause): Promise<string[]> => {
-    const rows = roomSandboxes(queries, roomUid);
+  const endAll = async (
+    roomUid: RoomUid,
+    cause: ExitCause,
+    rows: readonly SandboxRow[] = roomSandboxes(queries, roomUid),
+  ): Promise<string[]> => {
     const room = deps.currentRoom(roomUid);
     // One that failed before the daemon was restarted has no supervisor, but still its logs.
     const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
@@ -199,7 +209,14 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
-    branch: makeSandboxesBranch({ deps, supervisors, places, ends, waking }),
+    branch: makeSandboxesBranch(parts),
+    moves: makeSandboxesMove({
+      ...{ parts, hostStart, snapshots },
+      end: async (rows) => {
+        const [row] = rows;
+        if (row) await endAll(row.room_uid, "host_evacuated", rows);
+      },
+    }),
     snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
       waking.stop();

@@ -22,7 +22,9 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   const rows = undestroyed(deps.database.queries);
   const known = new Set<string>(rows.map((row) => row.sandbox_id));
   const found = new Set([...processes.keys(), ...namesIn(deps.paths.guests), ...namesIn(deps.paths.sandboxes)]);
-  const strays = [...found].filter((name) => !known.has(name) && !isUnderWay(deps, supervisors, name));
+  const coming = new Set(namesIn(deps.paths.arrivals).flatMap((room) => namesIn(deps.paths.arriving(room).sandboxes)));
+  const isStray = (name: string) => !known.has(name) && !coming.has(name) && !isUnderWay(deps, supervisors, name);
+  const strays = [...found].filter(isStray);
   const outcomes = await Promise.allSettled([
     ...rows.map((row) => setRight(deps, supervisors, row, processes.get(row.sandbox_id))),
     ...strays.map((name) => sweep(deps, supervisors, name)),

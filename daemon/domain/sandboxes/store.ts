@@ -125,6 +125,14 @@ export function roomSandboxes(queries: Queries, roomUid: SandboxRow["room_uid"])
     .all();
 }
 
+/** Those of a room that have ended are told of no more. */
+export function forgetEnded(queries: Queries, roomUid: SandboxRow["room_uid"]): void {
+  queries
+    .delete(sandboxes)
+    .where(and(eq(sandboxes.room_uid, roomUid), eq(sandboxes.state, "destroyed")))
+    .run();
+}
+
 /** Of each room that was asked for. */
 const live = new Remembered<number>();
 

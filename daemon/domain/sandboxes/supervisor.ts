@@ -27,10 +27,10 @@ import { QUARANTINED, QuarantineError } from "./adoptions.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
 import {
   HIBERNATED_MESSAGE,
-  HOST_SHUTDOWN,
   healthChange,
   leftChange,
   lostMessage,
+  RESUMED_REASONS,
   STANDBY_MESSAGE,
   stalledChange,
   takenChange,
@@ -52,6 +52,8 @@ export interface SupervisorDeps extends RowDeps, EndingDeps {
   snapshotSaved(row: SandboxRow, request: SnapshotRequest): Promise<SnapshotTaken>;
   /** Puts a snapshot into the sandbox's directory; once this resolves that is what there is of it. Throws, and it is as before. */
   adoptSnapshot(row: SandboxRow, from: SnapshotPlace): Promise<void>;
+  /** Throws room_moving while its room is on its way to another host. */
+  requireUnmoved(row: SandboxRow): void;
   /** The sandbox is destroyed: nothing is left to supervise. */
   onGone(row: SandboxRow): void;
 }
@@ -304,8 +306,16 @@ export class Supervisor {
   }
 
   async #restore(reason: string, admit?: (queries: Queries) => void): Promise<SandboxRow> {
-    await this.#row.become("resume", "resuming", reason, "The sandbox is being restored from disk.", {}, admit);
+    await this.#row.become("resume", "resuming", reason, "The sandbox is being restored from disk.", {}, (queries) =>
+      this.#admit(queries, admit),
+    );
     return await this.#restoreNow({});
+  }
+
+  /** Within the transaction by which it takes memory again: what was saved of it is no other host's. */
+  #admit(queries: Queries, admit?: (queries: Queries) => void): void {
+    this.#deps.requireUnmoved(this.row);
+    admit?.(queries);
   }
 
   async #restoreNow(change: Partial<SandboxRow>): Promise<SandboxRow> {
@@ -387,7 +397,7 @@ export class Supervisor {
     await this.#deps.endLeft();
     if (state === "hibernated") return true;
     // What was saved for the host's shutdown is still to be resumed by this daemon.
-    const isKept = state === "hibernating" || status_reason === HOST_SHUTDOWN;
+    const isKept = state === "hibernating" || RESUMED_REASONS.includes(status_reason);
     const reason = isKept ? status_reason : "resume_failed";
     await this.#row.become("adopt", "hibernated", reason, HIBERNATED_MESSAGE);
     return true;
@@ -439,7 +449,9 @@ export class Supervisor {
       const isAsleep = before === "hibernated";
       if (!isAsleep) this.#guestFor("rollback");
       const message = "The sandbox is being turned back.";
-      await this.#row.become("rollback", "resuming", "rollback", message, {}, isAsleep ? admit : undefined);
+      await this.#row.become("rollback", "resuming", "rollback", message, {}, (queries) =>
+        this.#admit(queries, isAsleep ? admit : undefined),
+      );
       try {
         await this.guest?.shortener.end();
         await this.#deps.adoptSnapshot(this.row, from);

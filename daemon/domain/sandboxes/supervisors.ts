@@ -26,6 +26,7 @@ import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { Idleness } from "./idleness.ts";
 import { placeOf } from "./metering.ts";
+import { requireUnmoved } from "./move/unmoved.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "./snapshots/place.ts";
 import { getSnapshot } from "./snapshots/store.ts";
@@ -282,6 +283,7 @@ export function makeSupervisors(
             "rolled_back",
             newId("sbx"),
           ),
+        requireUnmoved: (current) => requireUnmoved(deps, current),
         freeRemains: () => free(row.sandbox_id),
         endLeft: () => free(row.sandbox_id, endLeft),
         onEvent: deps.onEvent,

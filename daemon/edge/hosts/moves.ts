@@ -1,7 +1,8 @@
 /**
- * Owns how hosts hand rooms to each other: two paths of the listener for hosts, which no client gets to.
+ * Owns how hosts hand rooms to each other: three paths of the listener for hosts, which no client gets to.
  *
  *   POST /hosts/rooms/<room_uid>          a room's file, answered once it is whole there
+ *   POST /hosts/rooms/<room_uid>/fits     what of it could be loaded here, before it is sent
  *   POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
  */
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
@@ -16,25 +17,33 @@ import { type HostClient, unreachable } from "./client.ts";
 export interface PeerCalls {
   receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<{ head: Head }>;
   settle(roomUid: RoomUid): Promise<string>;
+  fits(asked: unknown): Promise<FitsAnswer>;
+}
+
+interface FitsAnswer {
+  missing: string[];
+  refused: (string | null)[];
 }
 
 type Head = { seq: number; hash: string } | null;
 
-const PATH = /^\/hosts\/rooms\/(\w+)(\/settle)?$/;
+const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
 /** Of silence while a room is sent, after which the other host is taken for gone. */
 const SILENCE_MS = 60_000;
+const MOST_QUESTION_BYTES = 4 * 1024 ** 2;
 /** From the last byte that it took until it answers, and for what came: it makes the drive of that, and puts it on disk. */
 const ANSWER_MS = 60_000;
 const ANSWER_MS_PER_MIB = 100;
 
 /** The answer to another host; null: the path is none of these. */
 export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
-  const [, roomUid, settles] = PATH.exec(url.pathname) ?? [];
+  const [, roomUid, asks] = PATH.exec(url.pathname) ?? [];
   if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
   return answered(log, async () => {
-    if (settles) return { state: await calls.settle(roomUid as RoomUid) };
+    if (asks === "settle") return { state: await calls.settle(roomUid as RoomUid) };
     if (!request.body) throw new ServiceError("invalid_body", { detail: "There is no room in it." });
+    if (asks === "fits") return await calls.fits(await questionIn(request.body));
     return await calls.receive(roomUid as RoomUid, bytesOf(request.body), request.signal);
   });
 }
@@ -45,6 +54,22 @@ async function answered(log: Log, work: () => Promise<object>): Promise<Response
   } catch (error) {
     const problem = toProblem(error, newId("req"), log);
     return Response.json(problem, { status: problem.status });
+  }
+}
+
+/** Throws invalid_body. */
+async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
+  const parts: Uint8Array[] = [];
+  let left = MOST_QUESTION_BYTES;
+  for await (const part of bytesOf(body)) {
+    left -= part.byteLength;
+    if (left < 0) throw new ServiceError("invalid_body", { detail: "The question is too long." });
+    parts.push(part);
+  }
+  try {
+    return JSON.parse(Buffer.concat(parts).toString());
+  } catch (cause) {
+    throw new ServiceError("invalid_body", { cause });
   }
 }
 
@@ -71,6 +96,12 @@ export class PeerClient {
     } finally {
       silence.end();
     }
+  }
+
+  async fits(host: Host, roomUid: RoomUid, asked: object, over: AbortSignal): Promise<FitsAnswer> {
+    const body = new Blob([JSON.stringify(asked)]).stream() as ReadableStream<Uint8Array>;
+    const gone = AbortSignal.any([over, AbortSignal.timeout(ANSWER_MS)]);
+    return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, gone)) as FitsAnswer;
   }
 
   async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void> {

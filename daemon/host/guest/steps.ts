@@ -218,7 +218,7 @@ const knownDevices: Step<StartParts> = {
 };
 
 /** A QEMU loads what its elders have saved, and not the other way round. Throws snapshot_incompatible. */
-function requireAsNew(here: string, saved: string): void {
+export function requireAsNew(here: string, saved: string): void {
   const [one, other] = [here, saved].map((version) => version.split(".").slice(0, 2).map(Number));
   const [[major = 0, minor = 0] = [], [savedMajor = 0, savedMinor = 0] = []] = [one, other];
   if (major > savedMajor || (major === savedMajor && minor >= savedMinor)) return;

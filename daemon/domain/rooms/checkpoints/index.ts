@@ -37,6 +37,8 @@ export interface Checkpoints {
   end(room: Pick<RoomRow, "room_uid" | "room_id">): Promise<void>;
   /** Within a transaction: the room's checkpoints are none any more; their files go with it. */
   forget(queries: Queries, roomUid: RoomUid): void;
+  /** Some have come with a room: they too end by themselves. */
+  schedule(): void;
   stop(): void;
 }
 
@@ -61,6 +63,9 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     if (row.expires_at === null) return;
     expiring.set(row.checkpoint_id, row);
     expiries.set(row.checkpoint_id, row.expires_at);
+  };
+  const scheduleAll = () => {
+    for (const row of expiringCheckpoints(database.queries)) schedule(row);
   };
   const drop = (checkpointId: string) => {
     expiring.delete(checkpointId);
@@ -217,11 +222,12 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
           deps.log.error("a room's former drive was not put aside", { room_uid, error: describeError(error) }),
         );
       }
-      for (const row of expiringCheckpoints(database.queries)) schedule(row);
+      scheduleAll();
       sweepCheckpoints(deps, locks).catch((error: unknown) =>
         deps.log.error("checkpoints not swept", { error: describeError(error) }),
       );
     },
+    schedule: scheduleAll,
     end: (room) => locks.end(room),
     forget: (queries, roomUid) => {
       deleteCheckpointsOf(queries, roomUid);

@@ -2,13 +2,15 @@
  * Owns rooms that come from other hosts:
  *
  *   the file is read into a directory of its own → the drive is made of it → all of it is tried ⇒ `room.json`: it is whole
- *     └ the directory says that it is ours ⇒ its directory takes its place → one commit: its rows ⇒ what it came in goes
+ *     └ the directory says that it is ours ⇒ its directory takes its place, those of its sandboxes theirs → one commit: its rows
+ *         ⇒ what it came in goes, its sandboxes are resumed
  *     └ it does not, and cannot any more ⇒ all of it goes
  *
  * Whose a room is says the directory alone, so whatever a crash cuts off is found out and gone on with, or thrown away.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
+import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
@@ -19,6 +21,7 @@ import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
 import { chainHead, chainKey } from "../../audit/index.ts";
+import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { readState, wakeNouns } from "../checkpoints/nouns.ts";
 import type { RoomDeps } from "../deps.ts";
@@ -148,10 +151,11 @@ export class Arrivals {
     if (!isItsOwn || about.from === deps.hostId || getRoom(database.queries, roomUid)?.state === "active") {
       throw new ServiceError("invalid_state", { detail: `Room ${about.room.room_id} is not that host's to give.` });
     }
-    const { drive_bytes } = about;
+    const { drive_bytes, other_bytes } = about;
+    const bytes = drive_bytes + other_bytes;
     // It counts for its organization on the other host already.
     const whose = { org_id: about.room.org_id as OrgId };
-    await deps.branch.sandboxes.requireBytes(whose, { added: drive_bytes, freed: drive_bytes });
+    await deps.branch.sandboxes.requireBytes(whose, { added: bytes, freed: bytes });
     begun.is = true;
     await eraseDirectory(place.directory, deps.giveUpSpace);
     for (const made of [paths.arrivals, place.directory, place.room])
@@ -159,15 +163,19 @@ export class Arrivals {
     await mkdir(place.drive, { mode: 0o1777 });
     await markDrive(place.drive, deps.driveRoot(roomUid));
     const limits = { bytes: about.room.drive_limit_bytes, inodes: deps.driveLimitEntries };
+    const templates = await templateFiles(paths);
+    const { store, state, room, sandboxes } = place;
+    // A checkpoint may have a file for each that the drive may have.
+    const files = (limits.inodes + BEYOND.entries) * (MAX_CHECKPOINTS + 1);
     await reader.unpack(
-      { store: place.store, state: place.state },
-      { bytes: limits.bytes + BEYOND.bytes + MOST_ROWS_BYTES, files: limits.inodes + BEYOND.entries },
+      { store, state, room, sandboxes, templates },
+      { bytes: limits.bytes + BEYOND.bytes + MOST_ROWS_BYTES + other_bytes, files },
     );
     deps.driveQuota.begin(place.drive, roomUid, {
       ...limits,
       bytes: Math.max(limits.bytes, about.drive_bytes),
     });
-    const { store, drive, links } = place;
+    const { drive, links } = place;
     await copying(gone, (copier) => copier.restore({ store, drive, links, root: deps.driveRoot(roomUid) }));
     await eraseDirectory(store, deps.giveUpSpace);
     await this.#tryRows(about);
@@ -228,6 +236,7 @@ export class Arrivals {
       await rename(place.room, paths.room(roomUid));
       for (const changed of [paths.rooms, place.directory]) await syncDirectory(changed);
     }
+    await this.#deps.sandboxes.moves.place(place.sandboxes);
     await faultPoint("move.placed");
     const row = await database.commit((queries) => giveRows(this.#deps, queries, about, state));
     await faultPoint("move.arrived");
@@ -236,6 +245,7 @@ export class Arrivals {
     pauses.end(roomUid);
     this.#deps.drive.forget(roomUid);
     this.#onArrived(row);
+    this.#deps.sandboxes.moves.came(roomUid);
     log.info("room came from another host", { room_uid: roomUid, from: about.from, at: now() });
     await wakeNouns(branch.nouns, branchedOf(row)).catch((error: unknown) =>
       log.error("whoever waits in a room was not woken", { room_uid: roomUid, error: describeError(error) }),

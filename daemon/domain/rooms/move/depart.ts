@@ -1,8 +1,8 @@
 /**
  * Owns a room's way to another host:
  *
- *   its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it → who waits in it is told, calls come to their end
- *   → its sandboxes end → what the database has is read, the copy of the drive brought up to date, all of it sent: the other host has it
+ *   the other host is asked what it can load → its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it → who waits in it is told, calls come to their end
+ *   → its sandboxes are saved, or end → what the database has is read, the copy of the drive brought up to date, all of it sent: the other host has it
  *   ⇒ one change of the directory: it is the other host's → its rows and files here go as those of a room that has ended
  *
  * Until that change it is here, and goes on here where anything fails; after it, it is there. Where nobody knows whether the change came
@@ -10,7 +10,7 @@
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import type { RoomUid } from "../../../../shared/ids.ts";
+import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
@@ -23,6 +23,7 @@ import { retireDirectory } from "../destroy.ts";
 import { getRoom, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
+import { Belongings } from "./belongings.ts";
 import type { MoveDeps } from "./deps.ts";
 import { packed } from "./pack.ts";
 import { aboutOf, recordMove, takeRows } from "./rows.ts";
@@ -34,6 +35,8 @@ export interface Departed {
   drive_bytes: number;
   epoch: number;
   sandboxes_ended: string[];
+  /** Whose memory is of no use there. */
+  lost: { snapshots: number; checkpoints: number; recordings: number };
   away_ms: number;
 }
 
@@ -45,7 +48,7 @@ export async function departRoom(
   row: RoomRow,
   to: Host,
   over: AbortSignal,
-  { key_id, isCall }: { key_id: Moving["key_id"]; isCall: boolean },
+  { key_id, isCall, isForced }: { key_id: Moving["key_id"]; isCall: boolean; isForced: boolean },
 ): Promise<Departed> {
   const { paths, directory, database } = deps;
   const { room_uid } = row;
@@ -54,6 +57,7 @@ export async function departRoom(
   const place = paths.departing(room_uid);
   const { used_bytes } = await deps.drive.measure(toTarget(row, paths));
   await deps.branch.sandboxes.requireBytes(row, { added: used_bytes, freed: used_bytes });
+  const { belongings, refused, snapshots, useless } = await lookAhead(deps, row, to, over, isForced);
   await eraseDirectory(place.directory, deps.giveUpSpace);
   await mkdir(place.directory, { recursive: true, mode: 0o700 });
   let claimed = false;
@@ -71,21 +75,26 @@ export async function departRoom(
       const since = performance.now();
       await faultPoint("move.noted");
       deps.pauses.begin(room_uid, new ServiceError("room_moving"));
-      const sandboxes_ended = await deps.sandboxes.evacuate(room_uid);
+      const how = { refused, isForced };
+      const { ended } = await deps.sandboxes.moves.leave(room_uid, how);
       await deps.calls.untilDone(row, isCall ? 1 : 0);
       // One of those calls may have made another.
-      sandboxes_ended.push(...(await deps.sandboxes.evacuate(room_uid)));
+      const last = await deps.sandboxes.moves.leave(room_uid, how);
+      const sandboxes_ended = [...ended, ...last.ended];
+      await faultPoint("move.saved");
       const { state, about, drive_bytes } = await deps.drive.holding(room_uid, async () => {
         over.throwIfAborted();
         const state = await database.commit((queries) => takeRows(deps, queries, row));
         const { bytes: drive_bytes } = await copier.complete();
-        const about = aboutOf({ queries: database.queries, row, epoch: owner.epoch, drive_bytes });
+        const other_bytes = await belongings.measure(last.carried);
+        const about = aboutOf({ queries: database.queries, row, epoch: owner.epoch, drive_bytes, other_bytes });
         return { state, about, drive_bytes };
       });
       await writeState(place.state, state);
       await faultPoint("move.packed");
       over.throwIfAborted();
-      const { head } = await deps.peers().send(to, room_uid, packed(place, about), over);
+      const file = packed(place, about, belongings.all(last.carried));
+      const { head } = await deps.branch.sandboxes.use(snapshots, () => deps.peers().send(to, room_uid, file, over));
       await faultPoint("move.sent");
       over.throwIfAborted();
       const claiming = { kind: "move", to: to.host_id, epoch: owner.epoch, key_id, claiming: true } as const;
@@ -102,7 +111,8 @@ export async function departRoom(
         );
       await faultPoint("move.handed");
       await retireMoved(deps, row, { to: to.host_id, epoch, head });
-      return { drive_bytes, epoch, sandboxes_ended, away_ms: Math.round(performance.now() - since) };
+      const lost = { snapshots: useless, checkpoints: 0, recordings: 0 };
+      return { drive_bytes, epoch, sandboxes_ended, lost, away_ms: Math.round(performance.now() - since) };
     });
   } catch (error) {
     await settleMove(deps, room_uid, { isClaimed: claimed, to }).catch((cause: unknown) =>
@@ -110,6 +120,47 @@ export async function departRoom(
     );
     throw error;
   }
+}
+
+interface Ahead {
+  belongings: Belongings;
+  /** Sandboxes that the other host cannot load, and why. */
+  refused: ReadonlyMap<string, string>;
+  snapshots: SnapshotId[];
+  /** How many of those it cannot. */
+  useless: number;
+}
+
+/** While all goes on: what the other host has already, and what it can load. Throws invalid_state, disk_full, host_unreachable. */
+async function lookAhead(
+  deps: MoveDeps,
+  { room_uid }: RoomRow,
+  to: Host,
+  over: AbortSignal,
+  isForced: boolean,
+): Promise<Ahead> {
+  const loaded = await deps.sandboxes.moves.loaded(room_uid);
+  const ids = loaded.map(({ id }) => id);
+  const isSandbox = (id: string): id is SandboxId => id.startsWith("sbx_");
+  const belongings = new Belongings(deps.paths, room_uid);
+  const files = await belongings.look(ids.filter(isSandbox));
+  if (files.length === 0 && loaded.length === 0) return { belongings, refused: new Map(), snapshots: [], useless: 0 };
+  const machines = loaded.map(({ on }) => on);
+  const answer = await deps.peers().fits(to, room_uid, { files, machines }, over);
+  belongings.without(answer.missing);
+  const refused = new Map(ids.flatMap((id, at) => (answer.refused[at] ? [[id, answer.refused[at]] as const] : [])));
+  const useless = [...refused].filter(([id]) => !isSandbox(id));
+  if (useless.length > 0 && !isForced) throw wouldLose(useless.length, to, useless[0]?.[1] ?? "");
+  const snapshots = ids.filter((id): id is SnapshotId => !isSandbox(id));
+  return { belongings, refused, snapshots, useless: useless.length };
+}
+
+function wouldLose(snapshots: number, { host_id }: Host, why: string): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `The room has ${snapshots} snapshots whose memory is of no use on ${host_id}: ${why}.`,
+    details: { lost: { snapshots, checkpoints: 0, recordings: 0 } },
+    hint: "Delete them, or say force: then sandboxes can be made of their disks alone.",
+  });
 }
 
 /**
@@ -138,6 +189,7 @@ export async function settleMove(
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now() }));
   deps.pauses.end(roomUid);
   deps.onStays(row);
+  deps.sandboxes.moves.stays(roomUid);
   await eraseDirectory(paths.departing(roomUid).directory, deps.giveUpSpace);
   const goal = to ?? directory.host(row.branching.to);
   if (goal)

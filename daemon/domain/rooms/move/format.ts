@@ -7,16 +7,19 @@
  *   {"at":0,"bytes":…} bytes …               what is between two pieces is a hole
  *   {"file":"entries","size":…} …            the list of the drive's entries
  *   {"file":17,"size":…} …                   what is in the drive's files, by their numbers in the list
+ *   {"file":"snapshots/…","size":…} …        what else the room has, by its place in it (belongings.ts)
+ *   {"link":"snapshots/…","to":"…"}          the same file once more
+ *   {"same":"sandboxes/…","digest":"…"}      a file of a template, which the other host has
  *   {"end":{"files":…,"sha256":"…"}}         of all that came before it
  *
- * Nothing in it names a place on a host: files have numbers, and the names that guests have chosen are in the list alone.
+ * Nothing in it names a place on a host: a drive's files have numbers, and the names that guests have chosen are in the list alone.
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { labels } from "../../../../shared/api/rooms.ts";
 import { ROOM_UID_PATTERN } from "../../../../shared/ids.ts";
 
-export const FORMAT = 1;
+export const FORMAT = 2;
 /** Of one piece of a file. */
 export const PIECE_BYTES = 1024 * 1024;
 /** Of one line: labels may be long. */
@@ -49,18 +52,27 @@ export const about = Type.Object({
   epoch: count,
   head,
   drive_bytes: count,
+  /** Of what it has besides: snapshots, checkpoints, recordings, and sandboxes that go along. */
+  other_bytes: count,
 });
 export type About = Static<typeof about>;
 
 const first = Type.Object({ roomd_room: Type.Literal(FORMAT), about });
+/** No part of it leads out of the room. */
+const place = Type.String({
+  pattern: "^(snapshots|checkpoints|recordings|sandboxes)(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}){1,5}$",
+});
+const sha256 = Type.String({ pattern: "^[0-9a-f]{64}$" });
 const file = Type.Object({
-  file: Type.Union([Type.Literal("state"), Type.Literal("entries"), count]),
+  file: Type.Union([Type.Literal("state"), Type.Literal("entries"), count, place]),
   size: count,
 });
+const link = Type.Object({ link: place, to: place });
+const same = Type.Object({ same: place, digest: sha256 });
 const piece = Type.Object({ at: count, bytes: Type.Integer({ minimum: 1, maximum: PIECE_BYTES }) });
-const end = Type.Object({ end: Type.Object({ files: count, sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }) }) });
+const end = Type.Object({ end: Type.Object({ files: count, sha256 }) });
 
-const line = Type.Union([file, piece, end]);
+const line = Type.Union([file, piece, link, same, end]);
 export type Line = Static<typeof line>;
 export type FileName = Static<typeof file>["file"];
 

@@ -1,5 +1,6 @@
 /** Owns moving rooms between hosts: the call that asks for it, and what a crash leaves of it on either. */
 
+import { Value } from "@sinclair/typebox/value";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { roomMove } from "../../../../shared/api/moves.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
@@ -9,10 +10,9 @@ import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { requireActive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
-import { namesIn } from "../../../host/files/gone.ts";
+import { type FitsAnswer, fitsAsked } from "../../sandboxes/index.ts";
 import { requireWholeRoom } from "../checkpoints/fork.ts";
 import type { Locks } from "../checkpoints/locks.ts";
-import { countCheckpoints } from "../checkpoints/store.ts";
 import { getRoom, liveRooms, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
@@ -37,6 +37,8 @@ export interface Moves {
 export interface PeerCalls {
   receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived>;
   settle(roomUid: RoomUid): Promise<"arrived" | "not ours">;
+  /** Throws invalid_body. */
+  fits(asked: unknown): Promise<FitsAnswer>;
 }
 
 interface Parts {
@@ -76,20 +78,14 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     void goOn(room_uid);
   };
 
-  const lostBy = async ({ room_uid }: RoomRow) => {
-    const snapshots = (await namesIn(paths.snapshots(room_uid))).length;
-    const recordings = (await namesIn(paths.recordings(room_uid))).length;
-    return { snapshots, recordings, checkpoints: countCheckpoints(database.queries, room_uid) };
-  };
-
   const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
     const { room_id, room_uid } = row;
     requireMade(row);
-    const lost = await lostBy(row);
-    if (!force && Object.values(lost).some((count) => count > 0)) throw wouldLose(lost);
     try {
-      const moved = await locks.take(room_uid, "moved", (over) => departRoom(deps, row, to, over, by));
-      return { room_id, room_uid, from: hostId, to: to.host_id, lost, ...moved } satisfies OutputOf<typeof roomMove>;
+      const moved = await locks.take(room_uid, "moved", (over) =>
+        departRoom(deps, row, to, over, { ...by, isForced: force }),
+      );
+      return { room_id, room_uid, from: hostId, to: to.host_id, ...moved } satisfies OutputOf<typeof roomMove>;
     } finally {
       if (getRoom(database.queries, room_uid)?.branching?.kind === "move") later(room_uid);
     }
@@ -127,6 +123,10 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     forPeers: {
       receive: (roomUid, source, gone) => arrivals.receive(roomUid, source, gone),
       settle: (roomUid) => arrivals.settle(roomUid),
+      fits: (asked) => {
+        if (Value.Check(fitsAsked, asked)) return deps.sandboxes.moves.fits(asked);
+        throw new ServiceError("invalid_body", { detail: "What another host asks is no question." });
+      },
     },
     isComing: (org_id, room_id) => arrivals.has({ org_id, room_id }),
     recover: async () => {
@@ -168,14 +168,5 @@ function requireGoal(host: Host | null, name: string): Host {
   }
   throw new ServiceError("insufficient_capacity", {
     detail: `No room is placed on ${name} (${host.state}) just now.`,
-  });
-}
-
-function wouldLose(lost: Record<"snapshots" | "checkpoints" | "recordings", number>): ServiceError {
-  const named = Object.entries(lost).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
-  return new ServiceError("invalid_state", {
-    detail: `The room has ${named.join(", ")}, which do not go along.`,
-    details: { lost },
-    hint: "Delete them, or say force: then they are lost.",
   });
 }

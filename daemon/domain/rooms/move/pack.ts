@@ -2,6 +2,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { findData } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
+import type { Belonging } from "./belongings.ts";
 import { type About, type FileName, FORMAT, PIECE_BYTES } from "./format.ts";
 
 export interface Packed {
@@ -11,14 +12,23 @@ export interface Packed {
   state: string;
 }
 
-/** Throws what reading throws. */
-export async function* packed({ store, state }: Packed, about: About): AsyncGenerator<Uint8Array> {
+/** `belongings` is what the room has besides. Throws what reading throws. */
+export async function* packed(
+  { store, state }: Packed,
+  about: About,
+  belongings: AsyncIterable<Belonging>,
+): AsyncGenerator<Uint8Array> {
   const writing = new Writing();
   yield writing.line({ roomd_room: FORMAT, about });
   yield* writing.file("state", state);
   yield* writing.file("entries", entriesIn(store));
   for (const shard of shardsIn(store)) {
     for (const name of await readdir(shard)) yield* writing.file(Number(name), `${shard}/${name}`);
+  }
+  for await (const { place, path, to, digest } of belongings) {
+    if (to !== null) yield writing.line({ link: place, to });
+    else if (digest !== null) yield writing.line({ same: place, digest });
+    else yield* writing.file(place, path);
   }
   yield writing.end();
 }

@@ -1,17 +1,21 @@
 /** Owns what the database has of a room that moves: taken and given as one, each in a transaction. */
+import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { now } from "../../../core/clock.ts";
-import type { BranchedRoom, Rows } from "../../../db/branch.ts";
+import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, chainHead, chainKey } from "../../audit/index.ts";
+import type { MovedSandboxes } from "../../sandboxes/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
+import { deleteCheckpointsOf, insertCheckpoint, listCheckpoints } from "../checkpoints/store.ts";
+import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
 import { getRoom, insertRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import type { About } from "./format.ts";
 
 export interface MovedState extends RoomState {
-  /** Those that have ended. */
-  sandboxes: Rows;
+  sandboxes: MovedSandboxes;
+  checkpoints: CheckpointRow[];
 }
 
 const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
@@ -22,11 +26,13 @@ export function aboutOf({
   row,
   epoch,
   drive_bytes,
+  other_bytes,
 }: {
   queries: Queries;
   row: RoomRow;
   epoch: number;
   drive_bytes: number;
+  other_bytes: number;
 }): About {
   const { room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at } = row;
   const { created_by_type, created_by_id, keep_drive, former_ids } = row;
@@ -35,17 +41,18 @@ export function aboutOf({
       ...{ room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at },
       ...{ created_by_type, created_by_id, keep_drive, former_ids: [...former_ids] },
     },
-    ...{ from: row.host_id, epoch, drive_bytes, head: chainHead(queries, chainKey(org_id)) },
+    ...{ from: row.host_id, epoch, drive_bytes, other_bytes, head: chainHead(queries, chainKey(org_id)) },
   };
 }
 
 /** Nobody changes any of it any more. */
-export function takeRows({ branch }: RoomDeps, queries: Queries, row: RoomRow): MovedState {
+export function takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): MovedState {
   const { room_uid } = row;
   return {
     nouns: takeNouns(queries, branch.nouns, room_uid),
     calls: branch.calls().takeRoom(queries, row),
-    sandboxes: branch.sandboxes.takeEnded(queries, room_uid),
+    sandboxes: sandboxes.moves.take(queries, room_uid),
+    checkpoints: listCheckpoints(queries, { room_uid, after: null, limit: MAX_CHECKPOINTS }),
   };
 }
 
@@ -66,7 +73,9 @@ export function giveRows(
   // It may have been here before.
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
-  branch.sandboxes.putEnded(queries, row.room_uid, state.sandboxes);
+  deps.sandboxes.moves.put(queries, row.room_uid, state.sandboxes);
+  deleteCheckpointsOf(queries, row.room_uid);
+  for (const checkpoint of state.checkpoints) insertCheckpoint(queries, checkpoint);
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
   branch.calls().putRoom(queries, state.calls, row);
   recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });

@@ -1,9 +1,21 @@
 /** Owns reading a room's file into directories of the host's own, strictly: what it says is believed once all of it was seen. */
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { BASE } from "../../../core/paths.ts";
 import { within } from "../../../core/published.ts";
+import { errnoOf } from "../../../core/service-error.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
+import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { type About, type FileName, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
+
+export interface Unpacked extends Packed {
+  /** Directories: of what the room has besides its drive, and of its sandboxes. */
+  room: string;
+  sandboxes: string;
+  /** Files of this host's templates, by their digests. */
+  templates: ReadonlyMap<string, string>;
+}
 
 /** Of silence, after which whoever sends is taken for gone. */
 const SILENCE_MS = 60_000;
@@ -31,10 +43,11 @@ export class RoomReader {
   }
 
   /** Writes the rest into directories that are there, and returns once all was seen to be whole. Throws NotWhole, ENOSPC. */
-  async unpack(into: Packed, bounds: UnpackBounds): Promise<void> {
+  async unpack(into: Unpacked, bounds: UnpackBounds): Promise<void> {
     makeStoreDirectories(into.store);
     let left = bounds.bytes;
     let files = 0;
+    let links = 0;
     let current: { handle: FileHandle; size: number; at: number } | null = null;
     const finish = async () => {
       if (!current) return;
@@ -56,8 +69,14 @@ export class RoomReader {
         if ("file" in line) {
           await finish();
           files++;
-          if (files > bounds.files) throw new NotWhole("a room's file has more files than a room may have");
-          current = { handle: await open(placeOf(into, line.file), "wx", 0o600), size: line.size, at: 0 };
+          if (files > bounds.files) throw tooMany();
+          current = { handle: await made(into, line.file), size: line.size, at: 0 };
+          continue;
+        }
+        if ("link" in line || "same" in line) {
+          await finish();
+          if (++links > bounds.files) throw tooMany();
+          await linked(into, line);
           continue;
         }
         if (!current || line.at < current.at || line.at + line.bytes > current.size)
@@ -113,7 +132,47 @@ export class RoomReader {
   }
 }
 
-function placeOf({ store, state }: Packed, name: FileName): string {
+function placeOf({ store, state, ...into }: Unpacked, name: FileName): string {
   if (name === "state") return state;
-  return name === "entries" ? entriesIn(store) : contentIn(store, name);
+  if (name === "entries") return entriesIn(store);
+  return typeof name === "number" ? contentIn(store, name) : belongingOf(into, name);
+}
+
+function belongingOf({ room, sandboxes }: Pick<Unpacked, "room" | "sandboxes">, place: string): string {
+  const [first, ...rest] = place.split("/");
+  return first === "sandboxes" ? join(sandboxes, ...rest) : join(room, place);
+}
+
+/** Layers of disks, memory, and what they lie over: nobody writes to them any more, and whoever may enter their directory reads them. */
+const FROZEN = /^(snapshots|sandboxes)\/\w+\/(base\/|disk|memory)/;
+
+async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
+  const path = placeOf(into, name);
+  if (typeof name === "string") await makeAbove(path);
+  const handle = await open(path, "wx", 0o600);
+  if (typeof name === "string" && FROZEN.test(name)) await handle.chmod(0o444);
+  return handle;
+}
+
+/** A file that has come already, or one of a template, under one more name. */
+async function linked(into: Unpacked, said: { link: string; to: string } | { same: string; digest: string }) {
+  const from = "link" in said ? belongingOf(into, said.to) : into.templates.get(said.digest);
+  const path = belongingOf(into, "link" in said ? said.link : said.same);
+  if (from === undefined) throw new NotWhole("a template that it needs is not here any more");
+  await makeAbove(path);
+  await link(from, path).catch(async (error: unknown) => {
+    if (errnoOf(error) !== "EXDEV") throw error;
+    await symlink(from, path);
+  });
+}
+
+/** A template's files are crossed to by every QEMU, all else is the daemon's. */
+async function makeAbove(path: string): Promise<void> {
+  const above = dirname(path);
+  await mkdir(above, { recursive: true, mode: 0o700 });
+  if (basename(above) === BASE) crossedDirectory(above);
+}
+
+function tooMany(): NotWhole {
+  return new NotWhole("a room's file has more files than a room may have");
 }

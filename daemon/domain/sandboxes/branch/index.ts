@@ -3,14 +3,12 @@ import { rm } from "node:fs/promises";
 import type { CheckpointId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
-import type { Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { deleteSnapshot, snapshotsOf } from "../snapshots/store.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
 import { keepSnapshots, requireBytes, requireSpace, type Used } from "../snapshots/take.ts";
 import { roomSandboxes } from "../store.ts";
 import { cutRoom, type RoomCut } from "./cut.ts";
-import { putEnded, takeEnded } from "./moved.ts";
 import {
   type CutSandbox,
   type ForkedItem,
@@ -58,10 +56,6 @@ export interface SandboxesBranch {
   forget(queries: Queries, checkpointId: CheckpointId): void;
   /** What they take on disk. */
   bytesOf(queries: Queries, checkpointId: CheckpointId): number;
-  /** Within a transaction: what is told of those that have ended, of a room that goes to another host. */
-  takeEnded(queries: Queries, roomUid: RoomUid): Rows;
-  /** The same comes there. */
-  putEnded(queries: Queries, roomUid: RoomUid, ended: Rows): void;
   remove(roomUid: RoomUid, snapshotIds: readonly SnapshotId[]): Promise<void>;
 }
 
@@ -102,8 +96,6 @@ export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
     },
     bytesOf: (queries, checkpointId) =>
       snapshotsOf(queries, checkpointId).reduce((sum, { size_bytes }) => sum + size_bytes, 0),
-    takeEnded,
-    putEnded,
     remove: async (room_uid, snapshotIds) => {
       for (const id of snapshotIds) {
         await rm(placeOf(parts, { room_uid }, id).files.directory, { recursive: true, force: true });

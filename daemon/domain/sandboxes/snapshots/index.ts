@@ -23,6 +23,8 @@ export interface Snapshots {
   operations: Bound[];
   /** Removes what an earlier daemon left half done, and goes on with what ends by itself. */
   recover(answering: Promise<unknown>): void;
+  /** Some have come with a room: they too end by themselves. */
+  schedule(): void;
   /** The room ends: nothing knows its snapshots any more; their files go with it. */
   forgetRoom(roomUid: RoomUid): Promise<void>;
   stop(): void;
@@ -43,6 +45,9 @@ export function makeSnapshots(
     if (row.expires_at === null) return;
     expiring.set(row.snapshot_id, row);
     expiries.set(row.snapshot_id, row.expires_at);
+  };
+  const scheduleAll = () => {
+    for (const row of expiringSnapshots(deps.database.queries)) schedule(row);
   };
   const remove = async (row: SnapshotRow) => {
     const { files } = places.of(row);
@@ -72,13 +77,14 @@ export function makeSnapshots(
       makeRollback(deps, supervisors, places, ends),
     ],
     recover: (answering) => {
-      for (const row of expiringSnapshots(deps.database.queries)) schedule(row);
+      scheduleAll();
       const sweep = async () => {
         await answering;
         await sweepSnapshots(deps.paths, deps.database.queries, places);
       };
       sweep().catch((error: unknown) => deps.log.error("snapshots not swept", { error: describeError(error) }));
     },
+    schedule: scheduleAll,
     forgetRoom: async (roomUid) => {
       await deps.database.commit((queries) => deleteSnapshotsOf(queries, roomUid));
       for (const { room_uid, snapshot_id } of [...expiring.values()]) {

@@ -26,6 +26,11 @@ export function snapshotsOf(queries: Queries, checkpointId: CheckpointId): Snaps
   return queries.select().from(snapshots).where(eq(snapshots.checkpoint_id, checkpointId)).all();
 }
 
+/** All of a room. */
+export function roomSnapshots(queries: Queries, roomUid: RoomUid): SnapshotRow[] {
+  return queries.select().from(snapshots).where(eq(snapshots.room_uid, roomUid)).all();
+}
+
 /** An organization's. */
 export function locateSnapshot(queries: Queries, orgId: OrgId, snapshotId: string) {
   const { snapshot_id, org_id, room_uid, agent_id } = snapshots;

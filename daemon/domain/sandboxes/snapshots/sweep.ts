@@ -1,4 +1,5 @@
 /** Owns removing what a daemon that was killed has left of snapshots: files that no row tells of. */
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid } from "../../../../shared/ids.ts";
@@ -9,11 +10,13 @@ import type { SnapshotPlaces } from "./place.ts";
 import { findSnapshot } from "./store.ts";
 
 export async function sweepSnapshots(
-  paths: Pick<Paths, "rooms" | "snapshots">,
+  paths: Pick<Paths, "rooms" | "snapshots" | "arriving">,
   queries: Queries,
   places: Pick<SnapshotPlaces, "isUsed">,
 ): Promise<void> {
   for (const roomUid of (await namesIn(paths.rooms)) as RoomUid[]) {
+    // One that comes from another host has its rows in a moment.
+    if (existsSync(paths.arriving(roomUid).directory)) continue;
     const directory = paths.snapshots(roomUid);
     for (const name of await namesIn(directory)) {
       if (places.isUsed(name) || findSnapshot(queries, roomUid, name)) continue;

@@ -138,6 +138,7 @@ function makeAll() {
       destroyAll: async () => [],
       evacuate: async () => [],
       forgetSnapshots: async () => {},
+      moves: null as never,
     },
     calls: new RoomCalls(),
     pauses: { begin: () => {}, end: () => {} },

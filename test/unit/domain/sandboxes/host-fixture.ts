@@ -72,6 +72,7 @@ export async function makeHost(wanted: readonly Made[]) {
       snapshotSaved: never,
       adoptSnapshot: never,
       endLeft: async () => void rmSync(place.runtime, { recursive: true, force: true }),
+      requireUnmoved: () => {},
       freeRemains: () => freeRemains({ ...place, processes: "" }),
       onState: () => {},
       onGone: () => {},

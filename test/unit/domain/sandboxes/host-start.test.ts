@@ -12,6 +12,7 @@ function hostStart(host: Host, { crashed = false, lacks = () => null as string |
   const deps = {
     ...{ log: host.log, onEvent: host.onEvent, limits: host.limits, crashed },
     pool: { makeRoom: async () => false } as never,
+    currentRoom: () => ({ is_moving: false }) as never,
     driveMode: () => "open" as const,
     host: () => {
       const lack = lacks();

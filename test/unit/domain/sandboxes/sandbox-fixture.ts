@@ -103,6 +103,7 @@ export async function makeSandbox(
     snapshotSaved: async () => ({ paused_ms: 0, size_bytes: 0 }),
     adoptSnapshot: async () => pretendSaved(paths.directory),
     endLeft: () => endLeft(paths),
+    requireUnmoved: () => {},
     freeRemains: () => freeRemains(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
     onState: deps.onState ?? (() => {}),

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Belonging } from "../../../../../daemon/domain/rooms/move/belongings.ts";
 import { type About, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
 import { RoomReader } from "../../../../../daemon/domain/rooms/move/unpack.ts";
@@ -23,7 +24,7 @@ const ABOUT: About = {
     ...{ drive_limit_bytes: 1, created_at: "2026-11-27T06:00:00.000Z", updated_at: "2026-11-27T06:00:00.000Z" },
     ...{ expires_at: null, created_by_type: "key", created_by_id: "key_1", keep_drive: true, former_ids: [] },
   },
-  ...{ from: "host-1", epoch: 1, head: null, drive_bytes: 5 },
+  ...{ from: "host-1", epoch: 1, head: null, drive_bytes: 5, other_bytes: 0 },
 };
 
 let home: string;
@@ -44,7 +45,16 @@ beforeEach(() => {
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const whole = async () => Buffer.concat(await Array.fromAsync(packed(from, ABOUT)));
+async function* belongings(): AsyncGenerator<Belonging> {
+  const plain = { to: null, digest: null, bytes: 1 };
+  const path = join(home, "state");
+  yield { ...plain, place: "snapshots/snap_1/base/root.qcow2", path };
+  yield { ...plain, place: "sandboxes/sbx_1/base/root.qcow2", path, to: "snapshots/snap_1/base/root.qcow2" };
+  yield { ...plain, place: "sandboxes/sbx_1/base/vmlinuz", path, digest: DIGEST };
+}
+const DIGEST = "0".repeat(64);
+
+const whole = async () => Buffer.concat(await Array.fromAsync(packed(from, ABOUT, belongings())));
 
 /** The bytes in pieces of a size. */
 async function* inPieces(bytes: Buffer, size: number) {
@@ -54,12 +64,13 @@ async function* inPieces(bytes: Buffer, size: number) {
 async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS } = {}): Promise<About> {
   const reader = new RoomReader(inPieces(bytes, size));
   const about = await reader.about();
-  await reader.unpack(to, bounds);
+  await reader.unpack({ ...to, ...places(), templates: new Map([[DIGEST, from.state]]) }, bounds);
   return about;
 }
 
 const line = (said: object) => Buffer.from(`${JSON.stringify(said)}\n`);
-const first = line({ roomd_room: 1, about: ABOUT });
+const places = () => ({ room: join(home, "into", "room"), sandboxes: join(home, "into", "sandboxes") });
+const first = line({ roomd_room: 2, about: ABOUT });
 
 describe("a room's file", () => {
   test.each([1, 7, 4096, 1_000_000_000])("is what was packed, in pieces of %d bytes", async (size) => {
@@ -105,6 +116,10 @@ describe("a room's file", () => {
     ["a name of a place", line({ file: "../../etc/passwd", size: 1 })],
     ["a number that is none", line({ file: -1, size: 1 })],
     ["a number with a place in it", line({ file: "1/../../x", size: 1 })],
+    ["a place that leads out", line({ file: "snapshots/../../x", size: 1 })],
+    ["a link that leads out", line({ link: "snapshots/a/disk", to: "../state" })],
+    ["a link to what did not come", line({ link: "snapshots/a/disk", to: "snapshots/b/disk" })],
+    ["a file of a template that is not here", line({ same: "snapshots/a/base/root.qcow2", digest: "1".repeat(64) })],
     ["bytes of no file", Buffer.concat([line({ at: 0, bytes: 1 }), Buffer.from("x")])],
     ["bytes beyond a file", Buffer.concat([line({ file: 1, size: 1 }), line({ at: 1, bytes: 1 }), Buffer.from("x")])],
     [
@@ -124,9 +139,9 @@ describe("a room's file", () => {
   });
 
   test.each([
-    ["another form", { roomd_room: 2, about: ABOUT }],
-    ["no room", { roomd_room: 1 }],
-    ["a room_uid that is a place", { roomd_room: 1, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
+    ["another form", { roomd_room: 1, about: ABOUT }],
+    ["no room", { roomd_room: 2 }],
+    ["a room_uid that is a place", { roomd_room: 2, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
   ])("is refused with %s", async (_what, said) => {
     await expect(read(line(said))).rejects.toThrow("no room that this roomd knows");
   });

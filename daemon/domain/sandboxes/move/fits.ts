@@ -1,0 +1,66 @@
+/** Owns what two hosts say to each other about a room's guests before it moves: what those were saved on, and whether the other can load them. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
+import { runsOn, type SavedOn, savedOn, whyUnfit } from "../../../host/guest/moved.ts";
+import { templateFiles } from "../../templates/files.ts";
+import type { SandboxDeps } from "../deps.ts";
+import type { SnapshotPlaces } from "../snapshots/place.ts";
+import { roomSnapshots } from "../snapshots/store.ts";
+import { roomSandboxes } from "../store.ts";
+import type { Supervisors } from "../supervisors.ts";
+
+const word = Type.String({ maxLength: 256 });
+const machine = Type.Object({
+  qemu_version: word,
+  processor: word,
+  vsock: Type.Union([Type.Literal("kernel"), Type.Null()]),
+  acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+  agent_generation: Type.Integer(),
+});
+
+/** Files of templates by their digests, and machines. */
+export const fitsAsked = Type.Object({
+  files: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 10_000 }),
+  machines: Type.Array(machine, { maxItems: 10_000 }),
+});
+export type FitsAsked = Static<typeof fitsAsked>;
+
+/** Which of the files are not there, and why each of the machines cannot be loaded; null when it can. */
+export interface FitsAnswer {
+  missing: string[];
+  refused: (string | null)[];
+}
+
+/** What a room has that is to be loaded elsewhere. */
+export interface Loaded {
+  id: SandboxId | SnapshotId;
+  on: SavedOn;
+}
+
+type Parts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get">; places: Pick<SnapshotPlaces, "of"> };
+
+export async function loadedOf({ deps, supervisors, places }: Parts, roomUid: RoomUid): Promise<Loaded[]> {
+  const { queries } = deps.database;
+  const found: Loaded[] = [];
+  const add = async (id: Loaded["id"], look: Promise<SavedOn | null> | undefined) => {
+    // What cannot be told of one that is just ending, or is on its way, is found out when it is saved.
+    const on = await look?.catch(() => null);
+    if (on) found.push({ id, on });
+  };
+  for (const row of roomSnapshots(queries, roomUid)) await add(row.snapshot_id, savedOn(places.of(row).files));
+  for (const { sandbox_id, state } of roomSandboxes(queries, roomUid)) {
+    const guest = supervisors.get(sandbox_id)?.guest;
+    if (guest) await add(sandbox_id, runsOn(guest));
+    else if (state === "hibernated") await add(sandbox_id, savedOn(deps.paths.sandbox(sandbox_id)));
+  }
+  return found;
+}
+
+/** What this host says to another. */
+export async function fitsHere(deps: SandboxDeps, { files, machines }: FitsAsked): Promise<FitsAnswer> {
+  const known = await templateFiles(deps.paths);
+  return {
+    missing: files.filter((digest) => !known.has(digest)),
+    refused: machines.map((on) => whyUnfit(on, deps.here(), deps.host)),
+  };
+}

@@ -1,0 +1,82 @@
+/** Owns how sandboxes go with their room to another host: saved on this one, put in their places and resumed on the other. */
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
+import type { Queries } from "../../../db/client.ts";
+import { namesIn } from "../../../host/files/gone.ts";
+import { synced } from "../../../host/files/synced.ts";
+import { ownSaved } from "../../../host/guest/moved.ts";
+import { makeGuestDirectories } from "../../../host/isolation/directories.ts";
+import type { Parts } from "../branch/parts.ts";
+import type { HostStart } from "../host-start.ts";
+import { takeUp } from "../recover.ts";
+import type { Snapshots } from "../snapshots/index.ts";
+import { roomSandboxes } from "../store.ts";
+import type { SandboxRow } from "../table.ts";
+import { type FitsAnswer, type FitsAsked, fitsHere, type Loaded, loadedOf } from "./fits.ts";
+import { type Leaving, leave, requireSpaceToSave } from "./leave.ts";
+import { type MovedSandboxes, putSandboxes, takeSandboxes } from "./rows.ts";
+
+export type { FitsAnswer, FitsAsked } from "./fits.ts";
+export type { MovedSandboxes } from "./rows.ts";
+
+export interface SandboxesMove {
+  /** What of a room's guests another host would have to load. Throws disk_full where they cannot be saved. */
+  loaded(roomUid: RoomUid): Promise<Loaded[]>;
+  /** What this host says to another that asks whether it could load some. */
+  fits(asked: FitsAsked): Promise<FitsAnswer>;
+  /** All hibernate or end. Throws invalid_state: `stays` is to be called then. */
+  leave(roomUid: RoomUid, how: Leaving): Promise<{ carried: SandboxId[]; ended: string[] }>;
+  /** Those that were saved for it are resumed. */
+  stays(roomUid: RoomUid): void;
+  /** Within a transaction. */
+  take(queries: Queries, roomUid: RoomUid): MovedSandboxes;
+  put(queries: Queries, roomUid: RoomUid, moved: MovedSandboxes): void;
+  /** Puts what came of them, a directory each, where sandboxes lie. Again does what is missing. */
+  place(directory: string): Promise<void>;
+  /** Their rows are there: they are resumed. */
+  came(roomUid: RoomUid): void;
+}
+
+interface Needs {
+  parts: Parts;
+  hostStart: Pick<HostStart, "again">;
+  snapshots: Pick<Snapshots, "schedule">;
+  end(rows: readonly SandboxRow[]): Promise<void>;
+}
+
+export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): SandboxesMove {
+  const { deps, supervisors } = parts;
+  const { queries } = deps.database;
+  return {
+    loaded: (roomUid) => {
+      requireSpaceToSave(parts, roomUid);
+      return loadedOf(parts, roomUid);
+    },
+    fits: (asked) => fitsHere(deps, asked),
+    leave: (roomUid, how) => leave(parts, roomUid, how, end),
+    stays: (roomUid) => hostStart.again(roomSandboxes(queries, roomUid)),
+    take: takeSandboxes,
+    put: (within, roomUid, moved) => putSandboxes(deps, within, roomUid, moved),
+    place: async (directory) => {
+      for (const name of (await namesIn(directory)) as SandboxId[]) {
+        const paths = deps.paths.sandbox(name);
+        const users = deps.host().isolation.usersOf(name);
+        await makeGuestDirectories(paths, users);
+        const from = join(directory, name);
+        // The directory itself stays until its row is there: by that nobody takes it for a leftover.
+        for (const file of await namesIn(from)) await rename(join(from, file), join(paths.directory, file));
+        await ownSaved(paths, users?.qemu.uid ?? 0);
+        await synced(paths.directory);
+      }
+      await synced(deps.paths.sandboxes);
+    },
+    came: (roomUid) => {
+      const rows = roomSandboxes(queries, roomUid);
+      for (const row of rows) if (!supervisors.get(row.sandbox_id)) takeUp(deps, supervisors, row);
+      snapshots.schedule();
+      deps.portsCame();
+      hostStart.again(rows);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** Owns what the database has of a room's sandboxes when the room goes to another host: those that go along, those that have ended, snapshots and ports. */
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { putRows, type Rows, takeRows, valuesIn } from "../../../db/branch.ts";
+import type { Queries } from "../../../db/client.ts";
+import { insertPort, type PortRow, roomPorts } from "../../ports/index.ts";
+import type { SandboxDeps } from "../deps.ts";
+import { deleteSnapshotsOf, insertSnapshot, roomSnapshots } from "../snapshots/store.ts";
+import type { SnapshotRow } from "../snapshots/table.ts";
+import { forgetEnded, heldCids, insertSandbox, roomSandboxes, unheldCids } from "../store.ts";
+import { type SandboxRow, sandboxes } from "../table.ts";
+
+export interface MovedSandboxes {
+  ended: Rows;
+  /** They hibernate. */
+  carried: SandboxRow[];
+  snapshots: SnapshotRow[];
+  /** Of those that go along. */
+  ports: PortRow[];
+}
+
+/** Within a transaction, once all hibernate or have ended. */
+export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxes {
+  const rows = takeRows(queries, sandboxes, roomUid);
+  const states = valuesIn(rows, "state");
+  const carried = roomSandboxes(queries, roomUid).filter(({ state }) => state === "hibernated");
+  const ids = new Set<string>(carried.map(({ sandbox_id }) => sandbox_id));
+  return {
+    ended: { ...rows, rows: rows.rows.filter((_, at) => states[at] === "destroyed") },
+    carried,
+    snapshots: roomSnapshots(queries, roomUid),
+    ports: roomPorts(queries, roomUid).filter(({ sandbox_id }) => ids.has(sandbox_id)),
+  };
+}
+
+/** Those that were here before have gone with the room; guest_cids are this host's own. Throws insufficient_capacity. */
+export function putSandboxes(
+  deps: Pick<SandboxDeps, "host">,
+  queries: Queries,
+  roomUid: RoomUid,
+  { ended, carried, snapshots, ports }: MovedSandboxes,
+): void {
+  forgetEnded(queries, roomUid);
+  putRows(queries, sandboxes, roomUid, ended, { cid_held: () => 0 });
+  for (const row of carried) insertSandbox(queries, { ...row, guest_cid: freeCid(deps, queries, row), cid_held: true });
+  deleteSnapshotsOf(queries, roomUid);
+  for (const row of snapshots) insertSnapshot(queries, row);
+  for (const row of ports) insertPort(queries, row);
+}
+
+/** Its own where that is free. */
+function freeCid({ host }: Pick<SandboxDeps, "host">, queries: Queries, { guest_cid }: SandboxRow): number {
+  const isHeld = heldCids(queries).has(guest_cid);
+  const cids = [...(isHeld ? [] : [guest_cid]), ...unheldCids(queries, guest_cid)];
+  let free: number | null | undefined;
+  try {
+    free = host().transport.firstFree(cids);
+  } catch {
+    // What the host lacks now keeps no room from coming: the guest is loaded later.
+    free = cids[0];
+  }
+  if (free === undefined || free === null) throw new Error("no guest_cid of this host is free");
+  return free;
+}

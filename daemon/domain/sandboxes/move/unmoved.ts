@@ -1,0 +1,9 @@
+/** Owns that one guest never runs on two hosts: what was saved of it is not loaded while its room may be another host's. */
+import { requireHere } from "../../../core/room-target.ts";
+import type { SandboxDeps } from "../deps.ts";
+import type { SandboxRow } from "../table.ts";
+
+/** Throws room_moving. */
+export function requireUnmoved({ currentRoom }: Pick<SandboxDeps, "currentRoom">, { room_uid }: SandboxRow): void {
+  requireHere(currentRoom(room_uid));
+}

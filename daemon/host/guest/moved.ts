@@ -1,0 +1,81 @@
+/**
+ * Owns a saved guest on its way to another host: which files it consists of, what the other host has to be to load it, and to whom its files
+ * belong there. Its place is the same as one of a snapshot.
+ */
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { SavedPaths } from "../../core/paths.ts";
+import { BASE } from "../../core/paths.ts";
+import { saidOf } from "../../core/service-error.ts";
+import { layersBelow } from "../images/layers.ts";
+import { ownFile } from "../isolation/directories.ts";
+import { processorOf } from "../processor.ts";
+import type { GuestHost } from "./plan.ts";
+import { readSaved, type Saved } from "./saved.ts";
+import type { Guest } from "./start.ts";
+import { hostFor, requireAsNew } from "./steps.ts";
+
+/** What a guest's memory was, or is to be, saved on. */
+export interface SavedOn extends Pick<Saved, "qemu_version" | "processor" | "vsock"> {
+  acceleration: Saved["machine"]["hardware"]["acceleration"];
+  agent_generation: number;
+}
+
+/** What guests are loaded on. */
+export interface LoadedOn {
+  qemu_version: string | null;
+  acceleration: SavedOn["acceleration"];
+}
+
+/** Null where its disk alone was taken: that starts anywhere. */
+export async function savedOn(paths: SavedPaths): Promise<SavedOn | null> {
+  const { machine, memory, qemu_version, processor, vsock } = await readSaved(paths);
+  if (memory === null) return null;
+  const { hardware, agent_generation } = machine;
+  return { qemu_version, processor, vsock, acceleration: hardware.acceleration, agent_generation };
+}
+
+/** The same of one that runs; null where it cannot be saved at all. */
+export async function runsOn({ machine, record }: Guest): Promise<SavedOn | null> {
+  const recorded = record();
+  if (!recorded.machine) return null;
+  const { hardware, agent_generation } = recorded.machine;
+  return {
+    ...{ qemu_version: await machine.version(), processor: processorOf(), acceleration: hardware.acceleration },
+    ...{ agent_generation, vsock: recorded.vsock === null ? "kernel" : null },
+  };
+}
+
+/** Why a guest cannot be loaded here; null when it can. */
+export function whyUnfit(on: SavedOn, here: LoadedOn, host: () => GuestHost): string | null {
+  const { acceleration, processor, qemu_version, vsock } = on;
+  if (acceleration !== here.acceleration)
+    return `it runs under ${acceleration}, and this host has ${here.acceleration}`;
+  if (acceleration === "kvm" && processor !== processorOf()) return "this host has another processor";
+  try {
+    requireAsNew(here.qemu_version ?? "0", qemu_version);
+    hostFor(host(), on, vsock ?? undefined);
+    return null;
+  } catch (error) {
+    return saidOf(error);
+  }
+}
+
+/** All that a saved guest consists of, by names below its directory; its logs do not belong to it. */
+export async function filesOfSaved(paths: SavedPaths): Promise<string[]> {
+  const { disk, memory } = await readSaved(paths);
+  const base = existsSync(paths.base) ? await readdir(paths.base) : [];
+  return [
+    ...base.map((name) => `${BASE}/${name}`),
+    ...layersBelow(paths.directory, disk),
+    ...(memory === null ? [] : [memory]),
+    basename(paths.saved),
+  ];
+}
+
+/** Gives the disk that it writes to to its QEMU; all else of it is only read. */
+export async function ownSaved(paths: SavedPaths, uid: number): Promise<void> {
+  const { disk } = await readSaved(paths);
+  await ownFile(join(paths.directory, disk), uid);
+}
