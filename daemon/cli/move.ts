@@ -14,11 +14,11 @@ interface MoveOptions extends JsonOption {
   force?: boolean;
 }
 
-const FORCE = "also where snapshots, checkpoints or recordings are lost by it";
+const FORCE = "also where the memory of snapshots is of no use there, or a sandbox cannot be saved now";
 
 export function moveRoomCommand(): Command {
   return command("move <room>", {
-    summary: "move a room to another host of the service; its sandboxes are ended",
+    summary: "move a room to another host of the service, with its sandboxes",
     examples: ["roomd room move build-42 --to host-2", "roomd room move build-42 --to host-2 --force"],
   })
     .requiredOption("--to <host>", "the host that is to have it")
@@ -39,7 +39,7 @@ export function evacuateCommand(): Command {
   return command("evacuate <host>", {
     summary: "move all rooms of a host to the others, one after another; new ones are placed elsewhere",
     notes: [
-      "ROOMD_API_KEY must be the operator's key. Sandboxes of the rooms are ended. A room that cannot be moved stays, and the reason is printed.",
+      "ROOMD_API_KEY must be the operator's key. Sandboxes go along where the other host can load them, else they are ended. A room that cannot be moved stays, and the reason is printed.",
     ],
     examples: ["roomd cluster evacuate host-2", "roomd cluster evacuate host-2 --force"],
   })

@@ -55,7 +55,10 @@ export const hostEvacuate = operation({
       }),
     ),
     force: Type.Optional(
-      Type.Boolean({ description: "Move them also where snapshots, checkpoints or recordings are lost by it." }),
+      Type.Boolean({
+        description:
+          "Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended.",
+      }),
     ),
   }),
   output: record("HostEvacuated", {

@@ -27,14 +27,17 @@ export const roomMove = operation({
   path: "/v1/rooms/{room_id}/move",
   summary: "Move a room to another host",
   description:
-    "The room becomes the other host's whole: its drive, messages, inboxes, barriers and agents, its labels and lifetime, and the answers to calls with an Idempotency-Key. Its drive is copied while it runs; then its sandboxes are ended, with the cause host_evacuated, and calls are answered 503 room_moving until the other host has it. Exposed ports, SSH accesses and terminals end with their sandboxes. Snapshots, checkpoints and recordings do not go along: where the room has some it is not moved unless force says that they may be lost. A room that is there already is left as it is.",
+    "The room becomes the other host's whole: its drive, messages, inboxes, barriers and agents, its labels and lifetime, its sandboxes, snapshots, checkpoints and recordings, and the answers to calls with an Idempotency-Key. Its drive is copied while it runs; then its sandboxes are saved, and calls are answered 503 room_moving until the other host has it and resumes them. A sandbox that the other host cannot load is ended, with the cause host_evacuated. Exposed ports stay; SSH accesses and terminals end. A room with snapshots whose memory the other host cannot load, or with a sandbox that cannot be saved now, is not moved unless force says so. A room that is there already is left as it is.",
   access: "rooms:write",
   params: roomPath,
   query: NONE,
   body: fields({
     host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host that is to have it." }),
     force: Type.Optional(
-      Type.Boolean({ description: "Move it also where snapshots, checkpoints or recordings are lost by it." }),
+      Type.Boolean({
+        description:
+          "Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended.",
+      }),
     ),
   }),
   output: roomMoved,

@@ -1076,7 +1076,7 @@ export interface components {
         HostEvacuateRequest: {
             /** @description Rooms that stay, by room_uid: those that could not be moved. */
             skip?: string[];
-            /** @description Move them also where snapshots, checkpoints or recordings are lost by it. */
+            /** @description Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended. */
             force?: boolean;
         };
         HostEvacuated: {
@@ -2051,7 +2051,7 @@ export interface components {
         RoomMoveRequest: {
             /** @description Name of the host that is to have it. */
             host: string;
-            /** @description Move it also where snapshots, checkpoints or recordings are lost by it. */
+            /** @description Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended. */
             force?: boolean;
         };
         RoomMoved: {

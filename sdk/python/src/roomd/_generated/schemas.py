@@ -1183,7 +1183,7 @@ class HostEvacuateRequest(TypedDict):
     skip: NotRequired[list[str]]
     """Rooms that stay, by room_uid: those that could not be moved."""
     force: NotRequired[bool]
-    """Move them also where snapshots, checkpoints or recordings are lost by it."""
+    """Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
 
 
 class HostEvacuated(TypedDict):
@@ -1907,7 +1907,7 @@ class RoomMoveRequest(TypedDict):
     host: str
     """Name of the host that is to have it."""
     force: NotRequired[bool]
-    """Move it also where snapshots, checkpoints or recordings are lost by it."""
+    """Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
 
 
 class RoomMovedLost(TypedDict):
@@ -3114,7 +3114,7 @@ class HostEvacuateInput(TypedDict):
     skip: NotRequired[list[str]]
     """Rooms that stay, by room_uid: those that could not be moved."""
     force: NotRequired[bool]
-    """Move them also where snapshots, checkpoints or recordings are lost by it."""
+    """Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
     host: str
     """Name of the host."""
 
@@ -3808,7 +3808,7 @@ class RoomMoveInput(TypedDict):
     host: str
     """Name of the host that is to have it."""
     force: NotRequired[bool]
-    """Move it also where snapshots, checkpoints or recordings are lost by it."""
+    """Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
