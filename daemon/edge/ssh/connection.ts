@@ -70,6 +70,8 @@ export class Connection implements OpenConnection {
   readonly #channels = new Map<Channel, () => void>();
   /** Who is logging in, or has; of a user name that is none, null. */
   #visit: Visit | null = null;
+  /** All who have tried; a session of any of them ends with the connection. */
+  readonly #visits = new Set<Visit>();
   /** Where what is asked for is opened, once somebody has logged in. */
   #opening: { on: Opening; org_id: OrgId } | null = null;
   /** What is told instead to who has logged in. */
@@ -176,6 +178,7 @@ export class Connection implements OpenConnection {
       gone: this.#aborted.signal,
       cut: (why) => this.cut(why),
     });
+    this.#visits.add(this.#visit);
     return this.#visit;
   }
 
@@ -240,7 +243,10 @@ export class Connection implements OpenConnection {
     const refused = await visit.login(credential, others ? (host) => this.#carry(host, proof, org_id) : undefined);
     if (this.isOver) return false;
     if (refused && others && TOLD.includes(refused.code)) this.#told ??= { sentence: refused.detail, org_id };
-    if (!refused && visit.orgId !== null) this.#opening = { on: visit, org_id };
+    if (!refused && visit.orgId !== null) {
+      this.#visit = visit;
+      this.#opening = { on: visit, org_id };
+    }
     return this.#opening !== null || this.#told !== null;
   }
 
@@ -366,7 +372,7 @@ export class Connection implements OpenConnection {
     const tried = this.#visit ?? this.#visitOf("-@-");
     if (tried && !this.#opening && this.#attempts > 0 && !this.#recorded)
       this.#record(tried, new ServiceError("invalid_api_key"));
-    this.#visit?.leave();
+    for (const visit of this.#visits) visit.leave();
   }
 }
 
