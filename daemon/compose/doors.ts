@@ -23,8 +23,9 @@ import { Gather } from "../edge/gather/gather.ts";
 import { gathered } from "../edge/gather/rules.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
-import { Labels } from "../edge/hosts/labels.ts";
 import { PeerClient } from "../edge/hosts/moves.ts";
+import type { TakeSession } from "../edge/hosts/ssh.ts";
+import { PORTS, SSH_ACCESSES, Whereabouts } from "../edge/hosts/whereabouts.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -70,7 +71,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, host, others: null, peers: null, log }),
+    answer: makeDirect({ operations, road, host, others: null, peers: null, ssh: null, log }),
     planOf: orgs.planOf,
     log,
   });
@@ -78,7 +79,9 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const own = base.cluster && (await loadHostCertificate(paths.cluster));
   const others = own && new HostClient({ certificate: own });
   const { cluster } = base;
-  const labels = others && cluster && new Labels({ client: others, own: host, others: cluster.others });
+  const whereabouts = (question: typeof PORTS) =>
+    others && cluster && new Whereabouts({ question, client: others, own: host, others: cluster.others });
+  const labels = whereabouts(PORTS);
   reached.peers = others && new PeerClient(others);
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
@@ -109,18 +112,22 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
         log,
       })
     : null;
+  let takeSession: TakeSession | null = null;
   const server = makeHttpServer(
     {
       ...{ operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
       peers: own && parts.rooms.forPeers,
+      ssh: own && { has: ssh.hasAccess, take: () => takeSession },
     },
     { ...listen, tls: certificate },
   );
   const members = own && others && serveMembers(base, server, own, others);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
+  const sshOthers = othersOf(base, ssh, others, whereabouts(SSH_ACCESSES));
   const sshDoor =
-    sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: othersOf(base) }) : null;
+    sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: sshOthers }) : null;
+  takeSession = sshDoor?.take ?? null;
   reached.gateway = sshDoor?.gateway ?? null;
   // Port 0 is whatever the system chose.
   if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
@@ -205,15 +212,29 @@ function composeRoad(
   });
 }
 
-function othersOf({ cluster }: Base): ConnectionDeps["others"] {
-  return cluster && { elsewhere: cluster.elsewhere, gatewayOf: (hostId) => cluster.loadOf(hostId)?.ssh ?? null };
+function othersOf(
+  { cluster }: Base,
+  ssh: Ssh,
+  client: HostClient | null,
+  accesses: Whereabouts | null,
+): ConnectionDeps["others"] {
+  if (!cluster || !client || !accesses) return null;
+  return {
+    client,
+    elsewhere: cluster.elsewhere,
+    hostOfAccess: async (password) => {
+      const hash = ssh.accessHash(password);
+      return hash === null ? null : await accesses.hostOf(hash);
+    },
+    gatewayOf: (hostId) => cluster.loadOf(hostId)?.ssh ?? null,
+  };
 }
 
 /** Opens the SSH door and says how it is found. */
 async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {
   const hostKey = loadHostKey(paths.ssh_host_key);
   const listen = { ...plan, host_key: hostKey.privateKey };
-  const { port, stop } = await startSshServer({ ...deps, limits: plan.limits }, listen);
+  const { port, stop, take } = await startSshServer({ ...deps, limits: plan.limits }, listen);
   const gateway: Gateway = { ...plan.reachedAt(port), host_key_fingerprint: hostKey.fingerprint };
-  return { gateway, stop };
+  return { gateway, stop, take };
 }

@@ -1,5 +1,6 @@
-/** A real guest on one host, by way of the other: what its commands write, and its servers. */
-import { existsSync } from "node:fs";
+/** A real guest on one host, by way of the other: what its commands write, its servers, SSH; and how it goes there itself. */
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, type TestDaemon, whyNoGuests } from "../harness/daemon.ts";
@@ -7,6 +8,8 @@ import { ExposedPort } from "../harness/exposed-port.ts";
 import { until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
+import { ended, run, SshClient, sshPort } from "../harness/ssh-client.ts";
+import { SshScreen } from "../harness/ssh-screen.ts";
 
 const reason = whyNoGuests();
 if (reason !== null) console.log(`hosts: left out, because ${reason}`);
@@ -93,4 +96,67 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(await run("echo x >> /mnt/drive/moved; wc -l < /mnt/drive/moved")).toBe(host === "host-2" ? "1" : "2");
     }
   }, 240_000);
+
+  describe("by SSH", () => {
+    const USER = "worker@r";
+    const digestOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+    let client: SshClient;
+    let ssh_key_id: string;
+
+    beforeAll(async () => {
+      client = new SshClient(sshPort(other));
+      ({ ssh_key_id } = await owner.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey }));
+      await until("the key is known", async () => (await client.ssh(USER, ["true"])).status === 0);
+    });
+    afterAll(() => client?.[Symbol.dispose]());
+
+    test("commands have their status, their streams, their signals, and a screen its size", async () => {
+      const done = await client.ssh(USER, ["cat; echo err >&2; exit 7"], "in");
+      expect([done.status, done.stdout.toString(), done.stderr]).toEqual([7, "in", "err\n"]);
+      const killed = await client.ssh(USER, ["kill -KILL $$"], "", ["-v"]);
+      expect([killed.status, killed.stderr]).toEqual([255, expect.stringContaining("exit-signal")]);
+      await using screen = new SshScreen(client, USER, { rows: 31, cols: 97 });
+      await screen.until(/[#$] $/);
+      screen.resize(40, 132);
+      screen.type("until stty size | grep -q '40 132'; do sleep 0.1; done; stty size\r");
+      await screen.until(/40 132\r\n/);
+      screen.type("exit 9\r");
+      expect(await screen.status).toBe(9);
+      const { items } = await other.ok("GET", "/v1/rooms/r/audit?event=ssh.exec");
+      expect(items[0]).toMatchObject({ source: "ssh", ip: "127.0.0.1", outcome: "success" });
+    });
+
+    test("files go both ways, whole", async () => {
+      const bytes = randomBytes((process.env.ROOMD_TEST_LONG === "1" ? 64 : 8) * 1024 * 1024);
+      const [there, back] = ["sent", "back"].map((name) => join(client.home, name)) as [string, string];
+      writeFileSync(there, bytes);
+      const far = `${USER}@127.0.0.1:/root/sent`;
+      expect(await run("scp", [...client.options, "-q", there, far])).toMatchObject({ status: 0, stderr: "" });
+      expect(await run("scp", [...client.options, "-q", far, back])).toMatchObject({ status: 0, stderr: "" });
+      expect(digestOf(readFileSync(back))).toBe(digestOf(bytes));
+    });
+
+    test("the password of an SSH access is good by both hosts, another is not", async () => {
+      const { token, access_id } = await other.ok("POST", "/v1/rooms/r/sandboxes/worker/ssh-access", {});
+      const asked = async (password: string) => (await client.sshByPassword(USER, password, ["exit 4"])).status;
+      expect(await asked(token)).toBe(4);
+      expect(await asked(owner.apiKey)).toBe(4);
+      expect(await asked(`${token}x`)).toBe(255);
+      await other.ok("DELETE", `/v1/rooms/r/sandboxes/worker/ssh-access/${access_id}`);
+      expect(await asked(token)).toBe(255);
+    });
+
+    test("a session ends with its key, and with the room's host, and says so", async () => {
+      const left = client.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]);
+      const held = client.start(USER, ["echo begun; sleep 1000"]);
+      const begun = [left, held].map((each) => new Promise((resolve) => each.stdout?.once("data", resolve)));
+      const [leftEnd, heldEnd] = [ended(left), ended(held)];
+      await Promise.all(begun);
+      await owner.ok("DELETE", `/v1/orgs/self/ssh-keys/${ssh_key_id}`);
+      expect(await heldEnd).toMatchObject({ status: 255, stderr: expect.stringContaining("no longer valid") });
+      expect((await client.ssh(USER, ["true"])).stderr).toContain("Permission denied");
+      await owner.end("SIGKILL");
+      expect(await leftEnd).toMatchObject({ status: 255, stderr: expect.stringContaining("does not answer any more") });
+    });
+  });
 });

@@ -2,9 +2,10 @@
 
 import type { Bound } from "../../core/operation.ts";
 import { makeAccessCalls } from "./access.ts";
-import { byPassword, byPublicKey, type Credential } from "./credentials.ts";
+import { byPassword, byPublicKey, type Credential, hashOfToken, TOKEN_PREFIX } from "./credentials.ts";
 import type { SshDeps } from "./deps.ts";
 import { Sessions } from "./sessions.ts";
+import { findAccessByToken } from "./store.ts";
 import { makeVerbs, type SshVerbs } from "./verbs.ts";
 
 export type { Credential } from "./credentials.ts";
@@ -17,6 +18,10 @@ export interface Ssh {
   byPassword(password: string): Credential;
   /** One for each organization that has the key, the oldest first. */
   byPublicKey(key: Buffer): Credential[];
+  /** The hash of a password that another host may have made; null: it is none of these. */
+  accessHash(password: string): string | null;
+  /** Whether this host has made one with this hash. */
+  hasAccess(hash: string): boolean;
   verbs: SshVerbs;
   sessions: Sessions;
 }
@@ -27,6 +32,8 @@ export function makeSsh(deps: SshDeps): Ssh {
     operations: makeAccessCalls(deps, sessions),
     byPassword: (password) => byPassword(deps, password),
     byPublicKey: (key) => byPublicKey(deps, key),
+    accessHash: (password) => (password.startsWith(TOKEN_PREFIX) ? hashOfToken(password) : null),
+    hasAccess: (hash) => findAccessByToken(deps.database.queries, hash) !== undefined,
     verbs: makeVerbs(deps),
     sessions,
   };

@@ -19,6 +19,12 @@ export interface Outgoing extends Asked {
   whole?: Uint8Array;
 }
 
+export interface HostAnswer extends Answered {
+  line: Line;
+  /** For a conversation: something is waited for now, and the line closed when the host is gone. What is returned says that it has come. */
+  wait(): () => void;
+}
+
 export interface HostClientOptions {
   /** What is shown of us. */
   certificate: Certificate;
@@ -68,7 +74,7 @@ export class HostClient {
    * One exchange with the host. `gone` is the caller's going, which ends it. Rejects with host_unreachable, with the reason of
    * `gone`, or with an error of the body that the caller sends.
    */
-  async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<Answered & { line: Line }> {
+  async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
     const group = this.#groupOf(host);
     const head = headOf(asked);
     const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
@@ -81,7 +87,7 @@ export class HostClient {
       };
       const answered = await exchange(line, asked, gone, { idleSeconds: null, toEnd: false, keep });
       heard();
-      return { ...answered, line };
+      return { ...answered, line, wait: () => group.waiting.add(line.close) };
     } catch (error) {
       heard();
       gone.throwIfAborted();

@@ -23,7 +23,7 @@ import { offer } from "../../domain/ports/websocket/handshake.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
 import { withoutEntry } from "../hosts/headers.ts";
-import type { Labels } from "../hosts/labels.ts";
+import type { Whereabouts } from "../hosts/whereabouts.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
@@ -46,7 +46,7 @@ export interface PortDoorDeps {
   host: string;
   /** By which other hosts are asked, and what is known of their ports; null: this one is by itself. */
   others: HostClient | null;
-  labels: Labels | null;
+  labels: Whereabouts | null;
   log: Log;
 }
 

@@ -12,9 +12,10 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { saidByEntry } from "../hosts/headers.ts";
-import { answerLabels, type Labels } from "../hosts/labels.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { answerPeer, type PeerCalls } from "../hosts/moves.ts";
+import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
+import { answerWhereabouts, type Whereabouts } from "../hosts/whereabouts.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
@@ -54,10 +55,19 @@ export interface HttpDeps {
   /** By which other hosts are asked; null: this one is by itself. */
   others: HostClient | null;
   /** What is known of ports of other hosts; null with `others`. */
-  labels: Labels | null;
+  labels: Whereabouts | null;
+  /** What it does of SSH for other hosts; null: as above. */
+  ssh: SshForHosts | null;
   /** What other hosts ask of this one besides; null: as above. */
   peers: PeerCalls | null;
   log: Log;
+}
+
+interface SshForHosts {
+  /** Whether it has an SSH access, by the hash of its token. */
+  has(hash: string): boolean;
+  /** Null: its gateway is switched off. */
+  take(): TakeSession | null;
 }
 
 /** How each request came in, for the router hands on nothing else. */
@@ -184,8 +194,13 @@ function serve(
         const response = await answerForPort({ ...deps, gate: deps.ports }, asked);
         return response === UPGRADED ? undefined : response;
       }
-      const labels = sender.hop === undefined ? null : answerLabels(url, deps.ports.has);
-      if (labels) return labels;
+      if (sender.hop !== undefined) {
+        const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
+        const told = answerWhereabouts(url, answers);
+        if (told) return told;
+        const take = (isSshPath(url) && isHandshake(request.headers) && deps.ssh?.take()) || null;
+        if (take && arrival.upgrade(take(sender.address), new Headers())) return undefined;
+      }
       arrivals.set(request, arrival);
       const { web } = deps;
       const isMcp = MCP_PATHS.includes(url.pathname);

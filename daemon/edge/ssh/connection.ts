@@ -2,26 +2,28 @@
  * Owns one connection of the SSH door: its logging in, its channels, its bounds.
  *
  *   connected ──keys exchanged──▶ greeted ──a key or password──▶ logged in ──cut, idle or gone──▶ over
- *       │                            └── for a room of another host ──▶ told where that is ──────▶ ┤
+ *       │                            └── for a room that cannot be reached ──▶ told why ─────────▶ ┤
  *       └────────── grace over, too many attempts, its place needed ──────────────────────────────┘
  */
 import type { Socket } from "node:net";
-import { type AuthContext, type Connection as Client, type ServerChannel, type Session, utils } from "ssh2";
-import type { Problem } from "../../../shared/api/errors.ts";
-import { newId, type OrgId } from "../../../shared/ids.ts";
+import type { AuthContext, Connection as Client, ServerChannel, Session } from "ssh2";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
-import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
-import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
-import type { Road, RoadRequest } from "../run.ts";
-import { SIGNATURES } from "./algorithms.ts";
-import { type OtherHosts, sentenceFor, serveElsewhere } from "./elsewhere.ts";
+import type { Credential } from "../../domain/ssh/index.ts";
+import type { Outcome } from "../walk.ts";
+import { Carried } from "./carried/entry.ts";
+import type { Login } from "./carried/messages.ts";
+import { forwarded, hasRoom, type OtherHosts, openTo, sentenceFor, serveElsewhere } from "./elsewhere.ts";
 import { serveForward } from "./forward.ts";
 import { type Channel, forgetSession, isClosed, markNoChannel, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
 import { Line, takesPackets } from "./line.ts";
 import type { OpenConnection } from "./open-connection.ts";
+import type { Opening } from "./opening.ts";
 import { serveSession } from "./session.ts";
+import { isSigned, namesOf, type SignedLogin, Visit, type VisitDeps } from "./visit.ts";
 
 export interface SshLimits {
   login_grace_ms: number;
@@ -32,9 +34,7 @@ export interface SshLimits {
   idle_timeout_ms: number;
 }
 
-export interface ConnectionDeps {
-  ssh: Ssh;
-  road: Road;
+export interface ConnectionDeps extends VisitDeps {
   log: Log;
   limits: SshLimits;
   /** Null: this host is by itself. */
@@ -53,12 +53,10 @@ const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 const MOST_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
 /** Questions of a client that has not logged in: which methods there are, and which keys would do, are none that count as tries. */
 const MOST_QUESTIONS = 100;
-const LONGEST_USER = 300;
-
-interface Names {
-  room_id: string;
-  sandbox: string;
-}
+/** What is wrong with neither who logs in nor the name: they are told. */
+const TOLD: readonly string[] = ["host_unreachable", "room_moving", "cluster_unavailable"];
+/** For what is written of a session's end to leave before the connection does. */
+const LAST_SENTENCE_MS = 1000;
 
 export class Connection implements OpenConnection {
   readonly deps: ConnectionDeps;
@@ -67,21 +65,22 @@ export class Connection implements OpenConnection {
   readonly #client: Client;
   readonly #address: string;
   readonly #clientVersion: string;
-  readonly #over = Promise.withResolvers<Record<string, unknown>>();
   readonly #aborted = new AbortController();
   /** What is told of each channel's end. */
   readonly #channels = new Map<Channel, () => void>();
-  readonly #opened: Record<string, number> = {};
-  #names: Names = { room_id: "", sandbox: "" };
-  #held: Held | null = null;
-  /** Where the room is, when that is on another host. */
-  #elsewhere: { sentence: string; org_id: OrgId } | null = null;
+  /** Who is logging in, or has; of a user name that is none, null. */
+  #visit: Visit | null = null;
+  /** All who have tried; a session of any of them ends with the connection. */
+  readonly #visits = new Set<Visit>();
+  /** Where what is asked for is opened, once somebody has logged in. */
+  #opening: { on: Opening; org_id: OrgId } | null = null;
+  /** What is told instead to who has logged in. */
+  #told: { sentence: string; org_id: OrgId } | null = null;
+  #carried: Carried | null = null;
   #questions = 0;
   #attempts = 0;
   #recorded = false;
   #open = 0;
-  #in = 0;
-  #out = 0;
   #lastBytes = performance.now();
 
   constructor(deps: ConnectionDeps, client: Client, socket: Socket, clientVersion: string) {
@@ -100,15 +99,16 @@ export class Connection implements OpenConnection {
     socket.once("close", () => this.#leave());
   }
 
-  /** What the session holds on to. Only for one that has logged in. */
-  get held(): Held {
-    if (!this.#held) throw new Error("nobody has logged in");
-    return this.#held;
+  get opening(): Opening {
+    if (!this.#opening) throw new Error("nobody has logged in");
+    return this.#opening.on;
   }
 
-  /** Whose place it takes. Only for one that has logged in, be it for a room of another host. */
+  /** Whose place it takes. Only for one that has logged in, be it to be told why not. */
   get orgId(): OrgId {
-    return this.#elsewhere?.org_id ?? this.held.credential.caller.org_id;
+    const { org_id } = this.#opening ?? this.#told ?? {};
+    if (org_id === undefined) throw new Error("nobody has logged in");
+    return org_id;
   }
 
   /** Whether it is over, or about to be. */
@@ -117,27 +117,15 @@ export class Connection implements OpenConnection {
   }
 
   readonly countIn = (bytes: number): void => {
-    this.#in += bytes;
+    this.#visit?.countIn(bytes);
     this.#lastBytes = performance.now();
     this.#readOn();
   };
 
   readonly countOut = (bytes: number): void => {
-    this.#out += bytes;
+    this.#visit?.countOut(bytes);
     this.#lastBytes = performance.now();
   };
-
-  /** Walks the road with an operation of the session; resolves to why it was refused, or null. */
-  async ask(bound: Bound, fields: Record<string, unknown>): Promise<string | null> {
-    const { credential } = this.held;
-    const refused = await this.#walk(bound, fields, () => {
-      if (!credential.isCurrent()) throw new ServiceError("invalid_api_key");
-      return credential.caller;
-    });
-    const { name } = bound.operation;
-    if (!refused) this.#opened[name] = (this.#opened[name] ?? 0) + 1;
-    return refused?.detail ?? null;
-  }
 
   trouble(error: unknown): void {
     this.deps.log.error("ssh channel failed", { ip: this.#address, error: describeError(error) });
@@ -170,76 +158,128 @@ export class Connection implements OpenConnection {
     // The first question of every client is what it may try; it is none that counts.
     if (context.method === "none") return context.reject([...METHODS]);
     if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
-    const names = namesOf(context.username);
-    if (names) this.#names = names;
+    const visit = this.#visitOf(context.username);
     try {
-      if (names && context.method === "password") return await this.#byPassword(context, context.password);
-      if (names && context.method === "publickey") return await this.#byPublicKey(context);
+      if (visit && context.method === "password") return await this.#byPassword(visit, context, context.password);
+      if (visit && context.method === "publickey") return await this.#byPublicKey(visit, context);
     } catch (error) {
       this.deps.log.error("ssh login failed", { error: describeError(error) });
     }
     this.#refuse(context);
   }
 
-  async #byPassword(context: AuthContext, password: string): Promise<void> {
+  #visitOf(user: string): Visit | null {
+    const names = namesOf(user);
+    if (!names) return null;
+    this.#visit = new Visit(this.deps, {
+      names,
+      ip: this.#address,
+      client: this.#clientVersion,
+      gone: this.#aborted.signal,
+      cut: (why) => this.cut(why),
+    });
+    this.#visits.add(this.#visit);
+    return this.#visit;
+  }
+
+  async #byPassword(visit: Visit, context: AuthContext, password: string): Promise<void> {
+    const { username: user } = context;
     let credential: Credential;
     try {
       credential = this.deps.ssh.byPassword(password);
     } catch (error) {
-      this.#record(error);
-      return this.#refuse(context);
+      const isIn = await this.#byAccessElsewhere(user, password);
+      if (isIn === null) this.#record(visit, error);
+      return isIn ? context.accept() : this.#refuse(context);
     }
-    if (await this.#login(credential)) context.accept();
+    if (await this.#login(visit, credential, { user, password })) context.accept();
     else this.#refuse(context);
   }
 
-  async #byPublicKey(context: Extract<AuthContext, { method: "publickey" }>): Promise<void> {
-    const { algo, data } = context.key;
+  /** By the password of an SSH access, which its own host knows; null: no host has it, or that is not known. */
+  async #byAccessElsewhere(user: string, password: string): Promise<boolean | null> {
+    const host = await this.deps.others?.hostOfAccess(password).catch(() => null);
+    if (!host) return null;
+    // It is recorded there.
+    this.#recorded = true;
+    await this.#carry(host, { user, password }).catch((error: unknown) => {
+      this.deps.log.debug("ssh session not carried", { host: host.host_id, error: describeError(error) });
+    });
+    return this.#opening !== null && !this.isOver;
+  }
+
+  async #byPublicKey(visit: Visit, context: Extract<AuthContext, { method: "publickey" }>): Promise<void> {
+    const { algo, data: key } = context.key;
     const { signature, blob } = context;
     const algorithm = algo === "ssh-rsa" && context.hashAlgo ? `rsa-sha2-${context.hashAlgo.slice(3)}` : algo;
-    const known = SIGNATURES.includes(algorithm) ? this.deps.ssh.byPublicKey(data) : [];
     // Only asked whether the key would do, which says nothing about the name: anybody may have somebody's public key, and would
     // learn by it which agents and rooms there are.
     if (signature === undefined || blob === undefined) {
-      if (known.length === 0) return this.#refuse(context, true);
+      if (visit.knownBy({ algorithm, key }).length === 0) return this.#refuse(context, true);
       this.#attempts--;
       return context.accept();
     }
-    const key = utils.parseKey(data);
-    const isSigned =
-      !(key instanceof Error) && !Array.isArray(key) && key.verify(blob, signature, context.hashAlgo) === true;
-    const opening = isSigned && known.find((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }));
-    const credential = opening || (isSigned && (await this.#knownElsewhere(known)));
-    if (credential && (await this.#login(credential))) context.accept();
+    const signed = { algorithm, key, blob, signature };
+    const credential = visit.opening(signed) ?? (await this.#knownElsewhere(visit, context.username, signed));
+    const login = { user: context.username, signed: textOf(signed) };
+    if (credential && (await this.#login(visit, credential, login))) context.accept();
     else this.#refuse(context);
   }
 
   /** Whose organization has the room on another host. */
-  async #knownElsewhere(known: readonly Credential[]): Promise<Credential | null> {
+  async #knownElsewhere(visit: Visit, user: string, signed: SignedLogin): Promise<Credential | null> {
     const { others } = this.deps;
-    if (!others) return null;
-    for (const each of known) if (await sentenceFor(others, each.caller, this.#names)) return each;
+    const names = namesOf(user);
+    if (!others || !names || !isSigned(signed)) return null;
+    for (const each of visit.knownBy(signed)) if (await hasRoom(others, each.caller, names)) return each;
     return null;
   }
 
-  async #login(credential: Credential): Promise<boolean> {
-    const taken: LoggedIn[] = [];
-    const bound = this.deps.ssh.verbs.login(credential, this.#clientVersion, (session) => void taken.push(session));
+  /** `proof` is what another host has to see. */
+  async #login(visit: Visit, credential: Credential, proof: Omit<Login, "type" | "client">): Promise<boolean> {
+    const { org_id } = credential.caller;
+    const { others } = this.deps;
     this.#recorded = true;
-    const refused = await this.#walk(bound, {}, () => credential.caller);
-    const [session] = taken;
-    if (refused?.code === "misdirected" && this.deps.others && !this.isOver) {
-      const sentence = await sentenceFor(this.deps.others, credential.caller, this.#names);
-      this.#elsewhere = sentence === null ? null : { sentence, org_id: credential.caller.org_id };
-      return this.#elsewhere !== null;
+    const refused = await visit.login(credential, others ? (host) => this.#carry(host, proof, org_id) : undefined);
+    if (this.isOver) return false;
+    if (refused && others && TOLD.includes(refused.code)) this.#told ??= { sentence: refused.detail, org_id };
+    if (!refused && visit.orgId !== null) {
+      this.#visit = visit;
+      this.#opening = { on: visit, org_id };
     }
-    if (refused || !session || this.isOver) return false;
-    const { sandbox_id, facts } = session;
-    this.#held = { sandbox_id, credential };
-    const ip = this.#address;
-    const cut = (why: string) => this.cut(why);
-    this.deps.ssh.sessions.keep({ credential, sandbox_id, facts, ip, cut, over: this.#over.promise });
-    return true;
+    return this.#opening !== null || this.#told !== null;
+  }
+
+  /** Logs in at the host that has the room, which is to be asked for everything from then on. Rejects with host_unreachable. */
+  async #carry(host: Host, proof: Omit<Login, "type" | "client">, orgId?: OrgId): Promise<Outcome> {
+    const { others } = this.deps;
+    if (!others) throw new ServiceError("host_unreachable");
+    const gone = this.#aborted.signal;
+    const socket = await openTo(others, host, this.#address, gone);
+    if (socket === null) {
+      // One that is older takes no sessions.
+      const names = namesOf(proof.user);
+      if (names && orgId) this.#told = { sentence: sentenceFor(others, host, names), org_id: orgId };
+      return forwarded(null);
+    }
+    const begun = await Carried.begin(socket, host, { ...proof, client: this.#clientVersion }, gone);
+    if ("problem" in begun) return forwarded(begun.problem);
+    const { session: on, org_id } = begun;
+    this.#opening = { on, org_id };
+    this.#carried = on;
+    void on.over.then((why) => this.#overElsewhere(why));
+    return forwarded(null);
+  }
+
+  /** The sentence goes to whatever is open; then the connection ends. */
+  #overElsewhere(why: string): void {
+    if (this.isOver) return;
+    if (this.#channels.size === 0) {
+      this.cut(why);
+      return;
+    }
+    const timer = setTimeout(() => this.cut(why), LAST_SENTENCE_MS);
+    this.socket.once("close", () => clearTimeout(timer));
   }
 
   /** All that is wrong gets the same answer, at the same pace. */
@@ -249,33 +289,10 @@ export class Connection implements OpenConnection {
     else setTimeout(refuse, REFUSED_AFTER_MS);
   }
 
-  async #walk(bound: Bound, fields: Record<string, unknown>, recognise: () => Caller): Promise<Problem | null> {
-    const reply = await this.deps.road.run(bound, { ...this.#request(bound.operation.name, fields), recognise });
-    return reply.kind === "problem" ? reply.problem : null;
-  }
-
-  #request(path: string, fields: Record<string, unknown>): RoadRequest {
-    return {
-      source: "ssh",
-      request_id: newId("req"),
-      ip: this.#address,
-      authorization: null,
-      token: null,
-      path,
-      params: { ...this.#names },
-      query: () => ({}),
-      body: async () => ({ fields, sha256: "" }),
-      idempotency_key: null,
-      trace: null,
-      transfer: NO_TRANSFER,
-      signal: this.#aborted.signal,
-    };
-  }
-
   #serve(): void {
     const { limits } = this.deps;
-    if (this.#elsewhere !== null) {
-      serveElsewhere(this.#client, this.#elsewhere.sentence, () => this.cut("the room is on another host"));
+    if (this.#told !== null) {
+      serveElsewhere(this.#client, this.#told.sentence, () => this.cut("the room is not reached"));
       return;
     }
     const idle = setInterval(
@@ -344,25 +361,22 @@ export class Connection implements OpenConnection {
   }
 
   /** Says who tried what, once for a connection. */
-  #record(error: unknown): void {
+  #record(visit: Visit, error: unknown): void {
     this.#recorded = true;
-    this.deps.road.identify({
-      ...this.#request("ssh_login", {}),
-      recognise: () => {
-        throw error;
-      },
-    });
+    visit.record(error);
   }
 
   #leave(): void {
     this.#hangUp();
-    if (!this.#held && this.#attempts > 0 && !this.#recorded) this.#record(new ServiceError("invalid_api_key"));
-    this.#over.resolve({ opened: this.#opened, bytes_in: this.#in, bytes_out: this.#out });
+    this.#carried?.close();
+    const tried = this.#visit ?? this.#visitOf("-@-");
+    if (tried && !this.#opening && this.#attempts > 0 && !this.#recorded)
+      this.#record(tried, new ServiceError("invalid_api_key"));
+    for (const visit of this.#visits) visit.leave();
   }
 }
 
-/** `agent_id@room_id`; neither has an @ of its own. */
-function namesOf(username: string): Names | null {
-  const [sandbox = "", room_id = "", ...more] = username.slice(0, LONGEST_USER).split("@");
-  return sandbox === "" || room_id === "" || more.length > 0 ? null : { room_id, sandbox };
+function textOf({ algorithm, key, blob, signature }: SignedLogin): NonNullable<Login["signed"]> {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
+  return { algorithm, key: text(key), blob: text(blob), signature: text(signature) };
 }

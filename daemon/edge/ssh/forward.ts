@@ -12,8 +12,7 @@ export async function serveForward(
   reject: () => void,
 ): Promise<void> {
   const taken: GuestPort[] = [];
-  const bound = connection.deps.ssh.verbs.forward(connection.held, (opened) => void taken.push(opened));
-  const refused = await connection.ask(bound, { host, port });
+  const refused = await connection.opening.forward({ host, port }, (opened) => void taken.push(opened));
   const [opened] = taken;
   // What was opened and could not be recorded is refused all the same; a channel of a client that has gone would never close.
   if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);
@@ -28,7 +27,8 @@ async function follow(channel: ServerChannel, port: GuestPort, connection: OpenC
     port.close();
   });
   feed(channel, port, connection.countIn);
-  await drain(port.output, (bytes) => writer.out(bytes), connection.countOut);
+  // One that broke is told by its end.
+  await drain(port.output, (bytes) => writer.out(bytes), connection.countOut).catch(() => {});
   // ssh2 closes a channel whose output ends: the guest's half has ended, the client's may go on.
   (channel as ServerChannel & { eof(): void }).eof();
   await port.ended.catch(() => {});

@@ -1,9 +1,12 @@
 /** Owns the SSH door: it listens, gives each connection its time to log in, and makes room for those that do. */
 import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
+import type { OrgId } from "../../../shared/ids.ts";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { TakeSession } from "../hosts/ssh.ts";
 import { ALGORITHMS } from "./algorithms.ts";
+import { CarriedSession } from "./carried/owner.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
 import { socketOf } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
@@ -16,6 +19,8 @@ const KEEPALIVES = 4;
 
 export interface SshServer {
   port: number;
+  /** Takes sessions that other hosts carry here. */
+  take: TakeSession;
   stop(): Promise<void>;
 }
 
@@ -35,6 +40,19 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const full = () => new ServiceError("rate_limited");
   const inAll = new Places(max_connections, full);
   const ofOrgs = new Places(max_connections_per_org, full);
+  const enter = (orgId: OrgId) => {
+    const leaveOrg = ofOrgs.take(orgId);
+    try {
+      const leave = inAll.take("all");
+      return () => {
+        leaveOrg();
+        leave();
+      };
+    } catch (error) {
+      leaveOrg();
+      throw error;
+    }
+  };
 
   const ssh = new Server({
     hostKeys: [listen.host_key],
@@ -52,8 +70,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     client.once("ready", () => {
       startup?.leave();
       try {
-        socket.once("close", ofOrgs.take(connection.orgId));
-        socket.once("close", inAll.take("all"));
+        socket.once("close", enter(connection.orgId));
       } catch {
         connection.cut("too many connections");
       }
@@ -84,6 +101,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const address = server.address();
   return {
     port: typeof address === "object" && address ? address.port : listen.port,
+    take: (ip) => new CarriedSession({ ...deps, enter }, ip),
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) endSocket(socket);

@@ -6,27 +6,23 @@
 import { constants } from "node:os";
 import type { ServerChannel, Session as SessionRequests } from "ssh2";
 import { MOST_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
-import type { Bound } from "../../core/operation.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import { takeVariable } from "./environment.ts";
 import type { OpenConnection } from "./open-connection.ts";
+import { type Begun, SessionOver } from "./opening.ts";
 import { drain, feed } from "./pump.ts";
 
 /** What ssh itself exits with when it is not the command that failed. */
 const FAILED = 255;
 const USUAL = { rows: 24, cols: 80 } as const;
 
-type Take = (command: LiveCommand) => void;
-
 export function serveSession(requests: SessionRequests, connection: OpenConnection): void {
-  const { held } = connection;
-  const { verbs } = connection.deps.ssh;
   const env: Record<string, string> = {};
   let screen: { term: string; rows: number; cols: number } | null = null;
   let command: LiveCommand | null = null;
 
-  const begin = async (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
+  const begin = async (channel: ServerChannel, what: Begun, fields: Record<string, unknown>) => {
     const writer = new ChannelWriter(channel, connection.line);
     let gone = false;
     connection.watch(channel, () => {
@@ -35,12 +31,9 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
       command?.hangUp();
     });
     if (gone) return;
-    const refused = await connection.ask(
-      verb((taken) => {
-        command = taken;
-      }),
-      fields,
-    );
+    const refused = await connection.opening.begin(what, fields, (taken) => {
+      command = taken;
+    });
     // What was begun and could not be recorded is refused all the same.
     if (gone || refused !== null) command?.hangUp();
     if (gone) return;
@@ -51,9 +44,9 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
       channel.end();
     }
   };
-  const start = (channel: ServerChannel | undefined, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
+  const start = (channel: ServerChannel | undefined, what: Begun, fields: Record<string, unknown>) => {
     // One thing begins in a session; ssh2 gives no channel for a second one.
-    if (channel) begin(channel, verb, fields).catch((error: unknown) => connection.trouble(error));
+    if (channel) begin(channel, what, fields).catch((error: unknown) => connection.trouble(error));
   };
 
   requests.on("env", (accept, reject, { key, val }) => {
@@ -76,12 +69,10 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
     command.signal(signal);
     accept?.();
   });
-  requests.on("shell", (accept) => start(accept(), (take) => verbs.shell(held, take), { env, screen }));
-  requests.on("exec", (accept, _, info) =>
-    start(accept(), (take) => verbs.exec(held, take), { command: info.command, env, screen }),
-  );
+  requests.on("shell", (accept) => start(accept(), "shell", { env, screen }));
+  requests.on("exec", (accept, _, info) => start(accept(), "exec", { command: info.command, env, screen }));
   requests.on("subsystem", (accept, reject, { name }) => {
-    if (name === "sftp") start(accept(), (take) => verbs.sftp(held, take), {});
+    if (name === "sftp") start(accept(), "sftp", {});
     else reject?.();
   });
 }
@@ -96,8 +87,11 @@ async function follow(channel: ServerChannel, command: LiveCommand, writer: Chan
     const { exit_code, signal } = await command.ended;
     if (signal !== null) channel.exit(signal.replace(/^SIG/, ""), false, "");
     else channel.exit(exit_code ?? FAILED);
-  } catch {
-    await writer.err(Buffer.from("roomd: the guest was lost\n"));
+  } catch (error) {
+    const isTold = error instanceof SessionOver;
+    if (!isTold) connection.failed(error);
+    const why = isTold ? error.message : "the guest was lost";
+    await writer.err(Buffer.from(`roomd: ${why}\n`));
     channel.exit(FAILED);
   }
   channel.end();

@@ -6,7 +6,7 @@ import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import type { Gate } from "../../../../daemon/domain/ports/gate.ts";
 import { Connection } from "../../../../daemon/edge/hosts/connection.ts";
-import { Labels } from "../../../../daemon/edge/hosts/labels.ts";
+import { PORTS, Whereabouts } from "../../../../daemon/edge/hosts/whereabouts.ts";
 import { type HttpDeps, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
 import type { Json } from "../../../harness/json.ts";
 import { clientOf, listen, type Member, members } from "./fixture.ts";
@@ -70,7 +70,18 @@ function gateOf(labels: readonly string[], port: number, looked: string[] = []):
 
 function door(host: string, ports: Gate, more: Partial<HttpDeps> = {}) {
   const log = makeLog("error", () => {});
-  const deps = { operations: [], ports, mcp: null, web: null, host, others: null, labels: null, log, ...more };
+  const deps = {
+    operations: [],
+    ports,
+    mcp: null,
+    web: null,
+    host,
+    others: null,
+    labels: null,
+    ssh: null,
+    log,
+    ...more,
+  };
   const url = "http://127.0.0.1:8080";
   return makeHttpServer(deps as unknown as HttpDeps, {
     hostname: "127.0.0.1",
@@ -90,7 +101,7 @@ async function twoHosts() {
   const inside = there.serveMembers({ hostname: "127.0.0.1", port: 0 }, { own: owner.own, members: [member.own.cert] });
   const reached = { host_id: "owner", address: `127.0.0.1:${inside.url.port}`, certificate: owner.own.cert } as Host;
   const client = clientOf(member);
-  const labels = new Labels({ client, own: "entry", others: () => [reached] });
+  const labels = new Whereabouts({ question: PORTS, client, own: "entry", others: () => [reached] });
   const here = door("entry", gateOf([], 0), { others: client, labels });
   return {
     url: here.url,
@@ -159,7 +170,7 @@ test("any number of unknown labels are a few questions, and what is no label is 
     return Response.json({ labels: labels.filter((label) => label === "l-7") });
   });
   using client = clientOf(member);
-  const labels = new Labels({ client, own: "entry", others: () => [reached as Host] });
+  const labels = new Whereabouts({ question: PORTS, client, own: "entry", others: () => [reached as Host] });
   const asked = await Promise.all(Array.from({ length: 500 }, (_, index) => labels.hostOf(`l-${index}`)));
   expect(asked.flatMap((host, index) => (host ? [index] : []))).toEqual([7]);
   expect(questions.length).toBeLessThanOrEqual(6);

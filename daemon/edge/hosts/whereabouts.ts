@@ -1,6 +1,7 @@
 /**
- * Owns which host has an exposed port, by its label. Each host knows its own; for one that is not here the others are asked, many labels
- * at once, and one question at a time: whoever tries any number of labels makes hosts ask each other no more often.
+ * Owns which host has what is known by a label alone: an exposed port, or an SSH access by the hash of its token. Each host knows its own;
+ * for one that is not here the others are asked, many labels at once, and one question at a time: whoever tries any number of labels makes
+ * hosts ask each other no more often.
  *
  *   label ──known──▶ its host, or none
  *     └── waiting, with up to a hundred others ──▶ one question to each host ──▶ known for a while
@@ -14,9 +15,15 @@ import { forwardJson } from "./forward.ts";
 import { Patience } from "./patience.ts";
 
 /** What hosts alone are asked, as `labels=a,b`. */
-const LABELS_PATH = "/-/ports";
-/** Anything else is no label of any host. */
-const LABEL = /^[a-z0-9][a-z0-9-]{0,62}$/;
+interface Question {
+  path: string;
+  /** Anything else is no label of any host. */
+  label: RegExp;
+}
+
+export const PORTS: Question = { path: "/-/ports", label: /^[a-z0-9][a-z0-9-]{0,62}$/ };
+export const SSH_ACCESSES: Question = { path: "/-/ssh-accesses", label: /^[0-9a-f]{64}$/ };
+
 const MOST_AT_ONCE = 100;
 const BETWEEN_MS = 20;
 const PATIENCE_MS = 1000;
@@ -27,27 +34,28 @@ const MOST_KNOWN = 10_000;
 const FOUND_MS = 10_000;
 const NONE_MS = 2000;
 
-export interface LabelsDeps {
+export interface WhereaboutsDeps {
+  question: Question;
   client: HostClient;
   /** The name of this host. */
   own: string;
   others(): Host[];
 }
 
-export class Labels {
-  readonly #deps: LabelsDeps;
+export class Whereabouts {
+  readonly #deps: WhereaboutsDeps;
   readonly #patience = new Patience();
   readonly #known = new Map<string, { host: string | null; until: number }>();
   readonly #waiting = new Map<string, PromiseWithResolvers<string | null>>();
   #isAsking = false;
 
-  constructor(deps: LabelsDeps) {
+  constructor(deps: WhereaboutsDeps) {
     this.#deps = deps;
   }
 
   /** Null: no host has it. Rejects with host_unreachable where one may have it that does not answer, rate_limited. */
   async hostOf(label: string): Promise<Host | null> {
-    if (!LABEL.test(label)) return null;
+    if (!this.#deps.question.label.test(label)) return null;
     const known = this.#known.get(label);
     const hostId = known && known.until > performance.now() ? known.host : await this.#wait(label);
     return this.#deps.others().find(({ host_id }) => host_id === hostId) ?? null;
@@ -57,7 +65,10 @@ export class Labels {
     const before = this.#waiting.get(label);
     if (before) return before.promise;
     if (this.#waiting.size >= MOST_WAITING) {
-      throw new ServiceError("rate_limited", { detail: "Too many unknown ports are asked for.", retryAfterSeconds: 1 });
+      throw new ServiceError("rate_limited", {
+        detail: "Too many unknown ports or tokens are asked for.",
+        retryAfterSeconds: 1,
+      });
     }
     const waiting = Promise.withResolvers<string | null>();
     this.#waiting.set(label, waiting);
@@ -88,7 +99,7 @@ export class Labels {
     const found = answers.find(({ labels }) => labels?.has(label));
     const silent = answers.find(({ labels }) => labels === null);
     if (!found && silent) {
-      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it was asked for a port")));
+      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it was asked what it has")));
       return;
     }
     this.#remember(label, found?.host ?? null);
@@ -106,9 +117,9 @@ export class Labels {
   }
 
   async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {
-    const { client, own } = this.#deps;
+    const { client, own, question } = this.#deps;
     const query = { labels: labels.join(",") };
-    const asked = { method: "GET", path: LABELS_PATH, query };
+    const asked = { method: "GET", path: question.path, query };
     const about = { ip: null, request_id: newId("req"), own };
     const answering = forwardJson(client, host, asked, about, AbortSignal.timeout(PATIENCE_MS)).then(labelsOf);
     return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
@@ -128,9 +139,16 @@ function labelsOf({ status, body }: { status: number; body: unknown }): Readonly
   return new Set(labels);
 }
 
+/** What this host has of each kind. */
+export interface Answers {
+  ports(label: string): boolean;
+  sshAccesses(hash: string): boolean;
+}
+
 /** Another host's question, answered; null: it is none. */
-export function answerLabels(url: URL, has: (label: string) => boolean): Response | null {
-  if (url.pathname !== LABELS_PATH) return null;
+export function answerWhereabouts(url: URL, { ports, sshAccesses }: Answers): Response | null {
+  const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
+  if (has === null) return null;
   const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MOST_AT_ONCE);
   return Response.json({ labels: asked.filter(has) });
 }

@@ -1,0 +1,119 @@
+/**
+ * Owns the way on which hosts carry SSH sessions to each other: a WebSocket to a path of the listener for hosts, which no client gets
+ * to. Whole messages go either way, in order; a host that is gone without a word is noticed as by those who wait for an answer.
+ */
+import type { Conversation } from "../../core/conversation.ts";
+import { textOf } from "../../core/text.ts";
+import { encodeFrame, Opcode, readMessages } from "../../domain/ports/websocket/frames.ts";
+import { offer } from "../../domain/ports/websocket/handshake.ts";
+import { type HostAnswer, type HostClient, type Reached, unreachable } from "./client.ts";
+import { type About, headersForOwner } from "./headers.ts";
+
+const PATH = "/hosts/ssh";
+/** Of one message, either way. */
+export const MOST_MESSAGE_BYTES = 2 * 1024 * 1024;
+/** The other host is asked so often whether it is there. */
+const ASKED_EVERY_MS = 1000;
+export const ALIVE = JSON.stringify({ type: "alive" });
+const NORMAL = Buffer.from([0x03, 0xe8]);
+
+/** What this host does with a session that another one carries to it, for a client of this address. */
+export type TakeSession = (ip: string | null) => Conversation;
+
+/** Whether another host wants to carry a session here. */
+export function isSshPath({ pathname }: URL): boolean {
+  return pathname === PATH;
+}
+
+/** The end of the host that the client has come to. */
+export class HostSocket {
+  readonly #answer: HostAnswer;
+  readonly #timer: NodeJS.Timeout;
+  #heard: (() => void) | null = null;
+  #sending: Promise<void> = Promise.resolve();
+
+  constructor(answer: HostAnswer) {
+    this.#answer = answer;
+    this.#timer = setInterval(() => this.#ask(), ASKED_EVERY_MS);
+    const over = () => {
+      clearInterval(this.#timer);
+      this.#hear();
+    };
+    answer.line.ended.then(over, over);
+  }
+
+  /** Resolves once the system has it. Rejects when the connection has ended. */
+  send(message: Uint8Array | string): Promise<void> {
+    return typeof message === "string"
+      ? this.#write(Opcode.text, Buffer.from(message))
+      : this.#write(Opcode.binary, message);
+  }
+
+  /** What the other host says, until either has closed it. Throws when the connection breaks, or says what is none. */
+  async *messages(): AsyncGenerator<Uint8Array | string> {
+    for await (const { opcode, payload } of readMessages(this.#answer.reader, MOST_MESSAGE_BYTES)) {
+      if (opcode === Opcode.close) return;
+      if (opcode === Opcode.ping) void this.#write(Opcode.pong, payload).catch(() => {});
+      if (opcode === Opcode.binary) yield payload;
+      if (opcode !== Opcode.text) continue;
+      const text = textOf(payload);
+      if (text === null) throw new Error("a text that is not UTF-8");
+      if (text === ALIVE) this.#hear();
+      else yield text;
+    }
+  }
+
+  /** After what was sent before. */
+  close(): void {
+    clearInterval(this.#timer);
+    const close = () => this.#answer.line.close();
+    void this.#write(Opcode.close, NORMAL).then(close, close);
+  }
+
+  /** At once. */
+  cut(): void {
+    this.#answer.line.close();
+  }
+
+  #ask(): void {
+    if (this.#heard) return;
+    this.#heard = this.#answer.wait();
+    void this.send(ALIVE).catch(() => {});
+  }
+
+  #hear(): void {
+    this.#heard?.();
+    this.#heard = null;
+  }
+
+  #write(opcode: Opcode, payload: Uint8Array): Promise<void> {
+    const written = this.#sending.then(() => this.#answer.line.write(encodeFrame(opcode, payload)));
+    this.#sending = written.catch(() => this.#answer.line.close());
+    return written;
+  }
+}
+
+/** Null: that host takes no sessions of others. Rejects with host_unreachable, or the reason of `gone`. */
+export async function openHostSocket(
+  client: HostClient,
+  host: Reached,
+  about: About,
+  gone: AbortSignal,
+): Promise<HostSocket | null> {
+  const handshake = offer(null, "host");
+  const headers = [...headersForOwner([["host", host.address]], about), ...handshake.headers];
+  const answer = await client.ask(host, { method: "GET", target: PATH, headers, body: null, length: null }, gone);
+  const { head, line } = answer;
+  if (head.status !== 101) {
+    line.close();
+    if (head.status === 404) return null;
+    throw unreachable(host, new Error(`it answered ${head.status}`));
+  }
+  try {
+    handshake.accepted(head);
+  } catch (error) {
+    line.close();
+    throw unreachable(host, error);
+  }
+  return new HostSocket(answer);
+}

@@ -1,0 +1,86 @@
+/**
+ * Owns what two hosts say to each other of a session that one carries to the other: JSON, and bytes of a channel's streams.
+ *
+ *   entry: login ──▶ owner: welcome, or refused ──▶ entry: open ──▶ owner: opened, or refused ──▶ bytes both ways ──▶ owner: ended
+ */
+import type { Problem } from "../../../../shared/api/errors.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import type { CommandEnd } from "../../../host/guest-link/command.ts";
+import type { Begun } from "../opening.ts";
+
+/** Streams of a channel: into the guest, and the two out of it. */
+export const Stream = { input: 0, output: 1, errors: 2 } as const;
+export type Stream = (typeof Stream)[keyof typeof Stream];
+
+interface OfChannel {
+  channel: number;
+}
+
+export interface SignedText {
+  algorithm: string;
+  key: string;
+  blob: string;
+  signature: string;
+}
+
+/** Bytes of a stream were taken: as many more may come. */
+type Taken = OfChannel & { type: "taken"; stream: Stream; bytes: number };
+type End = OfChannel & { type: "end"; stream: Stream };
+
+export interface Login {
+  type: "login";
+  user: string;
+  /** What the client calls itself. */
+  client: string;
+  password?: string | undefined;
+  /** In base64, but for the algorithm. */
+  signed?: SignedText | undefined;
+}
+
+export type FromEntry =
+  | Login
+  | (OfChannel & { type: "open"; what: Begun | "forward"; fields: Record<string, unknown> })
+  | (OfChannel & { type: "signal"; name: string })
+  | (OfChannel & { type: "resize"; rows: number; cols: number })
+  | (OfChannel & { type: "hang_up" })
+  | Taken
+  | End;
+
+export type FromOwner =
+  | { type: "welcome"; org_id: OrgId }
+  | { type: "not_welcome"; problem: Problem }
+  | (OfChannel & { type: "opened"; has_errors: boolean })
+  | (OfChannel & { type: "refused"; detail: string })
+  | (OfChannel & { type: "ended"; end: CommandEnd })
+  | (OfChannel & { type: "lost" })
+  /** The session is, with a sentence for the person at it. */
+  | { type: "over"; sentence: string }
+  | Taken
+  | End;
+
+const HEAD_BYTES = 5;
+
+export function frameOf(channel: number, stream: Stream, bytes: Uint8Array): Uint8Array {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + bytes.byteLength);
+  frame[0] = stream;
+  frame.writeUInt32BE(channel, 1);
+  frame.set(bytes, HEAD_BYTES);
+  return frame;
+}
+
+/** Null: it is none. */
+export function readFrame(frame: Uint8Array): { channel: number; stream: number; bytes: Uint8Array } | null {
+  if (frame.byteLength <= HEAD_BYTES) return null;
+  const channel = Buffer.from(frame.buffer, frame.byteOffset, HEAD_BYTES).readUInt32BE(1);
+  return { channel, stream: frame[0] ?? 0, bytes: frame.subarray(HEAD_BYTES) };
+}
+
+/** What another host says. Null: it is no message. */
+export function readMessage<T extends { type: string }>(text: string): T | null {
+  try {
+    const said: unknown = JSON.parse(text);
+    return typeof said === "object" && said !== null && "type" in said ? (said as T) : null;
+  } catch {
+    return null;
+  }
+}

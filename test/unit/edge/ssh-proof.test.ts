@@ -1,0 +1,45 @@
+/** What a client has signed for a login is good for exactly that login, wherever another host says that it comes from. */
+import { expect, test } from "vitest";
+import { isLoginOf } from "../../../daemon/edge/ssh/carried/proof.ts";
+
+const ALGORITHM = "ssh-ed25519";
+const key = Buffer.from("a public key");
+const field = (bytes: Buffer | string) => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Buffer.byteLength(bytes));
+  return Buffer.concat([length, Buffer.from(bytes as string)]);
+};
+
+/** RFC 4252, section 7. */
+function signed(changed: Partial<Record<"user" | "service" | "method" | "algorithm", string>> = {}, session = 32) {
+  const { user = "worker@r", service = "ssh-connection", method = "publickey", algorithm = ALGORITHM } = changed;
+  return Buffer.concat([
+    field(Buffer.alloc(session, 7)),
+    Buffer.of(50),
+    ...[user, service, method].map(field),
+    Buffer.of(1),
+    ...[field(algorithm), field(key)],
+  ]);
+}
+const isLogin = (blob: Buffer, user = "worker@r") =>
+  isLoginOf(user, { algorithm: ALGORITHM, key, blob, signature: Buffer.alloc(64) });
+
+test.each([20, 32, 48, 64])("a login is one, of a connection whose id has %d bytes", (bytes) => {
+  expect(isLogin(signed({}, bytes))).toBe(true);
+});
+
+test.each([
+  ["another user", signed({ user: "worker@other" })],
+  ["a user whose name begins alike", signed({ user: "worker@r2" })],
+  ["another service", signed({ service: "ssh-userauth" })],
+  ["another method", signed({ method: "hostbased" })],
+  ["another algorithm", signed({ algorithm: "ssh-rsa" })],
+  ["an id of a connection that is none", signed({}, 31)],
+  ["something after it", Buffer.concat([signed(), Buffer.of(0)])],
+  ["less than all of it", signed().subarray(0, -1)],
+  ["another key", Buffer.concat([signed().subarray(0, -1), Buffer.of(0)])],
+  ["a length beyond its end", Buffer.from([0xff, 0xff, 0xff, 0xff, 50])],
+  ["nothing", Buffer.alloc(0)],
+])("%s is refused", (_, blob) => {
+  expect(isLogin(blob)).toBe(false);
+});
