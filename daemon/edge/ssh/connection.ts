@@ -127,6 +127,10 @@ export class Connection implements OpenConnection {
     this.#lastBytes = performance.now();
   };
 
+  lost(error: unknown): void {
+    this.deps.log.warn("ssh command lost", { ip: this.#address, error: describeError(error) });
+  }
+
   trouble(error: unknown): void {
     this.deps.log.error("ssh channel failed", { ip: this.#address, error: describeError(error) });
     this.cut("a channel failed");

@@ -14,6 +14,8 @@ export interface OpenConnection {
   readonly countOut: (bytes: number) => void;
   /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
   watch(opened: ServerChannel, leave: () => void): void;
+  /** Logs why a command was lost, which its channel says itself. */
+  lost(error: unknown): void;
   /** Logs what went wrong, and ends the connection. */
   trouble(error: unknown): void;
 }

@@ -89,7 +89,7 @@ async function follow(channel: ServerChannel, command: LiveCommand, writer: Chan
     else channel.exit(exit_code ?? FAILED);
   } catch (error) {
     const isTold = error instanceof SessionOver;
-    if (!isTold) connection.failed(error);
+    if (!isTold) connection.lost(error);
     const why = isTold ? error.message : "the guest was lost";
     await writer.err(Buffer.from(`roomd: ${why}\n`));
     channel.exit(FAILED);
