@@ -21,8 +21,8 @@ export interface Peers {
     file: AsyncIterable<Uint8Array>,
     over: AbortSignal,
   ): Promise<{ head: { seq: number; hash: string } | null }>;
-  /** Has it find out whose the room is. */
-  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void>;
+  /** Has it find out whose the room is; resolves with the epoch in which it has it, or had it last, 0 where it never had. */
+  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<{ epoch: number }>;
 }
 
 export interface RoomDeps {
