@@ -101,7 +101,7 @@ function todoOf({ host, state, capacity }: ListedHost): string {
   if (state === "unreachable") return `start it, or give its rooms up: roomd cluster remove ${host} --force`;
   if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
   if (state !== "draining") return "";
-  if (capacity?.rooms === 0) return `it is empty: roomd cluster remove ${host}`;
+  if (capacity?.rooms === 0) return `it is empty: roomd cluster remove ${host}, or roomd cluster drain ${host} --undo`;
   return `wait until its rooms have ended, or move them: roomd cluster evacuate ${host}`;
 }
 

@@ -20,6 +20,11 @@ export interface PlacedRoom {
   created_at: string;
 }
 
+/** One that this host has, and in which epoch. */
+export interface HeldRoom extends PlacedRoom {
+  epoch: number;
+}
+
 /** Another host, as it is to be reached. */
 export interface Host {
   host_id: string;

@@ -19,7 +19,7 @@ import type { Database } from "../db/transact.ts";
 import { readAddress } from "./address.ts";
 import { DirectoryAway } from "./away.ts";
 import { Connections, type Run } from "./connections.ts";
-import type { PlacedRoom } from "./directory.ts";
+import type { HeldRoom } from "./directory.ts";
 import { accept, invite, type Secrets } from "./invitation.ts";
 import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
 import { deletePlacement, getHost, insertPlacement, listHosts, placementsOn, putHost } from "./placements.ts";
@@ -44,7 +44,7 @@ export interface MembershipDeps {
   /** Makes its certificate, or reads it; PEM. */
   certificate(): Promise<string>;
   /** The rooms that it has. */
-  rooms(queries: Queries): PlacedRoom[];
+  rooms(queries: Queries): HeldRoom[];
   /** Keeps a record of what was done, on this host. Within a commit. */
   record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
 }
@@ -134,7 +134,7 @@ export function makeMemberships(deps: MembershipDeps) {
       }).catch(forgetUnlessUnknown);
       await change((within) => {
         putHost(within, row);
-        for (const room of deps.rooms(within)) insertPlacement(within, { ...room, host_id: self.host_id, epoch: 1 });
+        for (const room of deps.rooms(within)) insertPlacement(within, { ...room, host_id: self.host_id });
         joined(within);
       });
       return { cluster_id: membership.cluster_id, host_id: self.host_id };

@@ -5,12 +5,13 @@
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
 import type { Queries } from "../db/client.ts";
-import type { HostUse, PlacedRoom } from "./directory.ts";
+import type { HeldRoom, HostUse, PlacedRoom } from "./directory.ts";
 import type { Load } from "./leases.ts";
 import {
   deletePlacement,
   getHost,
   insertPlacement,
+  movePlacement,
   placementOf,
   placementOfRoom,
   placementsOn,
@@ -27,7 +28,7 @@ export interface Sources {
   /** What an organization has here just now. */
   used(queries: Queries, orgId: OrgId): HostUse;
   /** The rooms that it has. */
-  rooms(queries: Queries): PlacedRoom[];
+  rooms(queries: Queries): HeldRoom[];
   /** Rooms that come from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
   /** Rooms that may be another host's by now: where the directory knows of no host, they have ended there. */
@@ -58,6 +59,11 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
     ({ room_uid, org_id, room_id }) =>
       !leaving.has(room_uid) && !placementOfRoom(queries, room_uid) && !placementOf(queries, org_id, room_id),
   );
+  // The directory forgot that they came here: nobody who has one as it is now has it in an older epoch.
+  const forgotten = [...rooms.values()].filter(({ room_uid, epoch }) => {
+    const owner = placementOfRoom(queries, room_uid);
+    return owner !== undefined && owner.epoch < epoch && !sources.leaving().has(room_uid);
+  });
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   // Also of who has rooms here of which nothing is said: from before this host was a member, or the directory lost it.
   const orgs = new Set([...said.keys(), ...[...rooms.values()].map(({ org_id }) => org_id)]);
@@ -67,7 +73,12 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
     ...ended
       .filter((roomUid) => !arriving.has(roomUid))
       .map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
-    ...unsaid.map((room) => (within: Queries) => insertPlacement(within, { ...room, host_id, epoch: 1 })),
+    ...unsaid.map((room) => (within: Queries) => insertPlacement(within, { ...room, host_id })),
+    ...forgotten.map(
+      ({ room_uid, epoch }) =>
+        (within: Queries) =>
+          movePlacement(within, room_uid, { host_id, epoch }),
+    ),
     ...outdated.map((org_id) => (within: Queries) => setUse(within, org_id, host_id, sources.used(within, org_id))),
   ];
 }

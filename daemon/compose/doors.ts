@@ -165,6 +165,16 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
   return members;
 }
 
+/** Throws cluster_unavailable where what this host knows of keys is older than the operator lets it be; 0: it never is. */
+function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => void {
+  return () => {
+    if (!cluster || staleAfterSeconds === 0 || cluster.behindSeconds() <= staleAfterSeconds) return;
+    throw new ServiceError("cluster_unavailable", {
+      detail: "This host could not ask for so long which keys are good that it lets nobody in by one.",
+    });
+  };
+}
+
 function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests, rooms, roomCalls }: Parts,
@@ -184,6 +194,7 @@ function composeRoad(
     log,
     requireProof,
     auditReads: config["audit.reads"],
+    requireFresh: freshness(cluster, config["cluster.stale_after"]),
     failedLoginsPerMinute: config["limits.failed_logins"],
     rates,
     requests,

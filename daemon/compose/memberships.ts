@@ -1,6 +1,6 @@
 /** Owns how a host becomes a member of a service of several, and ceases to be one, as it is put together for the operator's commands. */
 import { loadHostCertificate } from "../cluster/certificate.ts";
-import type { PlacedRoom } from "../cluster/directory.ts";
+import type { HeldRoom } from "../cluster/directory.ts";
 import { now } from "../core/clock.ts";
 import { ConfigError } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
@@ -16,9 +16,9 @@ import { type ComposeOptions, makeDirectories, openDatabase } from "./base.ts";
 import { planCluster } from "./cluster.ts";
 
 /** What the others are told of this host's rooms. */
-export function placedRooms(queries: Queries): PlacedRoom[] {
-  return liveRooms(queries).map(({ room_uid, org_id, room_id, labels, created_at }) => ({
-    ...{ room_uid, org_id, room_id, labels, created_at },
+export function placedRooms(queries: Queries): HeldRoom[] {
+  return liveRooms(queries).map(({ room_uid, org_id, room_id, labels, created_at, epoch }) => ({
+    ...{ room_uid, org_id, room_id, labels, created_at, epoch },
   }));
 }
 

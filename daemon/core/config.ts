@@ -264,6 +264,12 @@ export const CONFIG_KEYS = {
     default: "",
     about: "What rooms can ask for of a host, as NAME=VALUE separated by commas.",
   },
+  "cluster.stale_after": {
+    kind: "integer",
+    default: 0,
+    about:
+      "Seconds after which a host that cannot ask the database refuses keys and sessions (503 cluster_unavailable), as they may have been revoked meanwhile. 0: never, rooms go on.",
+  },
   acceleration: {
     kind: ["auto", "kvm", "tcg"],
     default: "auto",

@@ -49,6 +49,7 @@ import branches from "./migrations/0046_branches.sql" with { type: "text" };
 import checkpoints from "./migrations/0047_checkpoints.sql" with { type: "text" };
 import webhooks from "./migrations/0048_webhooks.sql" with { type: "text" };
 import cluster from "./migrations/0049_cluster.sql" with { type: "text" };
+import roomEpochs from "./migrations/0050_room_epochs.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -101,6 +102,7 @@ export const MIGRATIONS: readonly string[] = [
   checkpoints,
   webhooks,
   cluster,
+  roomEpochs,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

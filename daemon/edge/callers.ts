@@ -19,17 +19,21 @@ export interface CallerDeps {
   authenticate(authorization: string | null, source: Source, access?: Access): Caller;
   database: Database;
   log: Log;
+  /** Throws cluster_unavailable where what is known of keys may be too old. */
+  requireFresh(): void;
   /** Of an address; 0: any number. */
   failedLoginsPerMinute: number;
 }
 
 export class Callers {
   readonly #authenticate: CallerDeps["authenticate"];
+  readonly #requireFresh: CallerDeps["requireFresh"];
   readonly #failedLogins: FailedLogins;
   readonly #loginLimit: LoginLimit;
 
-  constructor({ authenticate, database, log, failedLoginsPerMinute }: CallerDeps) {
+  constructor({ authenticate, requireFresh, database, log, failedLoginsPerMinute }: CallerDeps) {
     this.#authenticate = authenticate;
+    this.#requireFresh = requireFresh;
     this.#failedLogins = new FailedLogins(database, log);
     this.#loginLimit = new LoginLimit(failedLoginsPerMinute);
   }
@@ -52,6 +56,13 @@ export class Callers {
     request: Credentials,
     admit = request.recognise ?? (() => this.#authenticate(request.authorization, request.source)),
   ): Caller {
+    const caller = this.#admitted(request, admit);
+    // Neither a guest's token nor the operator's key is what another host could have revoked.
+    if (caller.kind !== "sandbox" && caller.kind !== "operator") this.#requireFresh();
+    return caller;
+  }
+
+  #admitted(request: Credentials, admit: () => Caller): Caller {
     try {
       return admit();
     } catch (error) {

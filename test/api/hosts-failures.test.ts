@@ -163,10 +163,32 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
   });
 });
 
+test("a host that is cut off for longer than cluster.stale_after takes no keys, where that is set", async () => {
+  const strict = await service.add({
+    env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl, ROOMD_CLUSTER_STALE_AFTER: "2" },
+  });
+  try {
+    const asked = () => strict.api("GET", "/v1/me");
+    await until("the key is known", async () => (await asked()).status === 200);
+    await service.postgres.cut("second");
+    await until("it is refused", async () => (await asked()).status === 503);
+    await expectUnavailable(asked);
+    // As shipped rooms go on.
+    expect((await three.api("GET", "/v1/me")).status).toBe(200);
+    await service.postgres.join();
+    await until("it is let in again", async () => (await asked()).status === 200);
+  } finally {
+    service.hosts.pop();
+    await strict.stop();
+    expect((await one.cli(["cluster", "remove", "host-4", "--force"])).status).toBe(0);
+  }
+}, 60_000);
+
 describe("a host", { timeout: 120_000 }, () => {
   test.each([stopped, paused].filter((ms) => ms > 0))(
     "is stopped for %i ms: it is silent, and knows what was changed before it changes anything",
     async (ms) => {
+      await service.knowEachOther();
       await made(one, `silent-${ms}`, "host-3");
       const { key, key_id } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, {
         name: "short",
@@ -195,6 +217,8 @@ describe("a host", { timeout: 120_000 }, () => {
       expect(await asked()).toBe(401);
       await until("its room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
       await isWhole(`resumed-${ms}`);
+      // One that was silent for longer than its lease has to be heard again.
+      await service.knowEachOther();
     },
   );
 

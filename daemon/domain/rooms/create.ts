@@ -78,6 +78,7 @@ export function newRoom(deps: RoomDeps, { caller }: KeyCall, room_id: string, la
     room_id,
     org_id: caller.org_id,
     host_id: deps.hostId,
+    epoch: 1,
     state: "active",
     status_reason: "created",
     status_message: "The room is active.",

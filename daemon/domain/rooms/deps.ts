@@ -23,8 +23,8 @@ export interface Peers {
   ): Promise<{ head: { seq: number; hash: string } | null }>;
   /** Asks it which of these files of templates it has, and which machines it could load. */
   fits(host: Host, roomUid: RoomUid, asked: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
-  /** Has it find out whose the room is. */
-  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void>;
+  /** Has it find out whose the room is; resolves with the epoch in which it has it, or had it last, 0 where it never had. */
+  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<{ epoch: number }>;
 }
 
 export interface RoomDeps {

@@ -51,8 +51,11 @@ export const rooms = sqliteTable("rooms", {
   keep_drive: integer({ mode: "boolean" }).notNull(),
   former_ids: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
   branching: text({ mode: "json" }).$type<Branching>(),
+  /** In which this host has it, or had it last: it is counted up whenever a room changes hosts. */
+  epoch: integer().notNull().default(1),
 });
 
 export type RoomRow = typeof rooms.$inferSelect;
 /** Of one that is none of another room's, and of which nothing is being made. */
-export type NewRoomRow = Omit<RoomRow, "former_ids" | "branching"> & Partial<Pick<RoomRow, "former_ids" | "branching">>;
+export type NewRoomRow = Omit<RoomRow, "former_ids" | "branching" | "epoch"> &
+  Partial<Pick<RoomRow, "former_ids" | "branching" | "epoch">>;

@@ -16,13 +16,19 @@ import { type HostClient, unreachable } from "./client.ts";
 /** What this host does for others. */
 export interface PeerCalls {
   receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<{ head: Head }>;
-  settle(roomUid: RoomUid): Promise<string>;
+  settle(roomUid: RoomUid): Promise<Settled>;
   fits(asked: unknown): Promise<FitsAnswer>;
 }
 
 interface FitsAnswer {
   missing: string[];
   refused: (string | null)[];
+}
+
+/** What became of a room that was sent, and in which epoch it was there last; 0: it never was. */
+export interface Settled {
+  state: "arrived" | "not ours";
+  epoch: number;
 }
 
 type Head = { seq: number; hash: string } | null;
@@ -41,7 +47,7 @@ export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: UR
   const [, roomUid, asks] = PATH.exec(url.pathname) ?? [];
   if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
   return answered(log, async () => {
-    if (asks === "settle") return { state: await calls.settle(roomUid as RoomUid) };
+    if (asks === "settle") return await calls.settle(roomUid as RoomUid);
     if (!request.body) throw new ServiceError("invalid_body", { detail: "There is no room in it." });
     if (asks === "fits") return await calls.fits(await questionIn(request.body));
     return await calls.receive(roomUid as RoomUid, bytesOf(request.body), request.signal);
@@ -104,8 +110,8 @@ export class PeerClient {
     return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, gone)) as FitsAnswer;
   }
 
-  async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<void> {
-    await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over);
+  async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled> {
+    return (await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over)) as Settled;
   }
 
   async #ask(host: Host, target: string, body: ReadableStream<Uint8Array> | null, gone: AbortSignal): Promise<unknown> {

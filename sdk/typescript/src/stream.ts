@@ -3,7 +3,7 @@
  * that was cut is never taken for one that has ended.
  */
 import { ConnectionError, type ErrorEvent, ProblemError, StreamError } from "./errors.ts";
-import { type Answer, type CallOptions, delay, partsOf, type Retry } from "./transport.ts";
+import { type Answer, type CallOptions, delay, isMoving, partsOf, type Retry } from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
@@ -71,6 +71,7 @@ export async function* follow<Event extends StreamEvent, Place>({
     if (retry.after === "interrupted" && !isBegun) throw cut;
     if (quiet === null) await onCut?.();
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
+    if (isMoving(cut)) quiet.since = performance.now();
     if (performance.now() - quiet.since > AWAY_MS) {
       const told = `The stream could not be gone on with for ${AWAY_MS / 1000} s.`;
       throw new ConnectionError(told, { fault: "away", cause: cut });

@@ -7,7 +7,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { ConnectionError, type Problem, problemError, TimeoutError } from "./errors.ts";
+import { ConnectionError, type Problem, ProblemError, problemError, TimeoutError } from "./errors.ts";
 import { traceparentOf } from "./trace.ts";
 
 /** What a file is sent from. It is sent again only if it can be read again: a stream cannot. */
@@ -261,7 +261,7 @@ class Tries {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
     this.#failedAt ??= performance.now();
     // What is carried out is waited for, however long it takes.
-    if (known === "running") this.#failedAt = null;
+    if (known === "running" || isMoving(error)) this.#failedAt = null;
     else this.#count++;
     const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
     if (!isWorthIt || !isMeant || !this.#isRepeatable || this.#isOver()) return null;
@@ -284,6 +284,9 @@ class Tries {
     return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
   }
 }
+
+/** The room is on its way to another host: it is there in a while, however long that takes. */
+export const isMoving = (error: unknown) => error instanceof ProblemError && error.code === "room_moving";
 
 async function write(
   request: NodeJS.WritableStream & { setHeader?(name: string, value: number): void },

@@ -66,6 +66,7 @@ function newRoad(): Road {
     authenticate: () => CALLER,
     database,
     log: makeLog("error", (line) => logged.push(line)),
+    requireFresh: () => {},
     failedLoginsPerMinute: 0,
     hold: (_, cut) => {
       cutKey = cut;

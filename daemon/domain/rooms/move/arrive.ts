@@ -39,6 +39,12 @@ const MOST_ROWS_BYTES = 4 * 1024 ** 3;
 const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
 
+/** What became of a room that was sent here, and in which epoch it was here last; 0: it never was. */
+export interface Settled {
+  state: "arrived" | "not ours";
+  epoch: number;
+}
+
 export interface Arrived {
   /** Where the chain of its organization ends here. */
   head: { seq: number; hash: string } | null;
@@ -83,9 +89,10 @@ export class Arrivals {
   }
 
   /** Finds out whose a room that has come is, and does what follows. */
-  async settle(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
+  async settle(roomUid: RoomUid): Promise<Settled> {
     for (let busy = this.#underWay.get(roomUid); busy; busy = this.#underWay.get(roomUid)) await busy;
-    return await this.#alone(roomUid, () => this.#settleNow(roomUid));
+    const state = await this.#alone(roomUid, () => this.#settleNow(roomUid));
+    return { state, epoch: getRoom(this.#deps.database.queries, roomUid)?.epoch ?? 0 };
   }
 
   /** What a daemon before this one has left. Resolves once all that can be settled is. */

@@ -1,12 +1,13 @@
 /**
  * Owns a room's way to another host:
  *
- *   the other host is asked what it can load → its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it → who waits in it is told, calls come to their end
- *   → its sandboxes are saved, or end → what the database has is read, the copy of the drive brought up to date, all of it sent: the other host has it
- *   ⇒ one change of the directory: it is the other host's → its rows and files here go as those of a room that has ended
+ *   the other host is asked what it can load → its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it
+ *   → who waits in it is told, calls come to their end → its sandboxes are saved, or end → what the database has is read, the copy of
+ *   the drive brought up to date, all of it sent: the other host has it ⇒ one change of the directory: it is the other host's
+ *   → that says that it has it → its rows and files here go as those of a room that has ended
  *
- * Until that change it is here, and goes on here where anything fails; after it, it is there. Where nobody knows whether the change came
- * true nobody gets to it here until the directory has said so.
+ * Until that change it is here, and goes on here where anything fails; after it, it is there. A directory may forget the change, as after a
+ * failover: once it was asked for, nobody gets to the room here, and nothing of it goes, before the other host has said whether it has it.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -53,7 +54,7 @@ export async function departRoom(
   const { paths, directory, database } = deps;
   const { room_uid } = row;
   const owner = directory.owner(room_uid);
-  if (owner?.host_id !== deps.hostId) throw new ServiceError("room_moving");
+  if (owner?.host_id !== deps.hostId || owner.epoch < row.epoch) throw new ServiceError("room_moving");
   const place = paths.departing(room_uid);
   const { used_bytes } = await deps.drive.measure(toTarget(row, paths));
   await deps.branch.sandboxes.requireBytes(row, { added: used_bytes, freed: used_bytes });
@@ -102,13 +103,7 @@ export async function departRoom(
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
       await faultPoint("move.claimed");
-      // It finds out by itself, and sooner like this.
-      await deps
-        .peers()
-        .settle(to, room_uid, over)
-        .catch((error: unknown) =>
-          deps.log.warn("the room's next host was not told", { room_uid, error: describeError(error) }),
-        );
+      if (!(await hasIt(deps, to, room_uid, epoch))) throw new ServiceError("room_moving");
       await faultPoint("move.handed");
       await retireMoved(deps, row, { to: to.host_id, epoch, head });
       const lost = { snapshots: useless, checkpoints: 0, recordings: 0 };
@@ -178,15 +173,23 @@ export async function settleMove(
     await eraseDirectory(paths.departing(roomUid).directory, deps.giveUpSpace);
     return row?.state === "active";
   }
-  const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
   const { to: goalId, epoch, claiming } = row.branching;
+  const asked = claiming ? (to ?? directory.host(goalId)) : null;
+  if (asked && asked.state !== "gone" && (await hasIt(deps, asked, roomUid, epoch + 1))) {
+    await retireMoved(deps, row, { to: goalId, epoch: epoch + 1, head: null });
+    return false;
+  }
+  const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
+  const isForgotten = asked !== null && owner?.host_id === goalId && asked.state !== "gone";
   const hasEndedThere = owner === null && claiming === true;
-  if (hasEndedThere || (owner !== null && owner.host_id !== hostId)) {
+  if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
     await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
-  await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now() }));
+  // The other host gave up what it had, and the directory forgot that: it is told again whose it is, in an epoch of its own.
+  const next = isForgotten ? { epoch: owner.epoch + 1 } : {};
+  await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
   deps.pauses.end(roomUid);
   deps.onStays(row);
   deps.sandboxes.moves.stays(roomUid);
@@ -198,6 +201,12 @@ export async function settleMove(
       .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
       .catch(() => {});
   return true;
+}
+
+/** Whether a host has a room, or had it, in an epoch or a later one. Rejects with host_unreachable. */
+async function hasIt(deps: MoveDeps, host: Host, roomUid: RoomUid, epoch: number): Promise<boolean> {
+  const told = await deps.peers().settle(host, roomUid, AbortSignal.timeout(FORGET_MS));
+  return told.epoch >= epoch;
 }
 
 /** For telling the other host that what it has is nobody's. */

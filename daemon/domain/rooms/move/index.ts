@@ -16,7 +16,7 @@ import type { Locks } from "../checkpoints/locks.ts";
 import { getRoom, liveRooms, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
-import { Arrivals, type Arrived } from "./arrive.ts";
+import { Arrivals, type Arrived, type Settled } from "./arrive.ts";
 import { departRoom, settleMove } from "./depart.ts";
 import type { MoveDeps } from "./deps.ts";
 import { makeEvacuate } from "./evacuate.ts";
@@ -36,7 +36,7 @@ export interface Moves {
 
 export interface PeerCalls {
   receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived>;
-  settle(roomUid: RoomUid): Promise<"arrived" | "not ours">;
+  settle(roomUid: RoomUid): Promise<Settled>;
   /** Throws invalid_body. */
   fits(asked: unknown): Promise<FitsAnswer>;
 }
@@ -65,9 +65,9 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   };
 
   /** It went while this host knew nothing of it, as where its data is older than that. */
-  const isElsewhere = ({ room_uid, state }: RoomRow) => {
+  const isElsewhere = ({ room_uid, state, epoch }: RoomRow) => {
     const owner = directory.owner(room_uid);
-    return state === "active" && owner !== null && owner.host_id !== hostId;
+    return state === "active" && owner !== null && owner.host_id !== hostId && owner.epoch > epoch;
   };
   const giveUp = async ({ room_uid, created_by_id }: RoomRow) => {
     const owner = directory.owner(room_uid);

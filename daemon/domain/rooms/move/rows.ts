@@ -67,7 +67,7 @@ export function giveRows(
   const moment = now();
   const row: RoomRow = {
     ...(room as unknown as RoomRow),
-    ...{ host_id: hostId, state: "active", drive_until_at: null, branching: null },
+    ...{ host_id: hostId, state: "active", drive_until_at: null, branching: null, epoch: epoch + 1 },
     ...{ status_reason: "moved", status_message: `The room came from ${from}.`, last_transition_at: moment },
   };
   // It may have been here before.

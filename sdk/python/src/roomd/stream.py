@@ -11,7 +11,7 @@ from typing import Any
 
 from .cancel import current
 from .errors import ConnectionError, ProblemError, RoomdError, StreamError
-from .transport import Answer
+from .transport import Answer, is_moving
 
 SILENT_SECONDS = 45.0
 """The service sends something every 15 s."""
@@ -58,6 +58,8 @@ def follow(
         except RoomdError as error:
             if not _may_come_back(error):
                 raise
+            if is_moving(error):
+                quiet_since = None
         now = time.monotonic()
         quiet_since = now if quiet_since is None else quiet_since
         if now - quiet_since > AWAY_SECONDS:

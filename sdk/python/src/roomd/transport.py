@@ -229,7 +229,7 @@ class Transport:
                 return cast(T, {})
             was_lost = was_lost or outcome.known == "lost"
             # What is carried out is waited for, however long it takes.
-            attempt += outcome.known != "running"
+            attempt += outcome.known != "running" and not is_moving(outcome.error)
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
                 raise outcome.error
             if outcome.known == "lost":
@@ -386,6 +386,11 @@ def _connected(host: str, port: int, seconds: float) -> socket.socket:
             wire.close()
             raise
     raise wrong or OSError(f"{host} has no address")
+
+
+def is_moving(error: Exception) -> bool:
+    """The room is on its way to another host: it is there in a while, however long that takes."""
+    return isinstance(error, ProblemError) and error.code == "room_moving"
 
 
 _KNOWN: dict[str, Known] = {"idempotency_in_progress": "running", "rate_limited": "turned_away"}

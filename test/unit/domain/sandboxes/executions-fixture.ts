@@ -116,6 +116,7 @@ export class ExecutionsFixture {
         },
       },
       log: makeLog("error", () => {}),
+      requireFresh: () => {},
       failedLoginsPerMinute: 0,
       hold: (_, cut) => {
         this.cutKey = cut;

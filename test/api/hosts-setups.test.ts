@@ -1,0 +1,53 @@
+/** What docs/cluster.md says of setting up two hosts with a database that has to prove its name, and of upgrading one after another. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blocksOf, pageAt, typed } from "../harness/documents.ts";
+import { until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+
+const PAGE = pageAt("docs/cluster.md");
+const [EMPTY, BACK] = blocksOf(PAGE, "sh operations");
+
+let service: TestHosts;
+
+beforeAll(async () => {
+  service = await TestHosts.start(0);
+  // By name and authority, as the page says; init, token and join are typed by the harness.
+  for (let count = 0; count < 2; count++) {
+    await service.add({ env: { ROOMD_CLUSTER_URL: service.postgres.url("tls") } });
+  }
+  await service.knowEachOther();
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+}, 60_000);
+
+test("a server that cannot prove its name is not spoken to", async () => {
+  const { first, postgres } = service;
+  const named = new URL(postgres.url("tls"));
+  named.hostname = "127.0.0.1";
+  for (const url of [named.href, postgres.url("tls").replace(/&sslrootcert=.*/, "")]) {
+    const { status, stderr } = await first.cli(["cluster", "token"], undefined, { ROOMD_CLUSTER_URL: url });
+    expect([status === 0, stderr]).toEqual([false, expect.stringContaining("does not answer")]);
+  }
+});
+
+test("a host is emptied, upgraded and given back", { timeout: 90_000 }, async () => {
+  const [one, two] = service.hosts as [typeof service.first, typeof service.first];
+  await one.ok("POST", "/v1/rooms", { room_id: "stays", host: "host-2" });
+  const emptied = await typed(one, PAGE.path, [EMPTY as typeof EMPTY & object]);
+  expect(emptied, emptied.errors).toMatchObject({ status: 0 });
+  expect(emptied.printed).toMatch(/host-2 +draining +0 /);
+  expect((await two.ok("GET", "/v1/rooms/stays")).host).toBe("host-1");
+  expect((await one.problem("POST", "/v1/rooms", { room_id: "new", host: "host-2" })).code).toBe(
+    "insufficient_capacity",
+  );
+  await two.restart();
+  const back = await typed(one, PAGE.path, [BACK as typeof BACK & object]);
+  expect(back, back.errors).toMatchObject({ status: 0 });
+  expect(back.printed).toMatch(/host-2 +active/);
+  await until("rooms are placed on it", async () => {
+    return (await two.api("POST", "/v1/rooms", { room_id: "new", host: "host-2" })).status === 201;
+  });
+  expect((await one.ok("GET", "/v1/rooms/new")).host).toBe("host-2");
+});
