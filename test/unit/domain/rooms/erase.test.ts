@@ -156,7 +156,7 @@ function addDue(name: string): void {
     ...{ room_uid: uid(name), room_id: name, org_id, host_id: "host", labels: {}, state: "destroyed" as const },
     ...{ status_reason: "destroyed", status_message: "", last_transition_at: AT, created_at: AT, updated_at: AT },
     ...{ drive_limit_bytes: 1, drive_until_at: AT, keep_drive: true, expires_at: null },
-    ...{ created_by_type: "key", created_by_id: "kid_1", former_ids: [], branching: null },
+    ...{ created_by_type: "key", created_by_id: "kid_1", former_ids: [], branching: null, epoch: 1 },
   } satisfies RoomRow);
 }
 
