@@ -70,6 +70,7 @@ export async function typed(daemon: TestDaemon, path: string, blocks: readonly B
       HOME: daemon.home,
       ROOMD_URL: daemon.url,
       ROOMD_API_KEY: daemon.apiKey,
+      OPERATOR_KEY: daemon.operatorKey,
     },
     stdin: "ignore",
     stdout: "pipe",
