@@ -9,10 +9,11 @@ import { makePaths } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
 import type { BuildSaid } from "../domain/templates/builds/order.ts";
 import { failureOf } from "../domain/templates/builds/queue.ts";
+import { workOf } from "./worker-input.ts";
 
 /** Resolves with the process's exit status. */
 export async function runBuildWorker(): Promise<number> {
-  const { config, order } = await workOf(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
+  const { config, order } = await workOf<BuildWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
   try {
     const operator = await openOperator({ config, paths: makePaths(config), log: makeLog("warn") });
     try {
@@ -43,16 +44,3 @@ export async function runBuildWorker(): Promise<number> {
 
 const say = (message: BuildSaid): Promise<void> =>
   new Promise((told) => process.stdout.write(`${JSON.stringify(message)}\n`, () => told()));
-
-/** The first line; `over` is called at the end. */
-function workOf(input: NodeJS.ReadStream, over: () => void): Promise<BuildWork> {
-  return new Promise((resolve) => {
-    let text = "";
-    input.setEncoding("utf8");
-    input.on("data", (piece: string) => {
-      text += piece;
-      if (text.endsWith("\n")) resolve(JSON.parse(text) as BuildWork);
-    });
-    input.on("end", over);
-  });
-}

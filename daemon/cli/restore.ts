@@ -15,14 +15,18 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
+import type { Config } from "../core/config.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { changeCopy, whyUnusable } from "../db/copy.ts";
+import { download, readUrl } from "../domain/backups/index.ts";
 import { type Missed, unpackArchive } from "../host/archive.ts";
 import { isMountPoint } from "../host/files/mount-point.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeLock } from "../host/lock.ts";
+import { writeInto } from "../host/pipe.ts";
+import { missedLines, STANDARD_STREAM } from "./backup.ts";
 import {
   BACKUP_END,
   BACKUP_FACTS,
@@ -30,10 +34,9 @@ import {
   type BackupFacts,
   guestsOwn,
   isLink,
-  missedLines,
   ONE_FILE_SYSTEM,
-  STANDARD_STREAM,
-} from "./backup.ts";
+} from "./backup-archive.ts";
+import { requirePlan, toldOf } from "./backup-store.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
@@ -50,35 +53,37 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
       "Rooms, drives, keys and the audit are restored. Sandboxes are not: each becomes `failed` when the daemon starts.",
       "Exit status 1 when the audit in the backup is broken.",
     ],
-    examples: ["roomd restore /var/backups/roomd.tar", "ssh backup.example.org cat roomd.tar | roomd restore -"],
+    examples: [
+      "roomd restore /var/backups/roomd.tar",
+      "ssh backup.example.org cat roomd.tar | roomd restore -",
+      "roomd restore --from s3://backups/roomd/host-1-20261127T095500123Z.roomd",
+    ],
   };
-  return withConfigOption(command("restore <file>", about)).action(
-    async (file: string, options: JsonOption & ConfigOption) => {
-      const { paths } = readConfiguration(options);
-      const facts = await withProgress("unpacking the backup", () => restore(paths, file, options));
-      const found = await withProgress("reading the whole audit", () =>
-        withOperator(options, async (operator) => {
-          const { missed, ...told } = facts;
-          await operator.record("backup.restored", { ...told, paths_missed: missed.count });
-          const { verdicts } = await operator.verifyAudit();
-          const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
-          return { ...facts, orgs, rooms, audit_ok: verdicts.every(({ ok }) => ok) };
-        }),
-      );
-      await showValue(
-        found,
-        options,
-        ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, missed, audit_ok }) => [
-          ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
-          `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
-          ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
-          ...missedLines(missed, "could not be made again"),
-          audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
-        ],
-      );
-      setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
-    },
-  );
+  const from = "--from <url>";
+  return withConfigOption(
+    command("restore [file]", about).option(from, "backup in the object store (roomd backup list)"),
+  ).action(async (file: string | undefined, options: JsonOption & ConfigOption & { from?: string }) => {
+    const { config, paths } = readConfiguration(options);
+    const source = sourceOf(config, file, options.from);
+    const facts = await withProgress("unpacking the backup", () => restore(paths, source, options));
+    const found = await withProgress("reading the whole audit", () =>
+      withOperator(options, async (operator) => {
+        const { missed, ...told } = facts;
+        await operator.record("backup.restored", { ...told, paths_missed: missed.count });
+        const { verdicts } = await operator.verifyAudit();
+        const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
+        return { ...facts, orgs, rooms, audit_ok: verdicts.every(({ ok }) => ok) };
+      }),
+    );
+    await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, missed, audit_ok }) => [
+      ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
+      `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
+      ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
+      ...missedLines(missed, "could not be made again"),
+      audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
+    ]);
+    setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
+  });
 }
 
 /** What a restore tells of the backup, and of what was here before. */
@@ -89,17 +94,72 @@ interface Restored extends BackupFacts {
   missed: Missed;
 }
 
-async function restore(paths: Paths, file: string, options: ConfigOption): Promise<Restored> {
+/** Where a backup comes from, and how it is called in what is said. */
+interface Source {
+  name: string;
+  /** Has `work` read it from an open file. */
+  reading<T>(work: (from: number) => Promise<T>): Promise<T>;
+}
+
+function sourceOf(config: Config, file: string | undefined, url: string | undefined): Source {
+  if ((file === undefined) === (url === undefined))
+    throw new CliError("Name the file of the backup, or say --from s3://BUCKET/NAME.", EXIT.usage);
+  return file === undefined ? inStore(config, String(url)) : inFile(file);
+}
+
+function inFile(name: string): Source {
+  return {
+    name,
+    reading: async (work) => {
+      const from = openBackup(name);
+      try {
+        return await work(from);
+      } finally {
+        if (from !== INPUT) closeSync(from);
+      }
+    },
+  };
+}
+
+function inStore(config: Config, name: string): Source {
+  const object = readUrl(name);
+  if (!object) throw new CliError(`${name} is no URL of a backup, such as s3://BUCKET/NAME.`, EXIT.usage);
+  const plan = requirePlan(config);
+  return {
+    name,
+    reading: async (work) => {
+      // What it is told once the last piece is known to be true.
+      let broken: unknown = null;
+      const source = async function* () {
+        try {
+          yield* download(plan, object);
+        } catch (error) {
+          broken = error;
+          throw error;
+        }
+      };
+      try {
+        return await writeInto(source(), work);
+      } catch (error) {
+        throw toldOf(broken ?? error);
+      }
+    },
+  };
+}
+
+async function restore(paths: Paths, { name: file, reading }: Source, options: ConfigOption): Promise<Restored> {
   await requireNothing(paths, options);
-  const from = openBackup(file);
   crossedDirectory(paths.data);
   const unlock = takeLocks(paths);
   try {
     rmSync(paths.backup, { recursive: true, force: true });
     mkdirSync(paths.backup, { mode: 0o700 });
-    const missed = await unpackArchive(from, paths.backup, guestsOwn(paths)).catch((error: unknown) => {
-      throw new CliError(`${file} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}.`);
-    });
+    const missed = await reading((from) => unpackArchive(from, paths.backup, guestsOwn(paths))).catch(
+      (error: unknown) => {
+        if (error instanceof CliError) throw error;
+        throw new CliError(`${file} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}.`);
+      },
+    );
     const unpacked = makePaths({ data_dir: paths.backup, runtime_dir: paths.runtime });
     const [facts, end] = [readFacts<BackupFacts>(unpacked, BACKUP_FACTS), readFacts<BackupEnd>(unpacked, BACKUP_END)];
     if (!facts || !existsSync(unpacked.database)) {
@@ -118,7 +178,6 @@ async function restore(paths: Paths, file: string, options: ConfigOption): Promi
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();
-    if (from !== INPUT) closeSync(from);
   }
 }
 

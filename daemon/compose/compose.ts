@@ -10,6 +10,7 @@ import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
 import { RoomCalls } from "../core/room-calls.ts";
+import { makeBackups, planBackups } from "../domain/backups/index.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
@@ -20,6 +21,7 @@ import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
+import { backUpApart } from "./backup-process.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
 import { composeBilling } from "./billing.ts";
 import { openDoors } from "./doors.ts";
@@ -57,6 +59,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const billingPlan = planBilling(config);
   const webhookReach = planReach(config);
   const tracesPlan = planTraces(config);
+  const backupPlan = planBackups(config);
 
   const base = await openBase({ ...options, log }, tracesPlan);
   const loop = watchLoopDelay();
@@ -105,7 +108,14 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
   const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);
+  const backups = makeBackups({
+    plan: backupPlan,
+    log,
+    stateFile: base.paths.backup_state,
+    make: (signal) => backUpApart(config, signal),
+  });
   const service = composeService(base, {
+    backups,
     url: () => reached.url,
     ...orgs,
     plans,
@@ -183,6 +193,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopMail = orgs.outbox.start();
   const stopBilling = billing.start();
   const stopWebhooks = webhooks.start();
+  backups.start();
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
 
   return {
@@ -191,6 +202,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ready,
     stop: async ({ hibernate } = { hibernate: false }) => {
       sandboxes.endReturn();
+      await backups.stop();
       const unsaved = processors.stop();
       loop.stop();
       upkeep.stop();

@@ -8,6 +8,7 @@ import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
+import { backupFigures, planBackups } from "../domain/backups/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
 import { getOrg, makeOperator, makeOrgChanges, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
@@ -130,7 +131,10 @@ export async function openOperator(options: ComposeOptions) {
             ({ room_uid, agent_id }) => `${roomName(room_uid)}/${agent_id}`,
           ),
         },
-        config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
+        {
+          passkeys: config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
+          backups: backupFigures(planBackups(config), paths.backup_state),
+        },
       ),
     /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */
     hibernated: () => {

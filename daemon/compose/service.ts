@@ -6,6 +6,7 @@ import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import { countRecords, makeAudit } from "../domain/audit/index.ts";
+import type { Backups } from "../domain/backups/index.ts";
 import type { Egress } from "../domain/egress/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
@@ -83,6 +84,7 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
+  backups: Backups;
   webhooks: Pick<Webhooks, "has" | "figures">;
   drives: Drives;
   egress: Pick<Egress, "figures">;
@@ -107,6 +109,7 @@ export function composeService(base: Base, told: Told) {
       // Whoever has a key sees the checks, and agents of other organizations have names that are none of theirs.
       shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id, sandboxes.recordOf),
     }),
+    backups: told.backups.figures,
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,
     measure: sandboxes.measure,

@@ -270,6 +270,44 @@ export const CONFIG_KEYS = {
     about:
       "Seconds after which a host that cannot ask the database refuses keys and sessions (503 cluster_unavailable), as they may have been revoked meanwhile. 0: never, rooms go on.",
   },
+  "backup.s3.bucket": {
+    kind: "string",
+    default: "",
+    about: "Bucket of an object store that speaks the S3 protocol, for backups. Empty: none are made unasked.",
+  },
+  "backup.s3.endpoint": {
+    kind: "string",
+    default: "",
+    about: "URL of the object store, with http or https and without a path.",
+  },
+  "backup.s3.region": { kind: "string", default: "us-east-1", about: "Region that requests are signed for." },
+  "backup.s3.prefix": {
+    kind: "string",
+    default: "",
+    about: "What stands before the names of backups in the bucket, as roomd/production.",
+  },
+  "backup.s3.key_id": { kind: "string", default: "", about: "Id of the key for the object store." },
+  "backup.s3.secret_file": { kind: "string", default: "", about: "File with the secret of that key." },
+  "backup.s3.passphrase_file": {
+    kind: "string",
+    default: "",
+    about:
+      "File with the passphrase that backups are encrypted by, 16 characters or more. Keep a copy elsewhere: without it they open nothing.",
+  },
+  "backup.s3.every": {
+    kind: "duration",
+    default: "24h",
+    about: "How long after a good backup the next one is made; 0s: only by `roomd backup --to s3`.",
+  },
+  "backup.s3.keep": integer(
+    7,
+    "How many of this host's backups are kept there: older ones are deleted once a newer one is proven; 0: all.",
+  ),
+  "backup.s3.read_back": {
+    kind: "boolean",
+    default: true,
+    about: "Whether each is read back and opened once it is there, before older ones are deleted.",
+  },
   acceleration: {
     kind: ["auto", "kvm", "tcg"],
     default: "auto",

@@ -202,6 +202,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     before_upgrade: join(data, "before-upgrade"),
     /** Where a backup is put together, and where one is unpacked: nothing of the service is there. */
     backup: join(data, "backup"),
+    /** What became of the last backup to an object store. */
+    backup_state: join(data, "backup-s3.json"),
     last_end: join(runtime, LAST_END_FILE),
     /** There while the daemon is told to save all sandboxes before it ends. */
     hibernate_all: join(runtime, "hibernate-all"),

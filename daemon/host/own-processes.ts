@@ -2,5 +2,7 @@
 
 /** What a template is built in. */
 export const BUILD_WORKER = "build-worker";
+/** What a backup to an object store is made in. */
+export const BACKUP_WORKER = "backup-worker";
 /** The end of the way out of the network in which an image is fetched. */
 export const FETCH_RELAY = "fetch-relay";

@@ -12,7 +12,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["shared", "packaging", "dist", "docs", "sdk"],
   ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
-  ["daemon/domain/audit", "daemon/domain/traces", "daemon/cluster"],
+  ["daemon/domain/audit", "daemon/domain/traces", "daemon/domain/backups", "daemon/cluster"],
   ["daemon/domain/orgs", "daemon/domain/mail"],
   ["daemon/domain/users", "daemon/domain/templates", "daemon/domain/agents"],
   [

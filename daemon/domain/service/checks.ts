@@ -8,6 +8,7 @@ import type { QuotaFindings } from "../../host/files/project-quota.ts";
 import type { ForeignListeners } from "../../host/guest-link/transports/listeners.ts";
 import type { IsolationFindings } from "../../host/isolation/inspect.ts";
 import { KVM_CLOSED, type ProbeResult } from "../../host/probe.ts";
+import type { BackupFigures } from "../backups/index.ts";
 import { isOutdated, type Templates } from "../templates/registry.ts";
 
 const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
@@ -69,6 +70,7 @@ export const CHECK_IDS = [
   "templates",
   "sandboxes",
   "host_restart",
+  "backups",
   "disk",
   "runtime_dir",
   "web",
@@ -77,7 +79,7 @@ export const CHECK_IDS = [
 type CheckId = (typeof CHECK_IDS)[number];
 type Check = Required<HealthCheck> & { id: CheckId };
 
-/** What people can sign in by besides passwords. */
+/** What people can sign in by besides passwords; null where the web is off. */
 export interface PasskeyFindings {
   /** The name at which passkeys are good; null where the service's URL has none. */
   rp_id: string | null;
@@ -106,13 +108,12 @@ export interface ShutdownFindings {
   lost: readonly { name: string; why: string; is_space: boolean }[];
 }
 
-/** `passkeys` null: the web is off. */
 export function runChecks(
   findings: HostFindings,
   templates: Templates,
   paths: Paths,
   sandboxes: SandboxFindings,
-  passkeys: PasskeyFindings | null,
+  { passkeys, backups }: { passkeys: PasskeyFindings | null; backups: BackupFigures | null },
 ): Check[] {
   return [
     accelerationCheck(findings),
@@ -145,6 +146,7 @@ export function runChecks(
     templateCheck(templates),
     sandboxesCheck(sandboxes),
     hostRestartCheck(sandboxes),
+    backupsCheck(backups),
     diskCheck(paths),
     runtimeCheck(paths),
     webCheck(findings),
@@ -317,6 +319,21 @@ function sandboxesCheck({ quarantined, awaited }: SandboxFindings): Check {
     `Taking sandboxes over crashed the service again and again, so they are put aside: ${named}.`,
     "Read what the service logged (`journalctl -u roomd`) and report it, then destroy these sandboxes.",
   );
+}
+
+/** So many intervals without a good one are too many. */
+const LATE_INTERVALS = 2;
+
+/** `figures` null: none are made unasked. What the object store said is the operator's to read, in the log and in the audit. */
+function backupsCheck(figures: BackupFigures | null): Check {
+  if (!figures) return ok("backups", "No backups are sent to an object store unasked.");
+  const { age_seconds, interval_seconds, failed, has_any } = figures;
+  const hours = (age_seconds / 3600).toFixed(1);
+  const last = has_any ? `The last good backup is ${hours} hours old.` : "There is no good backup yet.";
+  const remedy = "`roomd audit --host --event backup.` says why; `roomd backup --to s3` tries again at once.";
+  if (failed !== null) return warn("backups", `${last} The one after it failed.`, remedy);
+  if (age_seconds > LATE_INTERVALS * interval_seconds) return warn("backups", last, remedy);
+  return ok("backups", last);
 }
 
 /** More of them fill the screen and help nobody. */

@@ -8,6 +8,7 @@ import type { Paths } from "../../core/paths.ts";
 import type { RequestCounts } from "../../core/request-counts.ts";
 import type { FindRoom } from "../../core/room-target.ts";
 import type { DiskState } from "../../host/files/disk.ts";
+import type { BackupFigures } from "../backups/index.ts";
 import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
@@ -42,6 +43,8 @@ export interface ServiceDeps {
   sandboxes(): SandboxFindings;
   /** Null: the web is off. */
   passkeys(): PasskeyFindings | null;
+  /** Null: none are made unasked. */
+  backups(): BackupFigures | null;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;

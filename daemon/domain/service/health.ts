@@ -14,7 +14,10 @@ export function makeHealth(deps: ServiceDeps): Bound {
   const virtual = isVirtualMachine();
   return bind(health, {
     run: (call) => {
-      const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), deps.passkeys());
+      const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
+        passkeys: deps.passkeys(),
+        backups: deps.backups(),
+      });
       const { acceleration } = deps.findings().acceleration;
       const failed = checks.some((check) => check.status === "fail");
       const warned = checks.some((check) => check.status === "warn");

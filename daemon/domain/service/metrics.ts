@@ -43,7 +43,8 @@ export function makeMetrics(deps: ServiceDeps): Bound {
 
 function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
-  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), deps.passkeys());
+  const [passkeys, backups] = [deps.passkeys(), deps.backups()];
+  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), { passkeys, backups });
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
     family("roomd_uptime_seconds", "gauge", "Since the daemon started.", alone(uptime)),
@@ -55,6 +56,18 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
         "check",
         checks.map(({ id, status }) => [id, STATUS_VALUES[status]]),
       ),
+    ),
+    family(
+      "roomd_backup_age_seconds",
+      "gauge",
+      "Since the last good backup to an object store, or since there are to be any; 0 where there are to be none.",
+      alone(backups?.age_seconds ?? 0),
+    ),
+    family(
+      "roomd_backup_interval_seconds",
+      "gauge",
+      "After which the next one is due; 0 where none is.",
+      alone(backups?.interval_seconds ?? 0),
     ),
   ];
 }

@@ -29,7 +29,10 @@ const NO_SANDBOXES = { quarantined: [], awaited: 0, shutdown: null };
 
 function passkeys(found: PasskeyFindings | null) {
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, NO_SANDBOXES, found);
+  const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, NO_SANDBOXES, {
+    passkeys: found,
+    backups: null,
+  });
   return checks.find(({ id }) => id === "passkeys");
 }
 
@@ -58,7 +61,10 @@ function check(
       manifest: { generation },
     }));
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, NO_SANDBOXES, null);
+  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, NO_SANDBOXES, {
+    passkeys: null,
+    backups: null,
+  });
   return checks.find((each) => each.id === id);
 }
 

@@ -1,0 +1,109 @@
+/** Owns backups to the object store of the configuration, as a person or the daemon asks for one: made, recorded, remembered; and their list. */
+import type { Config } from "../core/config.ts";
+import { hostIdOf } from "../core/host-id.ts";
+import type { Paths } from "../core/paths.ts";
+import {
+  afterwards,
+  BrokenBackup,
+  listStored,
+  planBackups,
+  readBackupState,
+  type S3Plan,
+  StoreError,
+  upload,
+  urlOf,
+  WrongPassphrase,
+  writeBackupState,
+} from "../domain/backups/index.ts";
+import { readWhile } from "../host/pipe.ts";
+import { backUp, type Made, oneAtATime, requireService } from "./backup-archive.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { type ConfigOption, readConfiguration } from "./operator.ts";
+import { bytesText, type JsonOption, showValue, table } from "./output.ts";
+
+type Uploaded = Awaited<ReturnType<typeof upload>>;
+
+/** Writes a record about the service as a whole. */
+export type Recording = (event: string, details: Record<string, unknown>) => Promise<unknown>;
+
+interface Asked {
+  config: Config;
+  paths: Paths;
+  record: Recording;
+  plan: S3Plan;
+  onStage(stage: string): void;
+}
+
+/** Throws CliError: what is wrong, and what to do. */
+export async function backupToStore(asked: Asked): Promise<Uploaded & Pick<Made, "changed" | "missed">> {
+  const { config, paths, record, plan, onStage } = asked;
+  requireService(paths);
+  const to = urlOf(plan, "");
+  // Before the copy: what comes of the backup has it too.
+  await record("backup.begun", { to });
+  try {
+    const stored = await oneAtATime(paths, async () => {
+      let made: Made | null = null;
+      const source = readWhile(async (file) => {
+        made = await backUp(paths, file, () => onStage("sending the backup"));
+      });
+      const uploaded = await upload(plan, source, { hostId: hostIdOf(config, paths.host_id), onStage });
+      const { changed, missed } = made as unknown as Made;
+      return { ...uploaded, changed, missed };
+    });
+    const { name, size_bytes, is_read_back, deleted, undeleted } = stored;
+    await record("backup.stored", { to, name, size_bytes, is_read_back, deleted, undeleted });
+    remember(paths.backup_state, { stored: { name, size_bytes } });
+    return stored;
+  } catch (error) {
+    const told = toldOf(error);
+    const why = told instanceof Error ? told.message : String(told);
+    await record("backup.failed", { to, why });
+    throw told;
+  }
+}
+
+function remember(file: string, outcome: { stored: { name: string; size_bytes: number } }): void {
+  const now = Date.now();
+  writeBackupState(file, afterwards(readBackupState(file) ?? { since: now, good: null, failed: null }, outcome, now));
+}
+
+/** As it is said to a person. */
+export function toldOf(error: unknown): unknown {
+  const said = (detail: string, hint: string | null) => new CliError({ detail, errors: [], hint });
+  if (error instanceof StoreError) return said(error.message, error.hint);
+  if (error instanceof WrongPassphrase)
+    return said(
+      "The passphrase does not open this backup.",
+      "Have backup.s3.passphrase_file name a file with the one that it was made with.",
+    );
+  if (error instanceof BrokenBackup)
+    return said(
+      `The backup is damaged: ${error.message}.`,
+      "Take another one: `roomd backup list` shows those that there are.",
+    );
+  return error;
+}
+
+/** Throws CliError where no object store is configured. */
+export function requirePlan(config: Config): S3Plan {
+  const plan = planBackups(config);
+  if (plan) return plan;
+  const hint = "Set backup.s3.bucket and the keys beside it: `roomd config` lists them.";
+  throw new CliError({ detail: "No object store is configured for backups.", errors: [], hint }, EXIT.usage);
+}
+
+/** The newest first, of every host that uses the store. */
+export async function listBackups(options: JsonOption & ConfigOption): Promise<void> {
+  const plan = requirePlan(readConfiguration(options).config);
+  const found = await listStored(plan).catch((error: unknown) => {
+    throw toldOf(error);
+  });
+  const items = found.map((each) => ({ url: urlOf(plan, each.name), ...each }));
+  await showValue({ items, next_cursor: null }, options, () =>
+    table(
+      ["MADE", "HOST", "SIZE", "BACKUP"],
+      items.map(({ made_at, host_id, size_bytes, url }) => [made_at, host_id, bytesText(size_bytes), url]),
+    ),
+  );
+}

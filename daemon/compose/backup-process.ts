@@ -1,0 +1,31 @@
+/** Owns the process in which the daemon makes a backup, so that it holds nobody up and ends whole with the daemon. */
+import type { Config } from "../core/config.ts";
+import type { Stored } from "../domain/backups/index.ts";
+import { BACKUP_WORKER } from "../host/own-processes.ts";
+import { startOwn } from "../host/process.ts";
+
+/** What such a process is told: one line of JSON. */
+export interface BackupWork {
+  config: Config;
+}
+
+/** Its only words. */
+export type BackupSaid = { stored: Stored } | { failed: string };
+
+/** Resolves when nothing of it is left. */
+export async function backUpApart(config: Config, signal: AbortSignal): Promise<BackupSaid> {
+  if (signal.aborted) return { failed: "the service stops" };
+  let said: BackupSaid | null = null;
+  const worker = startOwn(BACKUP_WORKER, JSON.stringify({ config } satisfies BackupWork), (line) => {
+    said = JSON.parse(line) as BackupSaid;
+  });
+  const end = () => void worker.end().catch(() => {});
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    const complaints = await worker.ended;
+    return said ?? { failed: `the process of the backup has ended: ${complaints.trim().slice(-2000)}` };
+  } finally {
+    signal.removeEventListener("abort", end);
+    await worker.end();
+  }
+}

@@ -1,0 +1,90 @@
+/** What backups to an object store need of the configuration, and of others. */
+import { type Config, ConfigError } from "../../core/config.ts";
+import type { Log } from "../../core/log.ts";
+import { secretIn } from "../../core/secret-file.ts";
+import type { Credentials } from "./sign.ts";
+
+export interface S3Plan {
+  endpoint: URL;
+  bucket: string;
+  /** Before each name, with a / at its end; empty: nothing. */
+  prefix: string;
+  credentials: Credentials;
+  passphrase: string;
+  /** Null: none is made unasked. */
+  everyMs: number | null;
+  /** How many of this host's are kept; 0: all. */
+  keep: number;
+  /** Whether each is read back once it is there. */
+  readBack: boolean;
+}
+
+/** A passphrase of fewer could be guessed. */
+const LEAST_PASSPHRASE = 16;
+
+/** Null where there is no bucket. Throws ConfigError. */
+export function planBackups(config: Config): S3Plan | null {
+  const bucket = config["backup.s3.bucket"];
+  if (bucket === "") return null;
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    throw new ConfigError(`backup.s3.bucket = ${JSON.stringify(bucket)}: this is no name of a bucket`);
+  const passphrase = needed(config, "backup.s3.passphrase_file");
+  if (passphrase.length < LEAST_PASSPHRASE)
+    throw new ConfigError(
+      `backup.s3.passphrase_file: the passphrase must have ${LEAST_PASSPHRASE} characters or more; \`openssl rand -base64 32\` makes one`,
+    );
+  const every = config["backup.s3.every"];
+  return {
+    endpoint: endpointOf(config["backup.s3.endpoint"]),
+    bucket,
+    prefix: prefixOf(config["backup.s3.prefix"]),
+    credentials: {
+      key_id: config["backup.s3.key_id"] || missing("backup.s3.key_id"),
+      secret: needed(config, "backup.s3.secret_file"),
+      region: config["backup.s3.region"],
+    },
+    passphrase,
+    everyMs: every === 0 ? null : every * 1000,
+    keep: config["backup.s3.keep"],
+    readBack: config["backup.s3.read_back"],
+  };
+}
+
+function endpointOf(text: string): URL {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "") return url;
+  throw new ConfigError(
+    `backup.s3.endpoint = ${JSON.stringify(text)}: must be the http:// or https:// URL of the object store, without a path`,
+  );
+}
+
+function prefixOf(text: string): string {
+  const plain = text.replace(/^\/+|\/+$/g, "");
+  if (/^[\w.=-]+(\/[\w.=-]+)*$/.test(plain) || plain === "") return plain === "" ? "" : `${plain}/`;
+  throw new ConfigError(
+    `backup.s3.prefix = ${JSON.stringify(text)}: letters, digits, and . _ - = between slashes only`,
+  );
+}
+
+function needed(config: Config, key: "backup.s3.secret_file" | "backup.s3.passphrase_file"): string {
+  return secretIn(config, key) ?? missing(key);
+}
+
+function missing(key: string): never {
+  throw new ConfigError(`backup.s3.bucket is set, and ${key} is not`);
+}
+
+export interface BackupsDeps {
+  plan: S3Plan | null;
+  log: Log;
+  /** Where what became of the last one is kept. */
+  stateFile: string;
+  /** Makes one, in a process of its own, and resolves with what became of it once nothing of that is left. */
+  make(signal: AbortSignal): Promise<{ failed: string } | { stored: Stored }>;
+}
+
+/** A backup that is in the object store. */
+export interface Stored {
+  name: string;
+  size_bytes: number;
+}

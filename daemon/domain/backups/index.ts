@@ -1,0 +1,132 @@
+/**
+ * Owns backups to an object store that the daemon makes unasked: when one is due, that there is one at a time, and what became of the last.
+ *
+ *   due: so long after the last good one; after one that failed, a while after that. What a stop of the service has missed is due at its start.
+ */
+import { readFileSync } from "node:fs";
+import { replaceKept } from "../../core/kept-file.ts";
+import { repeat } from "../../core/repeat.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { BackupsDeps, S3Plan, Stored } from "./deps.ts";
+
+export { planBackups, type S3Plan, type Stored } from "./deps.ts";
+export { readUrl, urlOf } from "./names.ts";
+export { BrokenBackup, WrongPassphrase } from "./seal.ts";
+export { StoreError } from "./store.ts";
+export { download, listStored, upload } from "./upload.ts";
+
+const LOOK_MS = 15_000;
+/** After one that failed. */
+const AGAIN_MS = 15 * 60_000;
+
+/** What is known of backups after a restart too; times in milliseconds since 1970. */
+export interface BackupState {
+  /** Since when there are to be any. */
+  since: number;
+  good: ({ at: number } & Stored) | null;
+  /** The last one, where it failed. */
+  failed: { at: number; why: string } | null;
+}
+
+export interface BackupFigures {
+  /** Since the last good one; where there was none, since there are to be any. */
+  age_seconds: number;
+  interval_seconds: number;
+  failed: string | null;
+  has_any: boolean;
+}
+
+export interface Backups {
+  /** Null where none are made unasked. */
+  figures(): BackupFigures | null;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backups {
+  const everyMs = plan?.everyMs ?? null;
+  if (everyMs === null) return { figures: () => null, start: () => {}, stop: async () => {} };
+  let state = readBackupState(stateFile);
+  if (!state) {
+    state = { since: Date.now(), good: null, failed: null };
+    writeBackupState(stateFile, state);
+  }
+  let known: BackupState = state;
+  const ending = new AbortController();
+  let underWay: Promise<void> = Promise.resolve();
+  let stopLooking = () => {};
+
+  const attempt = async () => {
+    const outcome = await make(ending.signal).catch((error: unknown) => ({ failed: describeError(error) }));
+    if (ending.signal.aborted) return;
+    if ("failed" in outcome) log.error("a backup was not made", { error: outcome.failed });
+    else log.info("a backup was made", { ...outcome.stored });
+    known = afterwards(readBackupState(stateFile) ?? known, outcome, Date.now());
+    writeBackupState(stateFile, known);
+  };
+  const look = async () => {
+    // One that was made by hand counts.
+    known = readBackupState(stateFile) ?? known;
+    if (Date.now() < dueAt(known, everyMs)) return;
+    underWay = attempt().catch((error: unknown) =>
+      log.error("what became of a backup is not kept", { error: describeError(error) }),
+    );
+    await underWay;
+  };
+  return {
+    figures: () => figuresOf(known, everyMs),
+    start: () => {
+      stopLooking = repeat(LOOK_MS, look);
+    },
+    stop: async () => {
+      stopLooking();
+      ending.abort();
+      await underWay;
+    },
+  };
+}
+
+/** The same from beside the daemon, where it has begun; null where none are made unasked. */
+export function backupFigures(plan: S3Plan | null, stateFile: string): BackupFigures | null {
+  const state = readBackupState(stateFile);
+  return state && plan?.everyMs ? figuresOf(state, plan.everyMs) : null;
+}
+
+function figuresOf({ good, since, failed }: BackupState, everyMs: number): BackupFigures {
+  return {
+    age_seconds: Math.max(0, (Date.now() - (good?.at ?? since)) / 1000),
+    interval_seconds: everyMs / 1000,
+    failed: failed?.why ?? null,
+    has_any: good !== null,
+  };
+}
+
+/** A clock that was set back does not keep the next from coming. */
+export function dueAt({ good, failed }: BackupState, everyMs: number, now = Date.now()): number {
+  const [goodAt, failedAt] = [good?.at ?? 0, failed?.at ?? 0].map((at) => (at > now ? 0 : at)) as [number, number];
+  return Math.max(goodAt === 0 ? 0 : goodAt + everyMs, failedAt === 0 ? 0 : failedAt + Math.min(AGAIN_MS, everyMs));
+}
+
+export function afterwards(
+  state: BackupState,
+  outcome: { failed: string } | { stored: Stored },
+  at: number,
+): BackupState {
+  if ("failed" in outcome) return { ...state, failed: { at, why: outcome.failed } };
+  const { name, size_bytes } = outcome.stored;
+  return { ...state, good: { at, name, size_bytes }, failed: null };
+}
+
+/** Null where none is kept, or none that can be read. */
+export function readBackupState(file: string): BackupState | null {
+  try {
+    const state = JSON.parse(readFileSync(file, "utf8")) as BackupState;
+    return typeof state.since === "number" ? state : null;
+  } catch {
+    return null;
+  }
+}
+
+export function writeBackupState(file: string, state: BackupState): void {
+  replaceKept(file, `${JSON.stringify(state)}\n`, 0o600);
+}

@@ -1,0 +1,37 @@
+/** Owns how backups in an object store are called: PREFIX/HOST-20261127T095500123Z.roomd, so that each host knows its own, and no two are one. */
+import type { S3Plan } from "./deps.ts";
+
+const NAME = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.roomd$/;
+
+export interface Named {
+  host_id: string;
+  made_at: string;
+}
+
+export function nameOf(hostId: string, at: Date): string {
+  return `${hostId}-${at.toISOString().replace(/[-:.]/g, "")}.roomd`;
+}
+
+/** Null for what is no backup's. */
+export function readName(name: string): Named | null {
+  const found = NAME.exec(name);
+  if (!found) return null;
+  const [, host_id = "", year, month, day, hour, minute, second, ms] = found;
+  return { host_id, made_at: `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z` };
+}
+
+export const keyOf = ({ prefix }: Pick<S3Plan, "prefix">, name: string): string => `${prefix}${name}`;
+
+/** Of a key below the prefix; null for others. */
+export function nameIn({ prefix }: Pick<S3Plan, "prefix">, key: string): string | null {
+  return key.startsWith(prefix) && !key.slice(prefix.length).includes("/") ? key.slice(prefix.length) : null;
+}
+
+export const urlOf = ({ bucket, prefix }: Pick<S3Plan, "bucket" | "prefix">, name: string): string =>
+  `s3://${bucket}/${prefix}${name}`;
+
+/** Null for what is no URL of an object. */
+export function readUrl(text: string): { bucket: string; key: string } | null {
+  const found = /^s3:\/\/([a-z0-9][a-z0-9.-]+)\/(.+)$/.exec(text);
+  return found ? { bucket: String(found[1]), key: String(found[2]) } : null;
+}

@@ -1,0 +1,37 @@
+/** Owns cutting a stream of bytes into pieces of a given size, one held back, so that the last is known as such. */
+
+export interface Piece {
+  bytes: Buffer;
+  isLast: boolean;
+}
+
+/** `sizeOf` says how many bytes each piece has, counted from 0; the last has what is left, which is nothing of an empty stream alone. */
+export async function* piecesOf(
+  source: AsyncIterable<Uint8Array>,
+  sizeOf: (piece: number) => number,
+): AsyncGenerator<Piece> {
+  let waiting: Uint8Array[] = [];
+  let held = 0;
+  let number = 0;
+  for await (const chunk of source) {
+    if (chunk.length === 0) continue;
+    waiting.push(chunk);
+    held += chunk.length;
+    // What is as long as a piece may be the last.
+    while (held > sizeOf(number)) {
+      const all = joined(waiting);
+      const size = sizeOf(number++);
+      yield { bytes: all.subarray(0, size), isLast: false };
+      waiting = [all.subarray(size)];
+      held = all.length - size;
+    }
+  }
+  yield { bytes: joined(waiting), isLast: true };
+}
+
+/** One alone is not copied. */
+function joined(chunks: Uint8Array[]): Buffer {
+  const [only, another] = chunks;
+  if (!only || another) return Buffer.concat(chunks);
+  return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+}

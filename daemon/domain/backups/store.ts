@@ -1,0 +1,286 @@
+/**
+ * Owns what is asked of an object store that speaks the S3 protocol: a handful of requests, each signed, bounded in time, and tried again where
+ * that may help. What it says in return is read for a few names only, and no more than a MiB of it.
+ */
+
+import { describeError } from "../../core/service-error.ts";
+import type { S3Plan } from "./deps.ts";
+import { encoded, sha256, signed } from "./sign.ts";
+import { decodeEntities, elementsIn, textIn } from "./xml.ts";
+
+const TRIES = 5;
+const FIRST_PAUSE_MS = 500;
+/** Of one request, with its body; a part may be 256 MiB. */
+const DEADLINE_MS = 15 * 60_000;
+const SHORT_DEADLINE_MS = 60_000;
+const MOST_ANSWER_BYTES = 1024 ** 2;
+/** Pages of a list, of a thousand each. */
+const MOST_PAGES = 1000;
+
+/** Says what is wrong and what to do about it. */
+export class StoreError extends Error {
+  override name = "StoreError";
+  readonly hint: string | null;
+  /** As the store calls it; empty where it said nothing. */
+  readonly code: string;
+  constructor(message: string, hint: string | null, code = "", options: ErrorOptions = {}) {
+    super(message, options);
+    this.hint = hint;
+    this.code = code;
+  }
+}
+
+export interface StoredObject {
+  key: string;
+  size_bytes: number;
+}
+
+export interface UnfinishedUpload {
+  key: string;
+  upload_id: string;
+}
+
+export type Place = Pick<S3Plan, "endpoint" | "bucket" | "credentials">;
+
+interface Asked {
+  method: string;
+  key?: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  body?: Uint8Array;
+  deadlineMs?: number;
+}
+
+export class ObjectStore {
+  readonly #place: Place;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(place: Place, signal?: AbortSignal) {
+    this.#place = place;
+    this.#signal = signal;
+  }
+
+  /** All whose keys begin so, by key. */
+  async list(prefix: string): Promise<StoredObject[]> {
+    const found: StoredObject[] = [];
+    let token = "";
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const query = { "list-type": "2", prefix, ...(token !== "" && { "continuation-token": token }) };
+      const text = await this.#text({ method: "GET", query });
+      for (const each of elementsIn(text, "Contents"))
+        found.push({ key: textIn(each, "Key"), size_bytes: Number(textIn(each, "Size")) });
+      token = textIn(text, "NextContinuationToken");
+      if (textIn(text, "IsTruncated") !== "true" || token === "") break;
+    }
+    return found;
+  }
+
+  /** Those that were begun and not completed; none where the store does not tell. */
+  async unfinished(prefix: string): Promise<UnfinishedUpload[]> {
+    try {
+      const text = await this.#text({ method: "GET", query: { uploads: "", prefix } });
+      return elementsIn(text, "Upload").map((each) => ({
+        key: textIn(each, "Key"),
+        upload_id: textIn(each, "UploadId"),
+      }));
+    } catch (error) {
+      if (error instanceof StoreError && /^(NotImplemented|MethodNotAllowed)$/.test(error.code)) return [];
+      throw error;
+    }
+  }
+
+  /** Returns the upload's id. */
+  async begin(key: string): Promise<string> {
+    const headers = { "content-type": "application/octet-stream" };
+    const text = await this.#text({ method: "POST", key, query: { uploads: "" }, headers });
+    const id = textIn(text, "UploadId");
+    if (id === "") throw new StoreError("The object store began an upload and gave it no id.", null);
+    return id;
+  }
+
+  /** Returns its ETag. */
+  async putPart(key: string, upload_id: string, number: number, body: Uint8Array): Promise<string> {
+    const query = { partNumber: String(number), uploadId: upload_id };
+    const answer = await this.#ask({ method: "PUT", key, query, body, deadlineMs: DEADLINE_MS });
+    await answer.body?.cancel();
+    return answer.headers.get("etag") ?? "";
+  }
+
+  async complete(key: string, upload_id: string, etags: readonly string[]): Promise<void> {
+    const parts = etags.map(
+      (etag, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`,
+    );
+    const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
+    const text = await this.#text({
+      method: "POST",
+      key,
+      query: { uploadId: upload_id },
+      body,
+      deadlineMs: DEADLINE_MS,
+    });
+    // It says 200 before it knows.
+    const code = textIn(text, "Code");
+    if (code !== "") throw new StoreError(`The object store did not complete the upload: ${code}.`, null, code);
+  }
+
+  /** Again is nothing. */
+  async abandon(key: string, upload_id: string): Promise<void> {
+    await this.#text({ method: "DELETE", key, query: { uploadId: upload_id } }).catch((error: unknown) => {
+      if (!(error instanceof StoreError && error.code === "NoSuchUpload")) throw error;
+    });
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#text({ method: "DELETE", key });
+  }
+
+  /** What is in it, going on where the connection was cut. */
+  async *read(key: string): AsyncGenerator<Uint8Array> {
+    let at = 0;
+    let etag: string | null = null;
+    for (let cuts = 0; ; ) {
+      const headers: Record<string, string> =
+        at === 0 ? {} : { range: `bytes=${at}-`, ...(etag && { "if-match": etag }) };
+      const answer = await this.#ask({ method: "GET", key, headers, deadlineMs: 0 });
+      if (at > 0 && answer.status !== 206)
+        throw new StoreError("The object store does not go on where it was cut off.", null);
+      etag ??= answer.headers.get("etag");
+      const length = Number(answer.headers.get("content-length"));
+      const whole = at + length;
+      try {
+        for await (const bytes of answer.body ?? []) {
+          at += bytes.length;
+          yield bytes;
+        }
+        if (at >= whole) return;
+        throw new Error(`${whole - at} bytes are missing`);
+      } catch (error) {
+        this.#signal?.throwIfAborted();
+        if (++cuts >= TRIES) throw this.#unreachable(error);
+        await pause(cuts, this.#signal);
+      }
+    }
+  }
+
+  async #text(asked: Asked): Promise<string> {
+    const answer = await this.#ask(asked);
+    const bytes = await answer.arrayBuffer();
+    if (bytes.byteLength > MOST_ANSWER_BYTES) throw new StoreError("The object store said more than it may.", null);
+    return Buffer.from(bytes).toString();
+  }
+
+  /** Answers with 2xx alone. Throws StoreError. */
+  async #ask(asked: Asked): Promise<Response> {
+    for (let tried = 1; ; tried++) {
+      this.#signal?.throwIfAborted();
+      try {
+        const answer = await this.#once(asked);
+        if (answer.ok) return answer;
+        const error = this.#refused(answer.status, (await answer.text()).slice(0, MOST_ANSWER_BYTES));
+        if (tried >= TRIES || !mayHelp(answer.status)) throw error;
+      } catch (error) {
+        this.#signal?.throwIfAborted();
+        if (error instanceof StoreError) throw error;
+        if (tried >= TRIES) throw this.#unreachable(error);
+      }
+      await pause(tried, this.#signal);
+    }
+  }
+
+  async #once({
+    method,
+    key,
+    query = {},
+    headers = {},
+    body,
+    deadlineMs = SHORT_DEADLINE_MS,
+  }: Asked): Promise<Response> {
+    const { endpoint, bucket, credentials } = this.#place;
+    const path = [bucket, ...(key?.split("/") ?? [])].map(encoded).join("/");
+    const url = new URL(`/${path}`, endpoint);
+    url.search = Object.entries(query)
+      .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+      .join("&");
+    const bodySha256 = sha256(body ?? "");
+    const send = signed(credentials, { method, url, headers, bodySha256 }, new Date());
+    const signals = [this.#signal ?? [], deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : []].flat();
+    const sent = {
+      method,
+      headers: send,
+      body: body ?? null,
+      redirect: "manual",
+      signal: AbortSignal.any(signals),
+    } as const;
+    return await fetch(url, sent);
+  }
+
+  #unreachable(cause: unknown): StoreError {
+    const { origin } = this.#place.endpoint;
+    return new StoreError(
+      `The object store at ${origin} cannot be reached: ${describeError(cause)}.`,
+      "See whether backup.s3.endpoint is right, and whether this host gets there.",
+      "",
+      { cause },
+    );
+  }
+
+  #refused(status: number, text: string): StoreError {
+    const { bucket, endpoint } = this.#place;
+    const [code, message] = [textIn(text, "Code"), decodeEntities(textIn(text, "Message")).slice(0, 300)];
+    const [detail, hint] = MEANT[code] ?? (status === 403 ? MEANT.AccessDenied : undefined) ?? UNKNOWN;
+    const said = message === "" ? `status ${status}` : message.replace(/\.$/, "");
+    const words = { bucket, said, code: code || String(status), origin: endpoint.origin };
+    return new StoreError(filled(detail, words), hint === null ? null : filled(hint, words), code);
+  }
+}
+
+type Meaning = readonly [detail: string, hint: string | null];
+const UNKNOWN: Meaning = ["The object store refused: {said} ({code}).", null];
+const KEYS: Meaning = [
+  "The object store does not take the key: {said}.",
+  "See backup.s3.key_id and the file of backup.s3.secret_file.",
+];
+const MEANT: Record<string, Meaning | undefined> = {
+  InvalidAccessKeyId: KEYS,
+  SignatureDoesNotMatch: KEYS,
+  AccessDenied: [
+    "The object store does not let this key do that in bucket {bucket}: {said}.",
+    "The key needs to list the bucket, and to put, get, delete and abort uploads of objects in it.",
+  ],
+  NoSuchBucket: [
+    "There is no bucket {bucket} at {origin}.",
+    "Make it there, or set backup.s3.bucket to one that there is.",
+  ],
+  NoSuchKey: ["There is no such backup in bucket {bucket}.", "`roomd backup list` shows those that there are."],
+  RequestTimeTooSkewed: [
+    "The object store says that this host's clock is wrong.",
+    "Set the clock, as by systemd-timesyncd.",
+  ],
+  AuthorizationHeaderMalformed: ["The object store does not take the request: {said}.", "See backup.s3.region."],
+  PermanentRedirect: ["Bucket {bucket} is elsewhere: {said}.", "See backup.s3.endpoint and backup.s3.region."],
+};
+
+const filled = (text: string, words: Record<string, string>) =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? "");
+
+const mayHelp = (status: number) => status >= 500 || status === 408 || status === 429;
+
+/** Twice as long each time. Rejects with the signal's reason. */
+async function pause(tried: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const over = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", over);
+        resolve();
+      },
+      FIRST_PAUSE_MS * 2 ** (tried - 1),
+    );
+    signal?.addEventListener("abort", over, { once: true });
+  });
+}
+
+const escaped = (text: string) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");

@@ -1,0 +1,159 @@
+/**
+ * Owns bringing a backup into the object store:
+ *
+ *   what former ones have left unfinished is abandoned → the stream is sealed and sent part by part ⇒ completed: it has its name
+ *   → it is read back, each piece opened ⇒ it is proven whole → those beyond the number that is kept are deleted, the oldest first
+ *
+ * Whatever fails before it is proven leaves all that were there, and nothing of this one.
+ */
+import { createHash } from "node:crypto";
+import type { S3Plan, Stored } from "./deps.ts";
+import { keyOf, nameIn, nameOf, readName } from "./names.ts";
+import { piecesOf } from "./pieces.ts";
+import { BrokenBackup, opened, sealed } from "./seal.ts";
+import { ObjectStore } from "./store.ts";
+
+const MIB = 1024 ** 2;
+
+export interface Uploaded extends Stored {
+  /** Of it all, before it was sealed. */
+  bytes: number;
+  is_read_back: boolean;
+  /** Names of those that were deleted for it. */
+  deleted: string[];
+  /** Why older ones could not be deleted; null where they could. */
+  undeleted: string | null;
+}
+
+interface How {
+  hostId: string;
+  signal?: AbortSignal | undefined;
+  onStage?(stage: string): void;
+  at?: Date;
+}
+
+/** Nobody else may be making one of this host. Throws StoreError, BrokenBackup, and what the source throws. */
+export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, how: How): Promise<Uploaded> {
+  const { hostId, signal, onStage = () => {}, at = new Date() } = how;
+  const store = new ObjectStore(plan, signal);
+  // Where the signal was given there is still this to do.
+  const last = new ObjectStore(plan);
+  const name = nameOf(hostId, at);
+  const key = keyOf(plan, name);
+  await abandonLeft(plan, store, hostId);
+  onStage("sending the backup");
+  const sent = await send(store, last, key, source, plan.passphrase);
+  if (plan.readBack) {
+    onStage("reading the backup back");
+    try {
+      await prove(plan, store, key, sent);
+    } catch (error) {
+      await last.remove(key).catch(() => {});
+      throw error;
+    }
+  }
+  onStage("deleting older backups");
+  const { deleted, undeleted } = await retire(plan, store, hostId, name);
+  return { name, ...sent, is_read_back: plan.readBack, deleted, undeleted };
+}
+
+/** Of a process that was killed: its parts would be paid for until somebody finds them. */
+async function abandonLeft(plan: S3Plan, store: ObjectStore, hostId: string): Promise<void> {
+  for (const { key, upload_id } of await store.unfinished(plan.prefix)) {
+    if (readName(nameIn(plan, key) ?? "")?.host_id === hostId) await store.abandon(key, upload_id);
+  }
+}
+
+interface Sent {
+  bytes: number;
+  size_bytes: number;
+  sha256: string;
+}
+
+async function send(
+  store: ObjectStore,
+  last: ObjectStore,
+  key: string,
+  source: AsyncIterable<Uint8Array>,
+  passphrase: string,
+): Promise<Sent> {
+  const digest = createHash("sha256");
+  let bytes = 0;
+  const counted = async function* () {
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      digest.update(chunk);
+      yield chunk;
+    }
+  };
+  const upload_id = await store.begin(key);
+  try {
+    const etags: string[] = [];
+    let size_bytes = 0;
+    for await (const part of piecesOf(sealed(counted(), passphrase), partBytes)) {
+      size_bytes += part.bytes.length;
+      etags.push(await store.putPart(key, upload_id, etags.length + 1, part.bytes));
+    }
+    await store.complete(key, upload_id, etags);
+    return { bytes, size_bytes, sha256: digest.digest("hex") };
+  } catch (error) {
+    await last.abandon(key, upload_id).catch(() => {});
+    throw error;
+  }
+}
+
+/** An upload has 10,000 parts at most, and how long a backup becomes is not known before: 2.4 TiB. */
+export function partBytes(number: number): number {
+  return (number < 1000 ? 16 : number < 2000 ? 64 : 256) * MIB;
+}
+
+/** Throws BrokenBackup. */
+async function prove(plan: S3Plan, store: ObjectStore, key: string, sent: Sent): Promise<void> {
+  const digest = createHash("sha256");
+  for await (const chunk of opened(store.read(key), plan.passphrase)) digest.update(chunk);
+  if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("what the object store has is not what was sent");
+}
+
+/** The new one is there and counts. */
+async function retire(
+  plan: S3Plan,
+  store: ObjectStore,
+  hostId: string,
+  newest: string,
+): Promise<Pick<Uploaded, "deleted" | "undeleted">> {
+  const deleted: string[] = [];
+  if (plan.keep === 0) return { deleted, undeleted: null };
+  try {
+    const own = (await listStored(plan, store)).filter((each) => each.host_id === hostId && each.name !== newest);
+    for (const { name } of own.slice(plan.keep - 1)) {
+      await store.remove(keyOf(plan, name));
+      deleted.push(name);
+    }
+    return { deleted, undeleted: null };
+  } catch (error) {
+    // The backup is there all the same.
+    return { deleted, undeleted: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+export interface ListedBackup extends Stored {
+  host_id: string;
+  made_at: string;
+}
+
+/** All below the prefix, of every host; the newest first. Throws StoreError. */
+export async function listStored(plan: S3Plan, store = new ObjectStore(plan)): Promise<ListedBackup[]> {
+  const found = (await store.list(plan.prefix)).flatMap(({ key, size_bytes }) => {
+    const name = nameIn(plan, key) ?? "";
+    const named = readName(name);
+    return named ? [{ name, size_bytes, ...named }] : [];
+  });
+  return found.sort((a, b) =>
+    a.made_at === b.made_at ? b.name.localeCompare(a.name) : b.made_at.localeCompare(a.made_at),
+  );
+}
+
+/** What is in a backup, each piece once it is known to be true. Throws StoreError, WrongPassphrase, BrokenBackup. */
+export function download(plan: S3Plan, { bucket, key }: { bucket: string; key: string }): AsyncGenerator<Uint8Array> {
+  return opened(new ObjectStore({ ...plan, bucket }).read(key), plan.passphrase);
+}
