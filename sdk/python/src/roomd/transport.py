@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from ._generated.schemas import Problem
 from .cancel import current
-from .errors import Cancelled, ConnectionError, NotFoundError, RoomdError, TimeoutError, problem_error
+from .errors import Cancelled, ConnectionError, NotFoundError, ProblemError, RoomdError, TimeoutError, problem_error
 from .trace import UsualTrace, traceparent_of
 from .version import VERSION
 
