@@ -13,6 +13,8 @@ const FIRST_PAUSE_MS = 500;
 /** Of one request, with its body; a part may be 256 MiB. */
 const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
+/** Of an object that is read: so long nothing may come. */
+const SILENCE_MS = 60_000;
 const MOST_ANSWER_BYTES = 1024 ** 2;
 /** Pages of a list, of a thousand each. */
 const MOST_PAGES = 1000;
@@ -49,6 +51,7 @@ interface Asked {
   headers?: Record<string, string>;
   body?: Uint8Array;
   deadlineMs?: number;
+  signal?: AbortSignal;
 }
 
 export class ObjectStore {
@@ -141,16 +144,21 @@ export class ObjectStore {
     for (let cuts = 0; ; ) {
       const headers: Record<string, string> =
         at === 0 ? {} : { range: `bytes=${at}-`, ...(etag && { "if-match": etag }) };
-      const answer = await this.#ask({ method: "GET", key, headers, deadlineMs: 0 });
+      const silent = new AbortController();
+      const listen = () => setTimeout(() => silent.abort(new Error("nothing came for a minute")), SILENCE_MS);
+      const answer = await this.#ask({ method: "GET", key, headers, deadlineMs: 0, signal: silent.signal });
       if (at > 0 && answer.status !== 206)
         throw new StoreError("The object store does not go on where it was cut off.", null);
       etag ??= answer.headers.get("etag");
       const length = Number(answer.headers.get("content-length"));
       const whole = at + length;
+      let timer = listen();
       try {
         for await (const bytes of answer.body ?? []) {
+          clearTimeout(timer);
           at += bytes.length;
           yield bytes;
+          timer = listen();
         }
         if (at >= whole) return;
         throw new Error(`${whole - at} bytes are missing`);
@@ -158,6 +166,8 @@ export class ObjectStore {
         this.#signal?.throwIfAborted();
         if (++cuts >= TRIES) throw this.#unreachable(error);
         await pause(cuts, this.#signal);
+      } finally {
+        clearTimeout(timer);
       }
     }
   }
@@ -194,6 +204,7 @@ export class ObjectStore {
     headers = {},
     body,
     deadlineMs = SHORT_DEADLINE_MS,
+    signal,
   }: Asked): Promise<Response> {
     const { endpoint, bucket, credentials } = this.#place;
     const path = [bucket, ...(key?.split("/") ?? [])].map(encoded).join("/");
@@ -203,7 +214,7 @@ export class ObjectStore {
       .join("&");
     const bodySha256 = sha256(body ?? "");
     const send = signed(credentials, { method, url, headers, bodySha256 }, new Date());
-    const signals = [this.#signal ?? [], deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : []].flat();
+    const signals = [this.#signal ?? [], signal ?? [], deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : []].flat();
     const sent = {
       method,
       headers: send,
