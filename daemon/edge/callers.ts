@@ -40,7 +40,7 @@ export class Callers {
 
   /** Null: it is nobody's, and need not be. Throws as authenticate does, and rate_limited. */
   of({ admit, operation }: Bound, request: RoadRequest): Caller | null {
-    const { access, openToHost } = operation;
+    const { access, openToHost, openToOperator } = operation;
     const { token, authorization, params, recognise } = request;
     if (access === "open") return this.#anyone(request);
     // A person who is signed in asks as that person, wherever the browser runs.
@@ -48,7 +48,9 @@ export class Callers {
     if (recognise) return this.identify(request, recognise);
     return admit && token !== null && authorization === null
       ? this.identify(request, () => admit(token, params))
-      : this.identify(request, () => this.#authenticate(authorization, request.source, access));
+      : this.identify(request, () =>
+          this.#authenticate(authorization, request.source, openToOperator ? "operator" : access),
+        );
   }
 
   /** Throws as authenticate does, and rate_limited. */

@@ -52,6 +52,8 @@ export interface Operation {
   access: Access;
   /** Whoever asks from the host itself, with nobody between, needs no key. */
   openToHost?: true;
+  /** The operator's key is good for it as well. */
+  openToOperator?: true;
   params: TObject;
   query: TObject;
   /** What it reads of the request's headers, besides those that every call may have. */

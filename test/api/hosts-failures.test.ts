@@ -6,6 +6,7 @@ import type { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
+import { SshClient, sshPort } from "../harness/ssh-client.ts";
 
 /** What waits for the directory is told within this; a round gives up after five seconds. */
 const BOUND_MS = 8_000;
@@ -173,6 +174,8 @@ test("a host that is cut off for longer than cluster.stale_after takes no keys, 
     await service.postgres.cut("second");
     await until("it is refused", async () => (await asked()).status === 503);
     await expectUnavailable(asked);
+    using client = new SshClient(sshPort(strict));
+    expect((await client.sshByPassword("worker@r", strict.apiKey, ["true"])).stderr).toContain("which keys are good");
     // As shipped rooms go on.
     expect((await three.api("GET", "/v1/me")).status).toBe(200);
     await service.postgres.join();

@@ -35,7 +35,7 @@ test("a server that cannot prove its name is not spoken to", async () => {
 test("a host is emptied, upgraded and given back", { timeout: 90_000 }, async () => {
   const [one, two] = service.hosts as [typeof service.first, typeof service.first];
   await one.ok("POST", "/v1/rooms", { room_id: "stays", host: "host-2" });
-  const emptied = await typed(one, PAGE.path, [EMPTY as typeof EMPTY & object]);
+  const emptied = await typed(one, PAGE.path, [EMPTY as typeof EMPTY & object], one.operatorKey);
   expect(emptied, emptied.errors).toMatchObject({ status: 0 });
   expect(emptied.printed).toMatch(/host-2 +draining +0 /);
   expect((await two.ok("GET", "/v1/rooms/stays")).host).toBe("host-1");
@@ -43,7 +43,7 @@ test("a host is emptied, upgraded and given back", { timeout: 90_000 }, async ()
     "insufficient_capacity",
   );
   await two.restart();
-  const back = await typed(one, PAGE.path, [BACK as typeof BACK & object]);
+  const back = await typed(one, PAGE.path, [BACK as typeof BACK & object], one.operatorKey);
   expect(back, back.errors).toMatchObject({ status: 0 });
   expect(back.printed).toMatch(/host-2 +active/);
   await until("rooms are placed on it", async () => {

@@ -60,7 +60,7 @@ function readPage(path: string): Page {
 }
 
 /** What comes of typing blocks of a page into one shell, one after another, as quickstart leaves it. */
-export async function typed(daemon: TestDaemon, path: string, blocks: readonly Block[]) {
+export async function typed(daemon: TestDaemon, path: string, blocks: readonly Block[], key: string = daemon.apiKey) {
   const script = blocks.map(({ line, text }) => `echo "--- ${path} line ${line}"\n${text}`);
   // Not on its standard input, which commands would read.
   const shell = Bun.spawn(["bash", "-e", "-o", "pipefail", "-c", script.join("\n")], {
@@ -69,8 +69,7 @@ export async function typed(daemon: TestDaemon, path: string, blocks: readonly B
       PATH: `${dirname(BINARY)}:${daemon.env.PATH}`,
       HOME: daemon.home,
       ROOMD_URL: daemon.url,
-      ROOMD_API_KEY: daemon.apiKey,
-      OPERATOR_KEY: daemon.operatorKey,
+      ROOMD_API_KEY: key,
     },
     stdin: "ignore",
     stdout: "pipe",

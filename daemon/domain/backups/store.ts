@@ -1,6 +1,6 @@
 /**
  * Owns what is asked of an object store that speaks the S3 protocol: a handful of requests, each signed, bounded in time, and tried again where
- * that may help. What it says in return is read for a few names only, and no more than a MiB of it.
+ * that may help. What it says in return is read for a few names only, and no more than 4 MiB of it.
  */
 
 import { describeError } from "../../core/service-error.ts";
@@ -15,7 +15,7 @@ const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
 /** Of an object that is read: so long nothing may come. */
 const SILENCE_MS = 60_000;
-const MOST_ANSWER_BYTES = 1024 ** 2;
+const MOST_ANSWER_BYTES = 4 * 1024 ** 2;
 /** Pages of a list, of a thousand each. */
 const MOST_PAGES = 1000;
 
@@ -173,10 +173,7 @@ export class ObjectStore {
   }
 
   async #text(asked: Asked): Promise<string> {
-    const answer = await this.#ask(asked);
-    const bytes = await answer.arrayBuffer();
-    if (bytes.byteLength > MOST_ANSWER_BYTES) throw new StoreError("The object store said more than it may.", null);
-    return Buffer.from(bytes).toString();
+    return await textOf(await this.#ask(asked));
   }
 
   /** Answers with 2xx alone. Throws StoreError. */
@@ -186,7 +183,7 @@ export class ObjectStore {
       try {
         const answer = await this.#once(asked);
         if (answer.ok) return answer;
-        const error = this.#refused(answer.status, (await answer.text()).slice(0, MOST_ANSWER_BYTES));
+        const error = this.#refused(answer.status, await textOf(answer));
         if (tried >= TRIES || !mayHelp(answer.status)) throw error;
       } catch (error) {
         this.#signal?.throwIfAborted();
@@ -243,6 +240,18 @@ export class ObjectStore {
     const words = { bucket, said, code: code || String(status), origin: endpoint.origin };
     return new StoreError(filled(detail, words), hint === null ? null : filled(hint, words), code);
   }
+}
+
+/** Throws StoreError where it is too long. */
+async function textOf({ body }: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let left = MOST_ANSWER_BYTES;
+  for await (const bytes of body ?? []) {
+    left -= bytes.length;
+    if (left < 0) throw new StoreError("The object store said more than it may.", null);
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts).toString();
 }
 
 type Meaning = readonly [detail: string, hint: string | null];

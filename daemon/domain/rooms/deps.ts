@@ -12,19 +12,26 @@ import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../s
 import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
 import type { RoomRow } from "./table.ts";
 
+/** What came of a room whose file was sent. */
+export interface Arrived {
+  /** Where the chain of its organization ends there. */
+  head: { seq: number; hash: string } | null;
+}
+
+/** What became of a room that was sent, and in which epoch it was there last; 0: it never was. */
+export interface Settled {
+  state: "arrived" | "not ours";
+  epoch: number;
+}
+
 /** What a room's host asks of the one that it goes to. */
 export interface Peers {
   /** Sends a room's file; resolves once it is whole there. Rejects as the other host says, and with host_unreachable. */
-  send(
-    host: Host,
-    roomUid: RoomUid,
-    file: AsyncIterable<Uint8Array>,
-    over: AbortSignal,
-  ): Promise<{ head: { seq: number; hash: string } | null }>;
+  send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived>;
   /** Asks it which of these files of templates it has, and which machines it could load. */
   fits(host: Host, roomUid: RoomUid, asked: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
-  /** Has it find out whose the room is; resolves with the epoch in which it has it, or had it last, 0 where it never had. */
-  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<{ epoch: number }>;
+  /** Has it find out whose the room is. */
+  settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled>;
 }
 
 export interface RoomDeps {

@@ -43,10 +43,13 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
+export type { FitsAnswer } from "../sandboxes/index.ts";
 export { checkpointBytes, getCheckpoint } from "./checkpoints/store.ts";
+export type { Arrived, Peers, Settled } from "./deps.ts";
 export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { arrivingRooms } from "./move/arrive.ts";
+export type { PeerCalls } from "./move/index.ts";
 export { afterRoom, cursorAfterRoom, isOfPage } from "./page.ts";
 export { countAllRooms, countRooms, leavingRooms, liveRooms, liveRoomUids, orgsLeftBehind } from "./store.ts";
 

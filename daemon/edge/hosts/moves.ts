@@ -10,28 +10,9 @@ import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
 import { toProblem } from "../problem.ts";
 import { type HostClient, unreachable } from "./client.ts";
-
-/** What this host does for others. */
-export interface PeerCalls {
-  receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<{ head: Head }>;
-  settle(roomUid: RoomUid): Promise<Settled>;
-  fits(asked: unknown): Promise<FitsAnswer>;
-}
-
-interface FitsAnswer {
-  missing: string[];
-  refused: (string | null)[];
-}
-
-/** What became of a room that was sent, and in which epoch it was there last; 0: it never was. */
-export interface Settled {
-  state: "arrived" | "not ours";
-  epoch: number;
-}
-
-type Head = { seq: number; hash: string } | null;
 
 const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
@@ -80,23 +61,18 @@ async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
 }
 
 /** Asks another host for these. */
-export class PeerClient {
+export class PeerClient implements Peers {
   readonly #client: HostClient;
 
   constructor(client: HostClient) {
     this.#client = client;
   }
 
-  async send(
-    host: Host,
-    roomUid: RoomUid,
-    file: AsyncIterable<Uint8Array>,
-    over: AbortSignal,
-  ): Promise<{ head: Head }> {
+  async send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived> {
     const silence = new Silence(SILENCE_MS);
     const gone = AbortSignal.any([over, silence.signal]);
     try {
-      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), gone)) as { head: Head };
+      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), gone)) as Arrived;
     } catch (error) {
       throw silence.signal.aborted ? unreachable(host, silence.signal.reason) : error;
     } finally {

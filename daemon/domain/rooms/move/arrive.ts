@@ -19,12 +19,13 @@ import type { Paths } from "../../../core/paths.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
+import { namesIn } from "../../../host/files/gone.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
 import { chainHead, chainKey } from "../../audit/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { readState, wakeNouns } from "../checkpoints/nouns.ts";
-import type { RoomDeps } from "../deps.ts";
+import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { type About, NotWhole } from "./format.ts";
@@ -38,17 +39,6 @@ const MOST_ROWS_BYTES = 4 * 1024 ** 3;
 /** After so long nobody is still about to claim it. */
 const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
-
-/** What became of a room that was sent here, and in which epoch it was here last; 0: it never was. */
-export interface Settled {
-  state: "arrived" | "not ours";
-  epoch: number;
-}
-
-export interface Arrived {
-  /** Where the chain of its organization ends here. */
-  head: { seq: number; hash: string } | null;
-}
 
 /** Those that have come and have no rows yet. */
 export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySet<string> {
@@ -196,7 +186,11 @@ export class Arrivals {
   /** What would keep its rows from coming is known before anybody counts on them. */
   async #tryRows(about: About): Promise<void> {
     const { database, paths } = this.#deps;
-    const state = await readState<MovedState>(paths.arriving(about.room.room_uid).state);
+    const place = paths.arriving(about.room.room_uid);
+    const state = await readState<MovedState>(place.state);
+    const carried = new Set<string>(state.sandboxes.carried.map(({ sandbox_id }) => sandbox_id));
+    const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
+    if (stranger !== undefined) throw new NotWhole("files came of a sandbox that did not");
     const [tried] = database.rehearse([(queries) => void giveRows(this.#deps, queries, about, state)], () => {});
     if (tried && "error" in tried) throw tried.error;
   }

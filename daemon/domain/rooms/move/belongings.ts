@@ -9,6 +9,7 @@ import { BASE, type Paths } from "../../../core/paths.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { filesOfSaved } from "../../../host/guest/moved.ts";
 import { digestFile } from "../../../host/images/digest.ts";
+import { templateFiles } from "../../templates/files.ts";
 
 export interface Belonging {
   place: string;
@@ -21,7 +22,7 @@ export interface Belonging {
   digest: string | null;
 }
 
-type Place = Pick<Paths, "snapshots" | "checkpoints" | "recordings" | "sandbox">;
+type Place = Pick<Paths, "snapshots" | "checkpoints" | "recordings" | "sandbox"> & Parameters<typeof templateFiles>[0];
 
 /** By device and inode. */
 type Digests = ReadonlyMap<string, string>;
@@ -38,15 +39,17 @@ export class Belongings {
     this.#roomUid = roomUid;
   }
 
-  /** Looks at the files of templates while the room goes on; returns their digests. `sandboxes` may go along. */
+  /** Looks at the files of templates while the room goes on; returns their digests. `sandboxes` may go along. Of what is a template's still it is known. */
   async look(sandboxes: readonly SandboxId[]): Promise<string[]> {
     const snapshots = this.#paths.snapshots(this.#roomUid);
     const homes = (await namesIn(snapshots)).map((name) => `${snapshots}/${name}/${BASE}`);
+    const known = new Map<string, string>();
+    for (const [digest, path] of await templateFiles(this.#paths)) known.set((await fileAt(path)).key, digest);
     const found = new Map<string, string>();
     for (const base of [...homes, ...sandboxes.map((id) => this.#paths.sandbox(id).base)]) {
       for (const name of await namesIn(base)) {
         const { key } = await fileAt(`${base}/${name}`);
-        if (!found.has(key)) found.set(key, await digestFile(`${base}/${name}`));
+        if (!found.has(key)) found.set(key, known.get(key) ?? (await digestFile(`${base}/${name}`)));
       }
     }
     this.#digests = found;

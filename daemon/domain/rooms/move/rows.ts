@@ -73,9 +73,10 @@ export function giveRows(
   // It may have been here before.
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
-  deps.sandboxes.moves.put(queries, row.room_uid, state.sandboxes);
+  deps.sandboxes.moves.put(queries, row, state.sandboxes);
+  const whose = { room_uid: row.room_uid, org_id: row.org_id };
   deleteCheckpointsOf(queries, row.room_uid);
-  for (const checkpoint of state.checkpoints) insertCheckpoint(queries, checkpoint);
+  for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...whose });
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
   branch.calls().putRoom(queries, state.calls, row);
   recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });

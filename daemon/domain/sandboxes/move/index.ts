@@ -15,7 +15,7 @@ import { roomSandboxes } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 import { type FitsAnswer, type FitsAsked, fitsHere, type Loaded, loadedOf } from "./fits.ts";
 import { type Leaving, leave, requireSpaceToSave } from "./leave.ts";
-import { type MovedSandboxes, putSandboxes, takeSandboxes } from "./rows.ts";
+import { type MovedSandboxes, putSandboxes, takeSandboxes, type Whose } from "./rows.ts";
 
 export type { FitsAnswer, FitsAsked } from "./fits.ts";
 export type { MovedSandboxes } from "./rows.ts";
@@ -31,7 +31,8 @@ export interface SandboxesMove {
   stays(roomUid: RoomUid): void;
   /** Within a transaction. */
   take(queries: Queries, roomUid: RoomUid): MovedSandboxes;
-  put(queries: Queries, roomUid: RoomUid, moved: MovedSandboxes): void;
+  /** Throws invalid_state where some of it is another room's. */
+  put(queries: Queries, whose: Whose, moved: MovedSandboxes): void;
   /** Puts what came of them, a directory each, where sandboxes lie. Again does what is missing. */
   place(directory: string): Promise<void>;
   /** Their rows are there: they are resumed. */
@@ -57,7 +58,7 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
     leave: (roomUid, how) => leave(parts, roomUid, how, end),
     stays: (roomUid) => hostStart.again(roomSandboxes(queries, roomUid)),
     take: takeSandboxes,
-    put: (within, roomUid, moved) => putSandboxes(deps, within, roomUid, moved),
+    put: (within, whose, moved) => putSandboxes(deps, within, whose, moved),
     place: async (directory) => {
       for (const name of (await namesIn(directory)) as SandboxId[]) {
         const paths = deps.paths.sandbox(name);

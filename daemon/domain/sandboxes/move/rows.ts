@@ -1,5 +1,6 @@
 /** Owns what the database has of a room's sandboxes when the room goes to another host: those that go along, those that have ended, snapshots and ports. */
 import type { RoomUid } from "../../../../shared/ids.ts";
+import { ServiceError } from "../../../core/service-error.ts";
 import { putRows, type Rows, takeRows, valuesIn } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { insertPort, type PortRow, roomPorts } from "../../ports/index.ts";
@@ -8,6 +9,8 @@ import { deleteSnapshotsOf, insertSnapshot, roomSnapshots } from "../snapshots/s
 import type { SnapshotRow } from "../snapshots/table.ts";
 import { forgetEnded, heldCids, insertSandbox, roomSandboxes, unheldCids } from "../store.ts";
 import { type SandboxRow, sandboxes } from "../table.ts";
+
+export type Whose = Pick<SandboxRow, "room_uid" | "org_id">;
 
 export interface MovedSandboxes {
   ended: Rows;
@@ -36,9 +39,13 @@ export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxe
 export function putSandboxes(
   deps: Pick<SandboxDeps, "host">,
   queries: Queries,
-  roomUid: RoomUid,
+  { room_uid: roomUid, org_id }: Whose,
   { ended, carried, snapshots, ports }: MovedSandboxes,
 ): void {
+  const isItsOwn = (row: Whose) => row.room_uid === roomUid && row.org_id === org_id;
+  const ids = new Set<string>(carried.map(({ sandbox_id }) => sandbox_id));
+  if (![...carried, ...snapshots, ...ports].every(isItsOwn) || !ports.every(({ sandbox_id }) => ids.has(sandbox_id)))
+    throw new ServiceError("invalid_state", { detail: "What came with the room is another room's." });
   forgetEnded(queries, roomUid);
   putRows(queries, sandboxes, roomUid, ended, { cid_held: () => 0 });
   for (const row of carried) insertSandbox(queries, { ...row, guest_cid: freeCid(deps, queries, row), cid_held: true });
