@@ -1,7 +1,12 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
+
+const LONG = process.env.ROOMD_TEST_LONG === "1";
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -57,18 +62,16 @@ describe("two hosts that are one service", () => {
     expect(sent.message_id).toMatch(/^msg_/);
     const heard = await one.ok("GET", "/v1/rooms/talk/messages?agent_id=b");
     expect(JSON.stringify(heard)).toContain(sent.message_id);
-    const bytes = Buffer.alloc(3_000_001, "roomd");
-    const put = await fetch(`${two.url}/v1/rooms/talk/drive/files/deep/file.bin`, {
-      method: "PUT",
-      headers: { authorization: `Bearer ${one.apiKey}` },
-      body: bytes,
-    });
-    expect(put.status).toBeLessThan(300);
-    const got = await fetch(`${two.url}/v1/rooms/talk/drive/files/deep/file.bin`, {
-      headers: { authorization: `Bearer ${one.apiKey}` },
-    });
-    expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true);
-  });
+    if (!LONG) console.log("a file by the other host: of 3 MB; ROOMD_TEST_LONG=1 has one of 1 GiB");
+    const url = `${two.url}/v1/rooms/talk/drive/files/deep/file.bin`;
+    const headers = { authorization: `Bearer ${one.apiKey}` };
+    const source = join(one.dataDir, "file-to-send");
+    const sent256 = writeFile(source, LONG ? 1 << 30 : 3_000_001);
+    expect((await fetch(url, { method: "PUT", headers, body: Bun.file(source) })).status).toBeLessThan(300);
+    const had256 = new Bun.CryptoHasher("sha256");
+    for await (const piece of (await fetch(url, { headers })).body ?? []) had256.update(piece);
+    expect(had256.digest("hex")).toBe(sent256);
+  }, 300_000);
 
   test("a call that is made again by the other host is not carried out again, and has its answer", async () => {
     const make = (host: TestDaemon, name = "once") =>
@@ -124,3 +127,20 @@ describe("two hosts that are one service", () => {
     await until("it is back", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
   });
 });
+
+/** A file of so many bytes that nothing could guess. @returns its SHA-256 */
+function writeFile(path: string, bytes: number): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  const file = openSync(path, "w");
+  try {
+    for (let left = bytes; left > 0; ) {
+      const piece = randomBytes(Math.min(left, 1 << 20));
+      hash.update(piece);
+      writeSync(file, piece);
+      left -= piece.length;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest("hex");
+}

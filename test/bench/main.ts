@@ -12,6 +12,7 @@ import { benchCluster } from "./cluster.ts";
 import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
 import { benchEgress } from "./egress.ts";
+import { benchEntry } from "./entry.ts";
 import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFairness } from "./fairness.ts";
@@ -85,6 +86,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     {
       about: "a room made on a host alone, on one of one and of three, against a commit of PostgreSQL",
       run: benchCluster,
+    },
+  ],
+  [
+    "entry",
+    {
+      about: "a room read and a message kept, by its host of two and by the other, against a host alone and nginx",
+      run: benchEntry,
     },
   ],
   [
