@@ -1,5 +1,5 @@
 /** Owns the SQL of what hosts share of rooms: which host has which, and what organizations have on each. */
-import { and, eq, ne, sum } from "drizzle-orm";
+import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import type { HostUse, Owner } from "./directory.ts";
@@ -16,6 +16,16 @@ export function deletePlacement(queries: Queries, roomUid: RoomUid): void {
 export function placementOf(queries: Queries, orgId: OrgId, roomId: string): PlacementRow | undefined {
   const isIt = and(eq(placements.org_id, orgId), eq(placements.room_id, roomId));
   return queries.select().from(placements).where(isIt).get();
+}
+
+/** The same, for each call that is carried elsewhere: prepared once. */
+export function preparePlacementLookup(queries: Queries): (orgId: OrgId, roomId: string) => PlacementRow | undefined {
+  const isIt = and(
+    eq(placements.org_id, sql.placeholder("org_id")),
+    eq(placements.room_id, sql.placeholder("room_id")),
+  );
+  const statement = queries.select().from(placements).where(isIt).prepare();
+  return (org_id, room_id) => statement.get({ org_id, room_id });
 }
 
 export function placementOfRoom(queries: Queries, roomUid: RoomUid): PlacementRow | undefined {
@@ -43,6 +53,12 @@ export function listHosts(queries: Queries): HostRow[] {
 
 export function getHost(queries: Queries, hostId: string): HostRow | undefined {
   return queries.select().from(hosts).where(eq(hosts.host_id, hostId)).get();
+}
+
+export function prepareHostLookup(queries: Queries): (hostId: string) => HostRow | undefined {
+  const isIt = eq(hosts.host_id, sql.placeholder("host_id"));
+  const statement = queries.select().from(hosts).where(isIt).prepare();
+  return (host_id) => statement.get({ host_id });
 }
 
 export function putHost(queries: Queries, row: HostRow): void {

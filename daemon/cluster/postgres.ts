@@ -24,6 +24,8 @@ import {
   orgPlacementsOn,
   placementOf,
   placementOfRoom,
+  prepareHostLookup,
+  preparePlacementLookup,
   putHost,
   setUse,
   useBut,
@@ -69,6 +71,8 @@ export interface Cluster extends Directory {
 export function makePostgres(deps: PostgresDeps): Cluster {
   const { url, database, member, self, version, holder, recovered, nameLost, log } = deps;
   const { queries } = database;
+  const placementIn = preparePlacementLookup(queries);
+  const hostOf = prepareHostLookup(queries);
   const { host_id } = member;
   const connections = new Connections({ address: readAddress(url) });
   const shared = new SharedRows(queries, SHARED_TABLES);
@@ -102,7 +106,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return { ...host, state: state === "active" && lease?.load.is_degraded ? "degraded" : state };
   };
   const found = (hostId: string): Host | null => {
-    const row = getHost(queries, hostId);
+    const row = hostOf(hostId);
     return row ? toHost(row) : null;
   };
 
@@ -148,7 +152,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     choose: (wanted) => {
-      const placed = placementOf(queries, wanted.org_id, wanted.room_id);
+      const placed = placementIn(wanted.org_id, wanted.room_id);
       const named = placed ? found(placed.host_id) : null;
       const chosen = named ?? chooseHost(candidates(), wanted);
       return chosen.host_id === host_id ? null : chosen;
@@ -173,8 +177,11 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     elsewhere: async (orgId, roomId) => {
       // It may have been made a moment ago, and no hint of it has come yet.
-      if (!placementOf(queries, orgId, roomId)) await rounds.follow();
-      const placed = placementOf(queries, orgId, roomId);
+      let placed = placementIn(orgId, roomId);
+      if (!placed) {
+        await rounds.follow();
+        placed = placementIn(orgId, roomId);
+      }
       return placed && placed.host_id !== host_id ? found(placed.host_id) : null;
     },
 
