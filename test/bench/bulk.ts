@@ -11,9 +11,16 @@ import { until } from "../harness/guests.ts";
 import { OUTSIDE_PORTS, Outside } from "../harness/outside.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
 import { executionsPath } from "../harness/streams.ts";
-import { type Call, noSamples, otherOrganization, PROBES, probe, USUAL_RATES } from "./other-organization.ts";
+import {
+  addRatios,
+  noSamples,
+  type Other,
+  otherOrganization,
+  PROBES,
+  probe,
+  USUAL_RATES,
+} from "./other-organization.ts";
 import type { Bench } from "./report.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_MIB = 1024;
 const MIB = 1024 ** 2;
@@ -38,21 +45,20 @@ export async function benchBulk({ report, count = USUAL_MIB, start }: Bench): Pr
   await daemon.sandbox(ROOM, AGENT, GUEST_CID_MIN, { memory_mib: 512, egress_allowlist: [NAME] });
   using ssh = new SshClient(sshPort(daemon));
   await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: ssh.publicKey });
-  const call = await otherOrganization(daemon);
+  await using other = await otherOrganization(daemon);
   const bytes = count * MIB;
-  await probe(call, COMPARED, noSamples());
+  await probe(other, COMPARED, noSamples());
   for (const [name, way] of Object.entries(await waysOf(daemon, ssh, bytes))) {
     const quiet = noSamples();
     const beside = noSamples();
-    await probe(call, COMPARED, quiet);
+    await probe(other, COMPARED, quiet);
     const seconds: number[] = [];
-    while (beside.me.length < COMPARED) seconds.push(await probeDuring(call, () => way(bytes), beside));
+    while (beside.me.length < COMPARED) seconds.push(await probeDuring(other, () => way(bytes), beside));
     for (const kind of PROBES) {
       report.add(`${name}_${kind}`, "ms", beside[kind], `${name}_${kind}_quiet`);
       report.add(`${name}_${kind}_quiet`, "ms", quiet[kind]);
     }
-    const ratio = summarize(beside.me).p99 / summarize(quiet.me).p99;
-    report.add(`${name}_me_p99_ratio`, "×", [ratio], undefined, { of: "p50", most: 2 });
+    addRatios(report, name, beside, quiet);
     report.add(
       `${name}_rate`,
       "MB/s",
@@ -62,7 +68,11 @@ export async function benchBulk({ report, count = USUAL_MIB, start }: Bench): Pr
 }
 
 /** Calls until the work is done, which takes what is returned, in seconds. */
-async function probeDuring(call: Call, work: () => Promise<void>, into: ReturnType<typeof noSamples>): Promise<number> {
+async function probeDuring(
+  other: Other,
+  work: () => Promise<void>,
+  into: ReturnType<typeof noSamples>,
+): Promise<number> {
   const startedAt = performance.now();
   let isDone = false;
   let tookMs = 0;
@@ -70,7 +80,7 @@ async function probeDuring(call: Call, work: () => Promise<void>, into: ReturnTy
     isDone = true;
     tookMs = performance.now() - startedAt;
   });
-  while (!isDone) await probe(call, PROBED, into);
+  while (!isDone) await probe(other, PROBED, into);
   await done;
   return tookMs / 1000;
 }

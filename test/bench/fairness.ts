@@ -8,9 +8,8 @@ import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { processesOf, until } from "../harness/guests.ts";
-import { asking, noSamples, otherOrganization, PROBES, probe, USUAL_RATES } from "./other-organization.ts";
+import { addRatios, asking, noSamples, otherOrganization, PROBES, probe, USUAL_RATES } from "./other-organization.ts";
 import type { Bench } from "./report.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 1200;
 const ROUNDS = 3;
@@ -37,26 +36,25 @@ export async function benchFairness({ report, count = USUAL_COUNT, start }: Benc
   await daemon.room(ROOM);
   await daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "/greedy.py", content: GREEDY });
   const { sandbox_id } = await daemon.sandbox(ROOM, AGENT, GUEST_CID_MIN);
-  const call = await otherOrganization(daemon);
+  await using other = await otherOrganization(daemon);
   const each = Math.ceil(count / ROUNDS);
-  await probe(call, each, noSamples());
+  await probe(other, each, noSamples());
   for (const [name, greed] of Object.entries(GREEDS)) {
     const quiet = noSamples();
     const beside = noSamples();
     const perSecond: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      await probe(call, each, quiet);
+      await probe(other, each, quiet);
       const startedAt = performance.now();
       const end = await greed(daemon, sandbox_id);
-      await probe(call, each, beside);
+      await probe(other, each, beside);
       perSecond.push(((await end()) / (performance.now() - startedAt)) * 1000);
     }
     for (const kind of PROBES) {
       report.add(`${name}_${kind}`, "ms", beside[kind], `${name}_${kind}_quiet`);
       report.add(`${name}_${kind}_quiet`, "ms", quiet[kind]);
     }
-    const ratio = summarize(beside.me).p99 / summarize(quiet.me).p99;
-    report.add(`${name}_me_p99_ratio`, "×", [ratio], undefined, { of: "p50", most: 2 });
+    addRatios(report, name, beside, quiet);
     report.add(`${name}_per_second`, "1/s", perSecond);
   }
 }

@@ -3,10 +3,8 @@
  * does nothing but answer with the same bytes, what of it knowing the caller costs, and the same read by a
  * person's session.
  */
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { openConnection } from "../../daemon/db/client.ts";
 import { migrate } from "../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../daemon/db/transact.ts";
@@ -16,6 +14,7 @@ import { RateLimit } from "../../daemon/edge/rate-limit.ts";
 import { requireScope } from "../../daemon/edge/scope.ts";
 import { newId } from "../../shared/ids.ts";
 import { Visitor } from "../harness/visitor.ts";
+import { startBare } from "./bare.ts";
 import { type Load, loadHttp } from "./http-load.ts";
 import type { Bench, Report } from "./report.ts";
 
@@ -88,22 +87,4 @@ async function benchRecognition(report: Report): Promise<void> {
     await database.close();
     rmSync(home, { recursive: true });
   }
-}
-
-async function startBare(body: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "bare-server.ts"), body], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout }).once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`the bare server ended with ${code}`)));
-  });
-  return {
-    url,
-    [Symbol.asyncDispose]: async () => {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill();
-      await gone;
-    },
-  };
 }

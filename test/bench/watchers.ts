@@ -16,17 +16,17 @@ const ROOM = "/v1/rooms/watched";
 export async function benchWatchers({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
   const daemon = await start({ guests: false });
   await daemon.room("watched");
-  const call = await otherOrganization(daemon);
+  await using other = await otherOrganization(daemon);
   const each = Math.ceil(count / ROUNDS);
   const [quiet, busy, watched] = [noSamples(), noSamples(), noSamples()];
   const sent: number[] = [];
   const told: number[] = [];
   const source = () => asking("event-source.ts", String(PER_SECOND), `${daemon.url}${ROOM}/messages`, daemon.apiKey);
-  await probe(call, each, noSamples());
+  await probe(other, each, noSamples());
   for (let round = 0; round < ROUNDS; round++) {
-    await probe(call, each, quiet);
+    await probe(other, each, quiet);
     const endBusy = await source();
-    await probe(call, each, busy);
+    await probe(other, each, busy);
     await endBusy();
     const endWatchers = await asking(
       "event-watchers.ts",
@@ -36,7 +36,7 @@ export async function benchWatchers({ report, count = USUAL_COUNT, start }: Benc
     );
     const startedAt = performance.now();
     const endSource = await source();
-    await probe(call, each, watched);
+    await probe(other, each, watched);
     const made = await endSource();
     const seconds = (performance.now() - startedAt) / 1000;
     sent.push(made / seconds);
