@@ -13,7 +13,7 @@ import {
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
 import type { Caller } from "../../core/operation.ts";
 import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
-import { cursorOf, type Places, positionIn } from "./places.ts";
+import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
 import type { Merging, Told } from "./rule.ts";
 import { warningsOf, withWarnings } from "./words.ts";
 
@@ -42,7 +42,7 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
 
   merge: (own, others, { caller, input, silent }) => {
     const order = orderOf(input);
-    const { items, places, isMore } = inOrder([own, ...others], order, input.limit ?? DEFAULT_AUDIT_PAGE);
+    const { items, places, isMore } = inOrder(byChain([own, ...others]), order, input.limit ?? DEFAULT_AUDIT_PAGE);
     return {
       items,
       next_cursor: isMore ? cursorOf(kindOf(caller, order), { places, since: null }) : null,

@@ -7,6 +7,7 @@ import { describeError } from "../../core/service-error.ts";
 import type { Patience } from "../hosts/patience.ts";
 import { type Asking, firstOutcome, type Input, linesIn, type Own, queryOf } from "./asking.ts";
 import { linesOfAll, type Part } from "./lines.ts";
+import { chainNameOf } from "./places.ts";
 import type { Lines } from "./rule.ts";
 
 export interface Wanted {
@@ -16,6 +17,7 @@ export interface Wanted {
   caller: Caller;
   input: Input;
   own: Own;
+  ownChain: string;
   /** Null: this host has no place in it. */
   ownPart: Input | null;
   parts: readonly { host: Host; part: Input }[];
@@ -39,8 +41,8 @@ export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<O
     const done = ownPart === null ? null : await own(ownPart);
     const opened = await Promise.all(asked);
     const silent = opened.flatMap(({ host, reply }) => (reply ? [] : [host.host_id]));
-    const theirs = opened.flatMap(({ open, reply }): Part[] => (reply ? [{ open, reply }] : []));
-    const ours = done?.events ? [{ open: neverAgain, reply: done.events }] : [];
+    const theirs = opened.flatMap(({ host, open, reply }): Part[] => (reply ? [{ chain: chainNameOf(host), open, reply }] : []));
+    const ours = done?.events ? [{ chain: wanted.ownChain, open: neverAgain, reply: done.events }] : [];
     const events = linesOfAll([...ours, ...theirs], {
       ...{ silent, order: lines.orderOf(input as InputOf<Operation>), slowMs: deps.slowReaderMs },
       limit: typeof input.limit === "number" ? input.limit : Number.POSITIVE_INFINITY,

@@ -66,7 +66,7 @@ export class Gather {
 
   async #merge(rule: Merging<Operation>, operation: Operation, ask: Asking, caller: Caller, input: Input, own: Own) {
     const { own: here, directory } = this.#deps;
-    const { ownPart, parts } = this.#partsOf(rule, caller, input);
+    const { ownChain, ownPart, parts } = this.#partsOf(rule, caller, input);
     const asked = parts.map(({ host, part }) => this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs));
     const told: Told<Done<Operation>["body"]>[] = [];
     let absent: unknown = null;
@@ -74,7 +74,7 @@ export class Gather {
     try {
       if (ownPart !== null) {
         done = await own(ownPart);
-        told.push({ host: here, chain: this.#chainOf(here), body: done.body });
+        told.push({ host: here, chain: ownChain, body: done.body });
       }
     } catch (error) {
       if (!isAbsent(error, rule.absent)) throw error;
@@ -102,7 +102,8 @@ export class Gather {
       const part = partOf(chainNameOf(host));
       return part === null ? [] : [{ host, part }];
     });
-    return { ownPart: partOf(this.#chainOf(own)), parts };
+    const ownChain = this.#chainOf(own);
+    return { ownChain, ownPart: partOf(ownChain), parts };
   }
 
   #chainOf(hostId: string): string {

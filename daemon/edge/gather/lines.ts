@@ -5,6 +5,7 @@
  */
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
+import { byChain } from "./places.ts";
 import { warningPing } from "./words.ts";
 
 /** Told at once at most. */
@@ -16,6 +17,7 @@ const MOST_TRIES = 3;
 
 /** The lines of one host. */
 export interface Part {
+  chain: string;
   /** The first of them, or those after a record. */
   open(after: number | null): Promise<EventsReply>;
   reply: EventsReply;
@@ -41,7 +43,7 @@ interface Open extends Part {
 }
 
 export function linesOfAll(given: readonly Part[], about: Order): EventsReply {
-  const parts = given.map((part): Open => ({ ...part, left: [], last: null, isOver: false }));
+  const parts = byChain(given).map((part): Open => ({ ...part, left: [], last: null, isOver: false }));
   const cancel = () => {
     about.end();
     for (const { reply } of parts) reply.cancel();

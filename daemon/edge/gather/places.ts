@@ -20,6 +20,11 @@ export function chainNameOf({ host_id, joined_at }: Pick<Host, "host_id" | "join
   return createHash("sha256").update(`${host_id} ${joined_at}`).digest("base64url").slice(0, 6);
 }
 
+/** In an order that is the same at every host: records of one moment are listed in it. */
+export function byChain<Of extends { chain: string }>(all: readonly Of[]): Of[] {
+  return all.toSorted((a, b) => (a.chain < b.chain ? -1 : 1));
+}
+
 /** A cursor that every host can read. */
 export function cursorOf(kind: string, { places, since }: Position): string {
   return makeCursor(kind, JSON.stringify([since, places]));

@@ -176,11 +176,13 @@ export class Timeline {
         if (done) return;
         const { records, place, failure } = read(value);
         if (place !== null && !left.signal.aborted) this.#position.places[name] = place;
+        if (failure === null) {
+          member.isSilent = false;
+          member.begun.resolve(true);
+        }
         if (records.length > 0) await this.#give({ name, events: records });
         if (failure === "history_gone") throw new HistoryGone();
         if (failure !== null) throw new Error(`a host's events ended: ${failure}`);
-        member.isSilent = false;
-        member.begun.resolve(true);
       }
     } finally {
       left.signal.removeEventListener("abort", cancel);
