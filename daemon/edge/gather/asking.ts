@@ -1,6 +1,6 @@
 /** Owns how other hosts are asked for their part of an answer: with which query, and by what this host tells its own. */
 import type { Operation } from "../../../shared/api/contract.ts";
-import type { Done, EventsReply, Transfer } from "../../core/operation.ts";
+import type { Done, EventsReply, StreamEvent, Transfer } from "../../core/operation.ts";
 import type { Soon } from "../../core/soon.ts";
 import type { RoadRequest } from "../walk.ts";
 
@@ -21,6 +21,15 @@ export function queryOf({ params }: Operation, input: Input): Record<string, str
 export function linesIn({ status, events }: Awaited<ReturnType<Asking>>): EventsReply {
   if (status !== 200 || !events) throw new Error(`a host answered ${status} instead of lines`);
   return events;
+}
+
+/** Events with one before them: the head of an answer goes out with what comes first. */
+export function ledBy(first: StreamEvent, { events, ...reply }: EventsReply): EventsReply {
+  const all = async function* () {
+    yield [first];
+    yield* events;
+  };
+  return { ...reply, events: all() };
 }
 
 export const firstOutcome = ({ outcomes }: Operation): string => Object.keys(outcomes)[0] ?? "ok";

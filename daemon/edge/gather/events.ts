@@ -8,10 +8,10 @@ import type { Operation } from "../../../shared/api/contract.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { Log } from "../../core/log.ts";
-import { type Done, type EventsReply, NO_TRANSFER, type StreamEvent } from "../../core/operation.ts";
+import { type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { type Chains, cursorAfterEvent, notAnEvent, seqOfEvent } from "../../domain/audit/index.ts";
 import { Patience } from "../hosts/patience.ts";
-import { type Asking, type Input, type Own, queryOf } from "./asking.ts";
+import { type Asking, type Input, ledBy, type Own, queryOf } from "./asking.ts";
 import { chainNameOf, cursorOf, type Position, positionIn } from "./places.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -37,7 +37,7 @@ export interface Reading {
 const PATIENCE_MS = 1000;
 /** Clocks differ, and a record has the time at which its call began. */
 const EARLIER_MS = 60_000;
-/** Chains of hosts that were removed, or are not known here yet. */
+/** Chains of hosts that are not known here yet, or are no more and have joined again. */
 const MOST_UNKNOWN = 8;
 /** In every timeline: before the first event that is kept. */
 const BEGINNING = "0";
@@ -105,7 +105,7 @@ export class GatheredEvents {
       given === null ? null : moment === null ? seqOfEvent(org_id, given) : { since: moment },
     );
     const done = await own({ ...input, after: cursorAfterEvent(org_id, seq) }, NO_TRANSFER);
-    return done.events ? { ...done, events: behind({ id: null, data: { type: "place", seq } }, done.events) } : done;
+    return done.events ? { ...done, events: ledBy({ id: null, data: { type: "place", seq } }, done.events) } : done;
   }
 
   /** The last record of this host's chain that is known: as it was said, as the last before a moment, or the last that there is. */
@@ -134,10 +134,12 @@ export class GatheredEvents {
 
   /** Without chains that are no more; one of a host that has just joined may not be known here yet. */
   #known({ places, since }: Position): Position {
-    const names = new Set(this.#deps.directory.hosts().map(chainNameOf));
-    const unknown = Object.keys(places).filter((name) => !names.has(name));
-    const dropped = new Set(unknown.length > MOST_UNKNOWN ? unknown : []);
-    return { places: Object.fromEntries(Object.entries(places).filter(([name]) => !dropped.has(name))), since };
+    const hosts = this.#deps.directory.hosts().map((host) => [chainNameOf(host), host.state === "gone"] as const);
+    const isGone = new Map(hosts);
+    const unknown = Object.keys(places).filter((name) => !isGone.has(name));
+    const isKept = (name: string) =>
+      isGone.get(name) === false || (!isGone.has(name) && unknown.length <= MOST_UNKNOWN);
+    return { places: Object.fromEntries(Object.entries(places).filter(([name]) => isKept(name))), since };
   }
 
   #ownName(): string {
@@ -151,14 +153,6 @@ export class GatheredEvents {
 function cursorIn({ last_event_id }: Reading, { after }: Input): string | null {
   if (last_event_id) return last_event_id;
   return after === undefined ? null : String(after);
-}
-
-function behind(first: StreamEvent, { events, ...reply }: EventsReply): EventsReply {
-  const all = async function* () {
-    yield [first];
-    yield* events;
-  };
-  return { ...reply, events: all() };
 }
 
 const kindOf = (orgId: string) => `events of hosts ${orgId}`;

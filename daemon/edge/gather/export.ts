@@ -41,7 +41,9 @@ export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<O
     const done = ownPart === null ? null : await own(ownPart);
     const opened = await Promise.all(asked);
     const silent = opened.flatMap(({ host, reply }) => (reply ? [] : [host.host_id]));
-    const theirs = opened.flatMap(({ host, open, reply }): Part[] => (reply ? [{ chain: chainNameOf(host), open, reply }] : []));
+    const theirs = opened.flatMap(({ host, open, reply }): Part[] =>
+      reply ? [{ chain: chainNameOf(host), open, reply }] : [],
+    );
     const ours = done?.events ? [{ chain: wanted.ownChain, open: neverAgain, reply: done.events }] : [];
     const events = linesOfAll([...ours, ...theirs], {
       ...{ silent, order: lines.orderOf(input as InputOf<Operation>), slowMs: deps.slowReaderMs },

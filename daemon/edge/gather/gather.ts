@@ -13,8 +13,8 @@ import type { Soon } from "../../core/soon.ts";
 import { unreachable } from "../hosts/client.ts";
 import { Patience } from "../hosts/patience.ts";
 import type { RoadRequest } from "../walk.ts";
-import { type Asking, firstOutcome, type Input, type Own, queryOf } from "./asking.ts";
-import { type EventsDeps, GatheredEvents } from "./events.ts";
+import { type Asking, firstOutcome, type Input, ledBy, type Own, queryOf } from "./asking.ts";
+import { type EventsDeps, GatheredEvents, type Reading } from "./events.ts";
 import { exported } from "./export.ts";
 import { chainNameOf } from "./places.ts";
 import type { Finding, Merging, Rule, Told } from "./rule.ts";
@@ -43,25 +43,32 @@ export class Gather {
     caller: Caller | null,
     request: RoadRequest,
   ): ((input: Input, own: Own) => Soon<Done<Operation>>) | null {
-    const { ask, transfer, signal } = request;
+    const { ask } = request;
     const rule = caller ? this.#deps.rules.get(operation.name) : undefined;
     if (!caller || !rule) return null;
-    if ("following" in rule) {
-      const reading = { org_id: caller.org_id, last_event_id: transfer.last_event_id, signal };
-      if (ask) return (input, own) => this.#events.ofAll(operation, ask, reading, input, own);
-      return request.hop ? (input, own) => this.#events.forHost(reading, input, own) : null;
-    }
-    if (!ask) return null;
+    if (!ask) return request.hop ? this.#forHost(rule, caller, request) : null;
     if ("finding" in rule) return (input, own) => this.#find(rule.finding, operation, ask, input, own);
+    if ("following" in rule) {
+      return (input, own) => this.#events.ofAll(operation, ask, readingOf(caller, request), input, own);
+    }
     const { merging } = rule;
     const { lines, patienceMs } = merging;
-    return lines && transfer.ndjson
-      ? (input, own) =>
-          exported(
-            { ...this.#deps, patience: this.#patience },
-            { ...this.#partsOf(merging, caller, input), ...{ operation, lines, ask, caller, input, own, patienceMs } },
-          )
-      : (input, own) => this.#merge(merging, operation, ask, caller, input, own);
+    if (!lines || !request.transfer.ndjson) {
+      return (input, own) => this.#merge(merging, operation, ask, caller, input, own);
+    }
+    return (input, own) =>
+      exported(
+        { ...this.#deps, patience: this.#patience },
+        { ...this.#partsOf(merging, caller, input), ...{ operation, lines, ask, caller, input, own, patienceMs } },
+      );
+  }
+
+  /** What this host tells one that gathers, where that is not what its verb says. */
+  #forHost(rule: Rule, caller: Caller, request: RoadRequest) {
+    if ("following" in rule) {
+      return (input: Input, own: Own) => this.#events.forHost(readingOf(caller, request), input, own);
+    }
+    return "merging" in rule && rule.merging.lines && request.transfer.ndjson ? linesForHost : null;
   }
 
   async #merge(rule: Merging<Operation>, operation: Operation, ask: Asking, caller: Caller, input: Input, own: Own) {
@@ -133,6 +140,16 @@ export class Gather {
     const answer = await this.#patience.until(host_id, asked, patienceMs);
     return { host: host_id, chain: chainNameOf(host), status: answer?.status ?? null, body: answer?.body };
   }
+}
+
+function readingOf({ org_id }: Caller, { transfer, signal }: RoadRequest): Reading {
+  return { org_id, last_event_id: transfer.last_event_id, signal };
+}
+
+/** What matches may be rare: the host that asks hears at once that it comes. */
+async function linesForHost(input: Input, own: Own): Promise<Done<Operation>> {
+  const done = await own(input);
+  return done.events ? { ...done, events: ledBy({ id: null, data: { type: "ping" } }, done.events) } : done;
 }
 
 const NOT_ASKED = new Error("what is asked for may be there");

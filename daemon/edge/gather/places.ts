@@ -35,13 +35,16 @@ export function positionIn(kind: string, cursor: string): Position {
   const text = readCursor(kind, cursor) ?? "";
   try {
     const [since, places] = JSON.parse(text) as [unknown, unknown];
-    if (isPlaces(places) && (since === null || isCount(since))) return { places, since };
+    if (isPlaces(places) && (since === null || (isCount(since) && since <= LAST_MS))) return { places, since };
   } catch (cause) {
     throw new ServiceError("invalid_cursor", { cause });
   }
   // Its tag is no secret: somebody has made it.
   throw new ServiceError("invalid_cursor");
 }
+
+/** What a date can say in the usual way. */
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 

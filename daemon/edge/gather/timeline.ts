@@ -15,7 +15,6 @@ import { warningPing } from "./words.ts";
 
 /** Pauses before a silent host is asked again. */
 const AGAIN_MS = { first: 500, most: 10_000 };
-/** A host that lives pings every 15 seconds. */
 const SILENT_MS = 25_000;
 const GONE = 410;
 
@@ -33,6 +32,8 @@ export interface TimelineOptions {
   /** Whether to wait for what is still to come. */
   follow: boolean;
   slowMs: number;
+  /** A host that says nothing for so long is silent; it pings every 15 seconds. */
+  silentMs?: number;
   others(): Host[];
   /** The events after a place; undefined: it has none yet. What comes first says at which place they begin. */
   ask(host: Host, place: number | undefined, until: AbortSignal, isFirst: boolean): Promise<Answer>;
@@ -153,9 +154,9 @@ export class Timeline {
       } catch (error) {
         if (error instanceof HistoryGone) return this.#gone(member);
         member.begun.reject(error);
-        if (signal.aborted) return;
-        this.#options.lost(member.host.host_id, error);
+        if (!signal.aborted) this.#options.lost(member.host.host_id, error);
       }
+      if (signal.aborted) return;
       // It had answered meanwhile.
       if (!member.isSilent) pauseMs = AGAIN_MS.first;
       this.#silent(member);
@@ -167,12 +168,13 @@ export class Timeline {
   /** Resolves where its events come to their end; throws where they break off. */
   async #tellOf(member: Member): Promise<void> {
     const { name, left } = member;
+    const { silentMs = SILENT_MS } = this.#options;
     const reply = await this.#ask(member);
     const cancel = () => reply.cancel();
     left.signal.addEventListener("abort", cancel, { once: true });
     try {
       while (!left.signal.aborted) {
-        const { done, value } = await within(reply.events.next(), SILENT_MS, "events of a host");
+        const { done, value } = await within(reply.events.next(), silentMs, "events of a host");
         if (done) return;
         const { records, place, failure } = read(value);
         if (place !== null && !left.signal.aborted) this.#position.places[name] = place;
