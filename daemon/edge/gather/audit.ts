@@ -32,8 +32,11 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
 
   part: (chain, { caller, input }) => {
     if (input.cursor === undefined) return input;
-    const { places } = positionIn(kindOf(caller, orderOf(input)), input.cursor);
-    const seq = places[chain];
+    const order = orderOf(input);
+    const { places, since } = positionIn(kindOf(caller, order), input.cursor);
+    // All that a host has which has joined since comes after what there was.
+    const isNew = order === "asc" && since !== null && Date.parse(chain.joined_at) > since;
+    const seq = places[chain.name] ?? (isNew ? 0 : undefined);
     return seq === undefined ? null : after(seq, caller, input);
   },
 
@@ -45,13 +48,20 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
     const { items, places, isMore } = inOrder(byChain([own, ...others]), order, input.limit ?? DEFAULT_AUDIT_PAGE);
     return {
       items,
-      next_cursor: isMore ? cursorOf(kindOf(caller, order), { places, since: null }) : null,
+      next_cursor: isMore
+        ? cursorOf(kindOf(caller, order), { places, since: begunAt(kindOf(caller, order), input) })
+        : null,
       ...withWarnings(silent, "its records are not listed."),
     };
   },
 
   lines: { after: (seq, { caller, input }) => after(seq, caller, input), orderOf },
 };
+
+/** When the first page of a list was. */
+function begunAt(kind: string, { cursor }: Query): number | null {
+  return cursor === undefined ? Date.now() : positionIn(kind, cursor).since;
+}
 
 const after = (seq: number, { org_id }: Caller, input: Query): Query => ({
   ...input,

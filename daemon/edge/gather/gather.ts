@@ -27,6 +27,8 @@ export interface GatherDeps extends EventsDeps {
   directory: EventsDeps["directory"] & Pick<Directory, "placedOn">;
 }
 
+type Member = Pick<Host, "host_id" | "joined_at">;
+
 export class Gather {
   readonly #deps: GatherDeps;
   readonly #patience = new Patience();
@@ -104,17 +106,14 @@ export class Gather {
   #partsOf(rule: Merging<Operation>, caller: Caller, input: Input) {
     const { own, directory } = this.#deps;
     const about = { caller, input: input as InputOf<Operation> };
-    const partOf = (chain: string): Input | null => (rule.part ? rule.part(chain, about) : input);
+    const partOf = (host: Member): Input | null =>
+      rule.part ? rule.part({ name: chainNameOf(host), joined_at: host.joined_at }, about) : input;
     const parts = directory.others().flatMap((host) => {
-      const part = partOf(chainNameOf(host));
+      const part = partOf(host);
       return part === null ? [] : [{ host, part }];
     });
-    const ownChain = this.#chainOf(own);
-    return { ownChain, ownPart: partOf(ownChain), parts };
-  }
-
-  #chainOf(hostId: string): string {
-    return chainNameOf(this.#deps.directory.host(hostId) ?? { host_id: hostId, joined_at: "" });
+    const self: Member = directory.host(own) ?? { host_id: own, joined_at: "" };
+    return { ownChain: chainNameOf(self), ownPart: partOf(self), parts };
   }
 
   async #find({ absent, patienceMs }: Finding, operation: Operation, ask: Asking, input: Input, own: Own) {

@@ -12,6 +12,14 @@ export interface Told<Body> {
   body: Body;
 }
 
+/** Of a host. */
+export interface Chain {
+  /** As cursors have it. */
+  name: string;
+  /** When its host became a member. */
+  joined_at: string;
+}
+
 export interface Whole<Op extends Operation> {
   caller: Caller;
   input: InputOf<Op>;
@@ -23,8 +31,8 @@ export interface Whole<Op extends Operation> {
 
 /** How the parts of an answer are put together. */
 export interface Merging<Op extends Operation> {
-  /** What a host is asked for, by its chain, where that is not what the caller asked for; null: nothing. Throws invalid_cursor. */
-  part?(chain: string, about: Asked<Op>): Partial<InputOf<Op>> | null;
+  /** What a host is asked for, where that is not what the caller asked for; null: nothing. Throws invalid_cursor. */
+  part?(chain: Chain, about: Asked<Op>): Partial<InputOf<Op>> | null;
   /** The answer where no host is asked for anything. */
   none?(): OutputOf<Op>;
   merge(own: Told<OutputOf<Op>>, others: readonly Told<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
