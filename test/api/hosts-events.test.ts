@@ -1,10 +1,11 @@
 /** An organization's events and the lines of its audit over all hosts: every record once, in its host's order, whoever is asked, whatever ends. */
 import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { until } from "../harness/guests.ts";
+import { LONG, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 
 let service: TestHosts;
@@ -14,7 +15,7 @@ const EVENTS = "/v1/orgs/self/events";
 const AUDIT = "/v1/orgs/self/audit";
 
 beforeAll(async () => {
-  service = await TestHosts.start(2);
+  service = await TestHosts.start(2, { env: { ROOMD_EVENTS_SLOW_READER: "4s" } });
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
   await service.knowEachOther();
   for (const [index, room_id] of ["a", "b"].entries()) {
@@ -279,6 +280,94 @@ describe("events", () => {
   });
 });
 
+describe.runIf(LONG)("events, for long", () => {
+  test("of a host that stops while it is followed are told once it goes on", async () => {
+    const reader = new Reader();
+    await reader.follow(one);
+    await hasTold(reader, two);
+    process.kill(two.pid, "SIGSTOP");
+    await until("it is told", async () => reader.warnings.length > 0, 60_000);
+    await hasTold(reader, one);
+    process.kill(two.pid, "SIGCONT");
+    await hasTold(reader, two);
+    await reader.leave();
+    expect(reader.warnings).toHaveLength(1);
+    expectWhole(reader, [chainOf(one), chainOf(two)]);
+  }, 120_000);
+
+  test("are told once while hosts are killed and stopped at random", async () => {
+    const end = writing();
+    const reader = new Reader();
+    for (let turn = 0; turn < 20; turn++) {
+      const [asked, other] = Math.random() < 0.5 ? [one, two] : [two, one];
+      await reader.follow(asked, Math.random() < 0.5 ? "after" : "last-event-id");
+      await hasTold(reader, asked);
+      const struck = Math.random() < 0.5 ? asked : other;
+      const isKilled = Math.random() < 0.7;
+      if (isKilled) await struck.end("SIGKILL");
+      else process.kill(struck.pid, "SIGSTOP");
+      await Bun.sleep(Math.random() * 2000);
+      if (Math.random() < 0.5) await reader.leave();
+      if (isKilled) await struck.serve();
+      else process.kill(struck.pid, "SIGCONT");
+      await reader.leave();
+    }
+    await end();
+    await reader.follow(one);
+    await hasTold(reader, one);
+    await hasTold(reader, two);
+    await reader.leave();
+    expect(reader.told.length).toBeGreaterThan(500);
+    expectWhole(reader, [chainOf(one), chainOf(two)]);
+  }, 300_000);
+
+  test("end for who does not read them, at both hosts, and nothing is skipped", async () => {
+    // More than all buffers on the way can hold.
+    const nowhere = `/${"a".repeat(250)}`.repeat(16);
+    const fill = async (host: TestDaemon, room: string) => {
+      for (let sent = 0; sent < 250; sent++) await host.api("GET", `/v1/rooms/${room}/drive/stat?path=${nowhere}`);
+    };
+    const { port } = new URL(`http://${two.env.ROOMD_CLUSTER_LISTEN}`);
+    const before = connectionsTo(Number(port));
+    await Promise.all(Array.from({ length: 12 }, (_, lane) => (lane % 2 ? fill(one, "a") : fill(two, "b"))));
+    const { hostname, port: door } = new URL(one.url);
+    const socket = connect({ host: hostname, port: Number(door) });
+    const closed = new Promise((done) => socket.once("close", done));
+    socket.on("error", () => {});
+    let text = "";
+    const begun = Promise.withResolvers<void>();
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+      if (text.length < 100_000) return;
+      socket.pause();
+      begun.resolve();
+    });
+    socket.write(
+      `GET ${EVENTS}?after=0 HTTP/1.1\r\nHost: ${hostname}\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${one.apiKey}\r\n\r\n`,
+    );
+    await begun.promise;
+    await until("it is cut off", async () => one.log.includes("events reader cut off"), 60_000);
+    await until("the other host's too", async () => connectionsTo(Number(port)) <= before + 1);
+    socket.removeAllListeners("data").on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    socket.resume();
+    await closed;
+    const reader = new Reader();
+    for (const [, line = ""] of text.matchAll(/^data: (\{.*\})$/gm)) {
+      const event: Json = JSON.parse(line);
+      reader.told.push(event);
+      reader.cursor = event.cursor;
+    }
+    await reader.follow(two);
+    await hasTold(reader, one);
+    await hasTold(reader, two);
+    await reader.leave();
+    expectWhole(reader, [chainOf(one), chainOf(two)]);
+    expect(new Set(chainOf(two).filter((id) => !reader.ids().includes(id))).size).toBeLessThan(5);
+  }, 120_000);
+});
+
 /** Connections that this port of this machine has taken. */
 function connectionsTo(port: number): number {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
@@ -343,7 +432,9 @@ describe("the audit as lines", () => {
     const cursor = `&cursor=${page.next_cursor}`;
     for (const host of [one, two]) {
       const rest = await host.ok("GET", `${AUDIT}?${query}&limit=1000${cursor}`);
-      expect(rest.items.map(({ audit_id }: Json) => audit_id)).toEqual(left.slice(5).map(({ audit_id }) => audit_id));
+      expect(rest.items.map(({ audit_id }: Json) => audit_id)).toEqual(
+        left.slice(5, 1005).map(({ audit_id }) => audit_id),
+      );
       expect((await lines(host, query + cursor)).map(({ audit_id }) => audit_id)).toEqual(
         left.slice(5).map(({ audit_id }) => audit_id),
       );
