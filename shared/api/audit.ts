@@ -94,6 +94,8 @@ const orgEvent = record("OrgEvent", {
 const records = named("AuditRecordPage", fields({ ...page(auditRecord).properties, warnings: anyWarnings }));
 const LINES =
   "With `Accept: application/x-ndjson` all matching records, or `limit` of them, are streamed as lines of JSON.";
+const OF_ALL_HOSTS =
+  "A host that does not respond is left out, and named in `warnings`; among lines, in those of a ping.";
 const summary = record("AuditSummary", {
   total: Type.Integer(),
   from_at: nullable(timestamp),
@@ -149,7 +151,7 @@ export const orgAuditList = operation({
   method: "GET",
   path: "/v1/orgs/{org_id}/audit",
   summary: "List the organization's audit",
-  description: LINES,
+  description: `${LINES} ${OF_ALL_HOSTS}`,
   access: "audit:read",
   params: orgPath,
   query: fields({ ...query, ...ofRoom }),
@@ -256,7 +258,7 @@ export const orgEvents = operation({
   method: "GET",
   path: "/v1/orgs/{org_id}/events",
   summary: "Follow what happens in the organization",
-  description: `${EVENTS} An event's id is opaque, and its field \`cursor\`.`,
+  description: `${EVENTS} An event's id is opaque, and its field \`cursor\`. Of several hosts, each tells its records in their order. One that does not respond is named in the \`warnings\` of a ping; its events follow once it responds again.`,
   access: "audit:read",
   params: orgPath,
   query: afterCursor,

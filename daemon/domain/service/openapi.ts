@@ -250,7 +250,10 @@ const PING = named("PingEvent", {
   type: "object",
   description: "That the stream is alive.",
   required: ["type"],
-  properties: { type: { type: "string", enum: ["ping"] } },
+  properties: {
+    type: { type: "string", enum: ["ping"] },
+    warnings: { type: "array", items: { type: "string" }, description: "What is missing for now." },
+  },
 });
 
 /** A list as lines has one for each item. */

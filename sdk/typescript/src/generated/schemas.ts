@@ -1762,6 +1762,8 @@ export interface components {
         PingEvent: {
             /** @enum {string} */
             type: "ping";
+            /** @description What is missing for now. */
+            warnings?: string[];
         };
         Plan: {
             rooms: {

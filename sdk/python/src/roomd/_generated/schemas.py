@@ -1700,6 +1700,8 @@ class PingEvent(TypedDict):
     """That the stream is alive."""
 
     type: Literal["ping"]
+    warnings: NotRequired[list[str]]
+    """What is missing for now."""
 
 
 class Problem(TypedDict):
