@@ -178,6 +178,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sshPlan,
       rates,
       requests,
+      chains: audit.chains,
     },
     reached,
   );

@@ -10,7 +10,7 @@ import type { RequestCounts } from "../core/request-counts.ts";
 import type { RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { markOf, ticketMark } from "../core/tickets.ts";
-import { appendAudit } from "../domain/audit/index.ts";
+import { appendAudit, type Chains } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
@@ -60,6 +60,7 @@ interface Parts {
   sshPlan: SshPlan | null;
   rates: AllRates;
   requests: RequestCounts;
+  chains: Chains;
 }
 
 /** Opens them all; `reached` is told where they are. */
@@ -177,7 +178,7 @@ function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => v
 
 function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
-  { orgs, hold, oauth, rates, requests, rooms, roomCalls }: Parts,
+  { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: Parts,
 ) {
   return makeRoad({
     authenticate: (authorization, source, access) =>
@@ -204,7 +205,12 @@ function composeRoad(
       const mark = markOf(token);
       return (mark !== null && cluster?.others().find(({ host_id }) => ticketMark(host_id) === mark)) || null;
     },
-    gather: cluster && new Gather({ own: hostId, rules: gathered, directory: cluster }),
+    gather:
+      cluster &&
+      new Gather({
+        ...{ own: hostId, rules: gathered, directory: cluster, chains, log },
+        slowReaderMs: config["events.slow_reader"] * 1000,
+      }),
     // One host by itself hands none on.
     roomCalls: cluster && roomCalls,
     elsewhere: async (orgId, roomId) => {

@@ -169,8 +169,9 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         walk.work(claim);
         if (operation.method !== "GET") call.trace.starts();
         if (claim) await faultPoint("call.claimed");
-        const own = (asked: Record<string, unknown>) => bound.run(call, asked, target, request.transfer);
-        const onAll = request.ask && deps.gather ? deps.gather.of(operation, call.caller, request) : null;
+        const own = (asked: Record<string, unknown>, transfer = request.transfer) =>
+          bound.run(call, asked, target, transfer);
+        const onAll = deps.gather ? deps.gather.of(operation, call.caller, request) : null;
         const working = onAll ? onAll(input, own) : own(input);
         const done = working instanceof Promise ? await (tenure ? tenure.until(working) : working) : working;
         reply = doneAs(walk, done);

@@ -6,7 +6,7 @@ import type { TraceContext } from "../../shared/traceparent.ts";
 import type { Host } from "../cluster/directory.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
 import { now } from "../core/clock.ts";
-import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
+import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../core/operation.ts";
 import { CallTrace, NO_TRACES, nowMs, type SpanBegin, type Traces } from "../core/traces.ts";
 import type { Begun, Work } from "../core/work.ts";
 import type { Claimed, Phase } from "./phase.ts";
@@ -43,14 +43,21 @@ export interface RoadRequest {
   signal: AbortSignal;
   /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
   readonly forward?: ((host: Host) => Promise<Outcome>) | undefined;
-  /** Asks another host for its part of what is read here, with this query; absent as `forward` is. Rejects with host_unreachable. */
-  readonly ask?: ((host: Host, query: Record<string, string>, until: AbortSignal) => Promise<Part>) | undefined;
+  /**
+   * Asks another host for its part of what is read here, with this query, as one answer or as lines; absent as `forward` is. Rejects with
+   * host_unreachable.
+   */
+  readonly ask?:
+    | ((host: Host, query: Record<string, string>, until: AbortSignal, as?: "lines") => Promise<Part>)
+    | undefined;
 }
 
 /** What another host has answered. */
 interface Part {
   status: number;
   body: unknown;
+  /** Of lines. */
+  events?: EventsReply;
 }
 
 /** How what a verb says is kept: within its transaction but for the second. */

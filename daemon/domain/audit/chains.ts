@@ -7,7 +7,7 @@ import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { locateRecord } from "./locate.ts";
 import { walks } from "./scan.ts";
-import { chainRecords, toRecord } from "./store.ts";
+import { chainRecords, chainStart, toRecord } from "./store.ts";
 
 /** A millisecond's work; then others have their turn. */
 const AT_ONCE = 100;
@@ -24,6 +24,19 @@ export class Chains {
   /** The seq of the last record; 0: there is none. */
   head(orgId: string): number {
     return chainHead(this.#queries, chainKey(orgId))?.seq ?? 0;
+  }
+
+  /** The seq of the last record that is not younger than a moment; where that was purged, of the last that was. */
+  upTo(orgId: string, moment: string): number {
+    const key = chainKey(orgId);
+    let [low, high] = [chainStart(this.#queries, key)?.seq ?? 0, this.head(orgId)];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      const [row] = chainRecords(this.#queries, key, middle - 1, 1);
+      if (row && row.at <= moment) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   /** Null: it was purged. */

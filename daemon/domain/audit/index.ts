@@ -24,6 +24,7 @@ export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { mostOf, summaryText } from "./summary.ts";
+export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./timeline-cursor.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {

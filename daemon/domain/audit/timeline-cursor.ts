@@ -6,7 +6,7 @@
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { ChainKey } from "./chain-key.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
 import { toRecord } from "./store.ts";
 import type { AuditRow } from "./table.ts";
 
@@ -28,9 +28,21 @@ export const roomCursor: TimelineCursor = {
   eventOf: (row) => ({ id: row.seq, data: toRecord(row) }),
 };
 
+const kindOf = (chain: ChainKey) => `events ${chain}`;
+
+/** The cursor of what comes after a record of an organization's chain: each host has it for its own. */
+export function cursorAfterEvent(orgId: string, seq: number): string {
+  return makeCursor(kindOf(chainKey(orgId)), String(seq));
+}
+
+/** The record of an organization's chain that such a cursor comes after. Throws invalid_cursor. */
+export function seqOfEvent(orgId: string, cursor: string): number {
+  return orgCursor(chainKey(orgId)).read(cursor);
+}
+
 /** Lines of JSON have no ids: there it is a field of its own. */
 export function orgCursor(chain: ChainKey): TimelineCursor {
-  const kind = `events ${chain}`;
+  const kind = kindOf(chain);
   return {
     read: (cursor) => {
       if (cursor === BEGINNING) return 0;
@@ -47,7 +59,8 @@ export function orgCursor(chain: ChainKey): TimelineCursor {
   };
 }
 
-function notAnEvent(cause?: unknown): ServiceError {
+/** Of a cursor that is none of the timeline. */
+export function notAnEvent(cause?: unknown): ServiceError {
   return new ServiceError("invalid_cursor", {
     detail: "The cursor, `after` or Last-Event-ID, is not the id of an event of this timeline.",
     hint: "Pass an event's id on unchanged, or 0 for all events that are kept.",

@@ -3,7 +3,6 @@
  * records of all by time, and its cursor says of each chain how far it was read. A host that does not answer when a list begins is left out
  * of all its pages: what it would tell later may be older than what was told.
  */
-import { createHash } from "node:crypto";
 import {
   type AuditRecord,
   DEFAULT_AUDIT_PAGE,
@@ -12,10 +11,10 @@ import {
   type orgAuditVerify,
 } from "../../../shared/api/audit.ts";
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
-import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { Caller } from "../../core/operation.ts";
 import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
-import type { Merging, Told } from "./gather.ts";
+import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
+import type { Merging, Told } from "./rule.ts";
 import { warningsOf, withWarnings } from "./words.ts";
 
 /** A chain may be long, and what is asked for rare in it: a host that is gone is noticed sooner by who asks it. */
@@ -25,49 +24,46 @@ const VERIFY_MS = 60_000;
 
 type Query = InputOf<typeof orgAuditList>;
 type Page = OutputOf<typeof orgAuditList>;
-/** After which record each chain goes on, by its host's short name. */
-type Places = Record<string, number>;
+
+const orderOf = ({ order }: Pick<Query, "order">) => order ?? "desc";
 
 export const listOfAudit: Merging<typeof orgAuditList> = {
   patienceMs: PATIENCE_MS,
 
-  part: (hostId, { caller, input }) => {
-    const places = placesIn(caller, input);
-    if (!places) return input;
-    const seq = places[shortNameOf(hostId)];
-    return seq === undefined ? null : { ...input, cursor: cursorAfterRecord(caller.org_id, orderOf(input), seq) };
+  part: (chain, { caller, input }) => {
+    if (input.cursor === undefined) return input;
+    const { places } = positionIn(kindOf(caller, orderOf(input)), input.cursor);
+    const seq = places[chain];
+    return seq === undefined ? null : after(seq, caller, input);
   },
+
+  // Whose chains the cursor has are no members any more.
+  none: () => ({ items: [], next_cursor: null }),
 
   merge: (own, others, { caller, input, silent }) => {
     const order = orderOf(input);
-    const { items, places, isMore } = inOrder([own, ...others], order, input.limit ?? DEFAULT_AUDIT_PAGE);
-    const position = JSON.stringify(places);
+    const { items, places, isMore } = inOrder(byChain([own, ...others]), order, input.limit ?? DEFAULT_AUDIT_PAGE);
     return {
       items,
-      next_cursor: isMore ? makeCursor(kindOf(caller, order), position) : null,
+      next_cursor: isMore ? cursorOf(kindOf(caller, order), { places, since: null }) : null,
       ...withWarnings(silent, "its records are not listed."),
     };
   },
+
+  lines: { after: (seq, { caller, input }) => after(seq, caller, input), orderOf },
 };
 
-const orderOf = ({ order }: Pick<Query, "order">) => order ?? "desc";
-const kindOf = ({ org_id }: Caller, order: string) => `audit of hosts ${org_id} ${order}`;
+const after = (seq: number, { org_id }: Caller, input: Query): Query => ({
+  ...input,
+  cursor: cursorAfterRecord(org_id, orderOf(input), seq),
+});
 
-/** Throws invalid_cursor. */
-function placesIn(caller: Caller, input: Query): Places | null {
-  const position = readCursor(kindOf(caller, orderOf(input)), input.cursor);
-  return position === null ? null : (JSON.parse(position) as Places);
-}
-
-/** A cursor has a place for each host. */
-function shortNameOf(hostId: string): string {
-  return createHash("sha256").update(hostId).digest("base64url").slice(0, 6);
-}
+const kindOf = ({ org_id }: Caller, order: string) => `audit of chains ${org_id} ${order}`;
 
 /** The first records of all chains, each chain in its own order, and where each goes on. */
 function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: number) {
-  const rest = parts.map(({ host, body }) => ({
-    host,
+  const rest = parts.map(({ chain, body }) => ({
+    chain,
     left: [...body.items],
     isMore: body.next_cursor !== null,
     body,
@@ -86,9 +82,9 @@ function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: num
     items.push(head);
   }
   const places: Places = {};
-  for (const { host, left, body } of rest) {
+  for (const { chain, left, body } of rest) {
     const taken = body.items.length - left.length;
-    places[shortNameOf(host)] = placeAfter(body.items, taken, order);
+    places[chain] = placeAfter(body.items, taken, order);
   }
   return { items, places, isMore: rest.some(({ left, isMore }) => left.length > 0 || isMore) };
 }

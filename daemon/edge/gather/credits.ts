@@ -5,7 +5,7 @@
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { creditList, LedgerEntry } from "../../../shared/api/credits.ts";
 import { cursorAfterEntry } from "../../domain/orgs/index.ts";
-import type { Merging } from "./gather.ts";
+import type { Merging } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 export const ledgerOfAll: Merging<typeof creditList> = {

@@ -7,7 +7,7 @@ import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
 import { afterRoom, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
-import type { Merging, Told, Whole } from "./gather.ts";
+import type { Merging, Told, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;

@@ -2,7 +2,7 @@
  * Owns which operations are about all hosts together, and how their answers become one. Whatever is not here and has no room in its path is
  * answered by the host that is asked: from what all of them share, as organizations and keys are, or of itself, as health is.
  */
-import { orgAuditList, orgAuditSummary, orgAuditVerify } from "../../../shared/api/audit.ts";
+import { orgAuditList, orgAuditSummary, orgAuditVerify, orgEvents } from "../../../shared/api/audit.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { creditList } from "../../../shared/api/credits.ts";
 import { locate } from "../../../shared/api/locate.ts";
@@ -12,8 +12,8 @@ import { topGet } from "../../../shared/api/top.ts";
 import { usage } from "../../../shared/api/usage.ts";
 import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
 import { ledgerOfAll } from "./credits.ts";
-import type { Merging, Rule } from "./gather.ts";
 import { listOfRooms, overviewOfRooms } from "./rooms.ts";
+import type { Merging, Rule } from "./rule.ts";
 import { topOfAll } from "./top.ts";
 import { usageOfAll } from "./usage.ts";
 
@@ -27,6 +27,7 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   merged(orgAuditList, listOfAudit),
   merged(orgAuditSummary, summaryOfAudit),
   merged(orgAuditVerify, verdictOfAll),
+  [orgEvents.name, { following: true }],
   [locate.name, { finding: { absent: ["id_not_found"], patienceMs: 1000 } }],
 ]);
 

@@ -1,6 +1,6 @@
 /** Owns putting together what sandboxes use just now on each host; of hosts, the one that is asked tells of itself. */
 import { MAX_TOP, type topGet } from "../../../shared/api/top.ts";
-import type { Merging } from "./gather.ts";
+import type { Merging } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 export const topOfAll: Merging<typeof topGet> = {

@@ -10,7 +10,7 @@ import {
   type UsageTotals,
   type usage,
 } from "../../../shared/api/usage.ts";
-import type { Merging } from "./gather.ts";
+import type { Merging } from "./rule.ts";
 import { warningsOf } from "./words.ts";
 
 export const usageOfAll: Merging<typeof usage> = {

@@ -1,4 +1,5 @@
 /** Owns what people are told of hosts that did not answer. */
+import type { StreamEvent } from "../../core/operation.ts";
 
 /** A sentence for each. */
 export function warningsOf(silent: readonly string[], missing: string): string[] {
@@ -8,4 +9,9 @@ export function warningsOf(silent: readonly string[], missing: string): string[]
 /** The field `warnings`, absent where there is nothing to warn of. */
 export function withWarnings(silent: readonly string[], missing: string): { warnings?: string[] } {
   return silent.length === 0 ? {} : { warnings: warningsOf(silent, missing) };
+}
+
+/** The same in a stream: clients of any version leave pings out. */
+export function warningPing(silent: readonly string[], missing: string): StreamEvent {
+  return { id: null, data: { type: "ping", warnings: warningsOf(silent, missing) } };
 }

@@ -120,7 +120,7 @@ export class HttpRequest implements RoadRequest {
     this.forward = others && arrival.hop === undefined ? (host) => this.#askElsewhere(others, host) : undefined;
     this.ask =
       others && arrival.hop === undefined
-        ? (host, query, until) => this.#askPart(others, host, query, until)
+        ? (host, query, until, as) => this.#askPart(others, host, query, until, as)
         : undefined;
     this.#arrival = arrival;
     this.#door = door;
@@ -148,9 +148,10 @@ export class HttpRequest implements RoadRequest {
     return this.#arrival.request.signal;
   }
 
-  async #askPart(others: HostClient, host: Host, query: Record<string, string>, until: AbortSignal) {
+  async #askPart(others: HostClient, host: Host, query: Record<string, string>, until: AbortSignal, as?: "lines") {
     const { request, url, ip, request_id } = this.#arrival;
-    const headers = { accept: "application/json", ...credentialsOf(request.headers) };
+    const accept = as === "lines" ? "application/x-ndjson" : "application/json";
+    const headers = { accept, ...credentialsOf(request.headers) };
     const about = { ip, request_id, own: this.#door.host };
     const gone = AbortSignal.any([request.signal, until]);
     return await forwardJson(others, host, { method: "GET", path: url.pathname, query, headers }, about, gone);

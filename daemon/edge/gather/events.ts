@@ -1,0 +1,180 @@
+/**
+ * Owns the timeline of an organization over all hosts: whichever is asked asks the others for theirs, by the caller's own credentials, and
+ * tells what comes from each in its order. A cursor has a place for each chain, and is good at every host.
+ *
+ *   after CURSOR ──▶ a place for each chain ──▶ this host's timeline, and each other's (timeline.ts) ──▶ one stream
+ */
+import type { Operation } from "../../../shared/api/contract.ts";
+import type { Directory, Host } from "../../cluster/directory.ts";
+import { makeCursor, readCursor } from "../../core/cursor.ts";
+import type { Log } from "../../core/log.ts";
+import { type Done, NO_TRANSFER } from "../../core/operation.ts";
+import { type Chains, cursorAfterEvent, notAnEvent, seqOfEvent } from "../../domain/audit/index.ts";
+import { Patience } from "../hosts/patience.ts";
+import { type Asking, type Input, ledBy, type Own, queryOf } from "./asking.ts";
+import { chainNameOf, cursorOf, type Position, positionIn } from "./places.ts";
+import { Timeline } from "./timeline.ts";
+
+export interface EventsDeps {
+  /** The name of this host. */
+  own: string;
+  directory: Pick<Directory, "others" | "host" | "onChange"> & { hosts(): Host[] };
+  chains: Pick<Chains, "head" | "upTo">;
+  /** Who leaves what was sent of a stream untaken for so long is cut off. */
+  slowReaderMs: number;
+  log: Log;
+}
+
+/** A reader, and where it is. */
+export interface Reading {
+  org_id: string;
+  last_event_id: string | null;
+  /** The client's. */
+  signal: AbortSignal;
+}
+
+/** So long a host is waited for before the others are told of. */
+const PATIENCE_MS = 1000;
+/** Clocks differ, and a record has the time at which its call began. */
+const EARLIER_MS = 60_000;
+/** Chains of hosts that are not known here yet, or are no more and have joined again. */
+const MOST_UNKNOWN = 8;
+/** In every timeline: before the first event that is kept. */
+const BEGINNING = "0";
+
+export class GatheredEvents {
+  readonly #deps: EventsDeps;
+  /** Its own: who is silent here may still answer what is short. */
+  readonly #patience = new Patience();
+  /** Those that are followed just now. */
+  readonly #open = new Set<Timeline>();
+
+  constructor(deps: EventsDeps) {
+    this.#deps = deps;
+    deps.directory.onChange(() => {
+      if (this.#open.size === 0) return;
+      const hosts = deps.directory.others();
+      for (const timeline of this.#open) timeline.look(hosts);
+    });
+  }
+
+  /** Throws invalid_cursor, and history_gone where a host has purged what comes next. */
+  async ofAll(operation: Operation, ask: Asking, reading: Reading, input: Input, own: Own): Promise<Done<Operation>> {
+    const { directory, log } = this.#deps;
+    const { org_id, signal } = reading;
+    const given = cursorIn(reading, input);
+    const known = given === null ? null : this.#positionIn(org_id, given);
+    const position = known ?? { places: {}, since: Date.now() };
+    const ownName = this.#ownName();
+    const ownSeq = this.#seqOf(org_id, known ? (position.places[ownName] ?? { since: position.since }) : null);
+    const done = await own({ ...input, after: cursorAfterEvent(org_id, ownSeq) }, NO_TRANSFER);
+    if (!done.events) return done;
+    const timeline: Timeline = new Timeline({
+      ...{ own: done.events, ownName, follow: input.follow !== false, slowMs: this.#deps.slowReaderMs },
+      position: { ...position, places: { ...position.places, [ownName]: ownSeq } },
+      others: () => directory.others(),
+      ask: (host, place, until, isFirst) => {
+        const isNow = known === null && isFirst;
+        const after = isNow ? undefined : afterOf(org_id, place, position.since);
+        return ask(host, queryOf(operation, { ...input, after }), until, "lines");
+      },
+      patience: (hostId, begun) => this.#patience.until(hostId, begun, PATIENCE_MS),
+      cursorOf: (at) => cursorOf(kindOf(org_id), at),
+      lost: (host, error) => log.info("events of another host do not come", { host, error: String(error) }),
+      cut: () => log.info("events reader cut off", { org_id }),
+      ended: () => {
+        this.#open.delete(timeline);
+        signal.removeEventListener("abort", end);
+      },
+    });
+    const end = () => timeline.end();
+    this.#open.add(timeline);
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+    await timeline.start();
+    return { ...done, events: timeline.reply };
+  }
+
+  /** For another host that tells of all: this host's chain alone, and first at which place that begins. Throws as the verb does. */
+  async forHost(reading: Reading, input: Input, own: Own): Promise<Done<Operation>> {
+    const { org_id } = reading;
+    const given = cursorIn(reading, input);
+    const moment = given === null ? null : momentIn(org_id, given);
+    const seq = this.#seqOf(
+      org_id,
+      given === null ? null : moment === null ? seqOfEvent(org_id, given) : { since: moment },
+    );
+    const done = await own({ ...input, after: cursorAfterEvent(org_id, seq) }, NO_TRANSFER);
+    return done.events ? { ...done, events: ledBy({ id: null, data: { type: "place", seq } }, done.events) } : done;
+  }
+
+  /** The last record of this host's chain that is known: as it was said, as the last before a moment, or the last that there is. */
+  #seqOf(orgId: string, place: number | { since: number | null } | null): number {
+    const { chains } = this.#deps;
+    const head = chains.head(orgId);
+    if (place === null) return head;
+    // One that was set back to a copy of before tells what it has had since.
+    if (typeof place === "number") return Math.min(place, head);
+    return place.since === null ? 0 : chains.upTo(orgId, new Date(place.since - EARLIER_MS).toISOString());
+  }
+
+  /** Throws invalid_cursor. */
+  #positionIn(orgId: string, cursor: string): Position {
+    if (cursor === BEGINNING) return { places: {}, since: null };
+    try {
+      return this.#known(positionIn(kindOf(orgId), cursor));
+    } catch (cause) {
+      const seq = orNull(() => seqOfEvent(orgId, cursor));
+      if (seq === null) throw notAnEvent(cause);
+      // Of when the first of these hosts was alone.
+      const [first] = this.#deps.directory.hosts().sort((a, b) => (a.joined_at < b.joined_at ? -1 : 1));
+      return { places: first ? { [chainNameOf(first)]: seq } : {}, since: null };
+    }
+  }
+
+  /** Without chains that are no more; one of a host that has just joined may not be known here yet. */
+  #known({ places, since }: Position): Position {
+    const hosts = this.#deps.directory.hosts().map((host) => [chainNameOf(host), host.state === "gone"] as const);
+    const isGone = new Map(hosts);
+    const unknown = Object.keys(places).filter((name) => !isGone.has(name));
+    const isKept = (name: string) =>
+      isGone.get(name) === false || (!isGone.has(name) && unknown.length <= MOST_UNKNOWN);
+    return { places: Object.fromEntries(Object.entries(places).filter(([name]) => isKept(name))), since };
+  }
+
+  #ownName(): string {
+    const { own, directory } = this.#deps;
+    const row = directory.host(own);
+    return chainNameOf(row ?? { host_id: own, joined_at: "" });
+  }
+}
+
+/** A client that reconnects asks by the URL it had, and says by the header how far it has come since. */
+function cursorIn({ last_event_id }: Reading, { after }: Input): string | null {
+  if (last_event_id) return last_event_id;
+  return after === undefined ? null : String(after);
+}
+
+const kindOf = (orgId: string) => `events of hosts ${orgId}`;
+/** Of a place that is a moment, between two hosts. */
+const momentKind = (orgId: string) => `events since ${orgId}`;
+
+/** As another host is asked for what comes after a place, or where it has none, from a moment on. */
+function afterOf(orgId: string, place: number | undefined, since: number | null): string {
+  if (place !== undefined) return cursorAfterEvent(orgId, place);
+  return since === null ? BEGINNING : makeCursor(momentKind(orgId), String(since));
+}
+
+/** Null: it is another cursor. */
+function momentIn(orgId: string, cursor: string): number | null {
+  const text = orNull(() => readCursor(momentKind(orgId), cursor));
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+function orNull<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Owns how far somebody has read the chains of all hosts. A cursor has a place for each chain, by a short name. A host that was removed
+ * and has joined again begins another chain, so that has another name.
+ */
+import { createHash } from "node:crypto";
+import type { Host } from "../../cluster/directory.ts";
+import { makeCursor, readCursor } from "../../core/cursor.ts";
+import { ServiceError } from "../../core/service-error.ts";
+
+/** The seq of the last record that is known, by the chain's name. */
+export type Places = Record<string, number>;
+
+export interface Position {
+  places: Places;
+  /** From which moment on, in ms, a chain is read that has no place; null: from its beginning. */
+  since: number | null;
+}
+
+export function chainNameOf({ host_id, joined_at }: Pick<Host, "host_id" | "joined_at">): string {
+  return createHash("sha256").update(`${host_id} ${joined_at}`).digest("base64url").slice(0, 6);
+}
+
+/** In an order that is the same at every host: records of one moment are listed in it. */
+export function byChain<Of extends { chain: string }>(all: readonly Of[]): Of[] {
+  return all.toSorted((a, b) => (a.chain < b.chain ? -1 : 1));
+}
+
+/** A cursor that every host can read. */
+export function cursorOf(kind: string, { places, since }: Position): string {
+  return makeCursor(kind, JSON.stringify([since, places]));
+}
+
+/** Throws invalid_cursor. */
+export function positionIn(kind: string, cursor: string): Position {
+  const text = readCursor(kind, cursor) ?? "";
+  try {
+    const [since, places] = JSON.parse(text) as [unknown, unknown];
+    if (isPlaces(places) && (since === null || (isCount(since) && since <= LAST_MS))) return { places, since };
+  } catch (cause) {
+    throw new ServiceError("invalid_cursor", { cause });
+  }
+  // Its tag is no secret: somebody has made it.
+  throw new ServiceError("invalid_cursor");
+}
+
+/** What a date can say in the usual way. */
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isPlaces(value: unknown): value is Places {
+  return typeof value === "object" && value !== null && Object.values(value).every(isCount);
+}
