@@ -52,18 +52,17 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
     }),
 
     bind(webhookRedeliver, {
-      find: async (call, params) => {
-        const webhook = findWebhook(deps, call, params);
-        return { webhook, row: await eventToSend(webhook, String(params.delivery_id), call.signal) };
-      },
-      run: async (call, _input, { webhook: { org_id, webhook_id, disabled_reason }, row }) => {
-        call.audit.details = { webhook_id, event_id: row.delivery_id };
+      find: (call, params) => ({ webhook: findWebhook(deps, call, params), delivery_id: String(params.delivery_id) }),
+      run: async (call, _input, { webhook, delivery_id }) => {
+        const { org_id, webhook_id, disabled_reason } = webhook;
+        call.audit.details = { webhook_id, event_id: delivery_id };
         if (disabled_reason !== null) {
           throw new ServiceError("invalid_state", {
             detail: "The webhook is not enabled.",
             hint: "Enable it first: `roomd webhook update WEBHOOK --enable`.",
           });
         }
+        const row = await eventToSend(webhook, delivery_id, call.signal);
         await database.commit((within) => {
           // Somebody may have deleted it meanwhile.
           if (!getWebhook(within, org_id, webhook_id)) throw new ServiceError("webhook_not_found");
@@ -75,7 +74,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
           putDelivery(within, row);
         });
         sender.look(webhook_id);
-        return { outcome: "accepted", body: toDelivery(getDelivery(queries, webhook_id, row.delivery_id) ?? row) };
+        return { outcome: "accepted", body: toDelivery(getDelivery(queries, webhook_id, delivery_id) ?? row) };
       },
     }),
 
