@@ -9,7 +9,7 @@ import {
 } from "../../../shared/api/webhooks.ts";
 import { newId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
+import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
 import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -44,7 +44,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
     bind(webhookDeliveries, {
       find: (call, params) => findWebhook(deps, call, params),
       run: (_call, { limit = DEFAULT_PAGE, cursor }, { webhook_id }) => {
-        const kind = `deliveries ${webhook_id}`;
+        const kind = kindOf(webhook_id);
         const found = listDeliveries(queries, webhook_id, readCursor(kind, cursor), limit + 1);
         const { rows, next_cursor } = toPage(kind, found, limit, (row) => row.delivery_id);
         return { outcome: "ok", body: { items: rows.map(toDelivery), next_cursor } };
@@ -94,6 +94,13 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
       },
     }),
   ];
+}
+
+const kindOf = (webhookId: string) => `deliveries ${webhookId}`;
+
+/** The list of a webhook's deliveries goes on after this one: the same on all hosts. */
+export function cursorAfterDelivery(webhookId: string, deliveryId: string): string {
+  return makeCursor(kindOf(webhookId), deliveryId);
 }
 
 function testEvent(

@@ -12,6 +12,7 @@ import { WebhookSecrets } from "./secrets.ts";
 import { Sender } from "./sender.ts";
 import { deleteFormerOf, deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
+export { cursorAfterDelivery } from "./deliveries.ts";
 export { planReach, type ReachPlan } from "./reach.ts";
 
 export interface Webhooks {
