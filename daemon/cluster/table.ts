@@ -10,7 +10,7 @@ export const SHARED_TABLES: readonly SharedTable[] = [
     whole,
   ),
   ...["signup_grants", "signup_requests", "oauth_clients", "oauth_devices", "oauth_grants", "oauth_tokens"].map(whole),
-  ...["billing_checkouts", "billing_customers", "billing_events"].map(whole),
+  ...["billing_checkouts", "billing_customers", "billing_events", "webhooks"].map(whole),
   // What is spent is a row of each host's.
   { name: "credit_ledger", but: { column: "kind", is: "spend" } },
 ];

@@ -4,6 +4,11 @@ import { makeWebhooks, type ReachPlan } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
-export function composeWebhooks({ database, log, paths }: Base, { orgs }: Orgs, chains: Chains, plan: ReachPlan) {
-  return makeWebhooks({ database, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find });
+export function composeWebhooks(
+  { database, directory, log, paths }: Base,
+  { orgs }: Orgs,
+  chains: Chains,
+  plan: ReachPlan,
+) {
+  return makeWebhooks({ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find });
 }

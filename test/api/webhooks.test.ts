@@ -399,7 +399,7 @@ describe("over the daemon's end", () => {
     await daemon.room("five-days");
     await until("it fails", async () => (await get(own)).failing_since);
     const ago = new Date(Date.now() - 5 * 86_400_000).toISOString();
-    await whileDown((rows) => rows.run("UPDATE webhooks SET failing_since = ?", [ago]));
+    await whileDown((rows) => rows.run("UPDATE webhook_progress SET failing_since = ?", [ago]));
     await daemon.room("five-days-and-one");
     await until("it is disabled", async () => !(await get(own)).enabled);
     expect(await get(own)).toMatchObject({ disabled_reason: "failing", failing_since: ago });
@@ -432,7 +432,7 @@ describe("over the daemon's end", () => {
         .get(daemon.orgId, seq) as Json;
       rows.run("INSERT OR REPLACE INTO audit_starts (org_key, seq, hash) VALUES (?, ?, ?)", [daemon.orgId, seq, hash]);
       rows.run("DELETE FROM audit WHERE org_key = ?", [daemon.orgId]);
-      rows.run("UPDATE webhooks SET seq = seq - 2 WHERE webhook_id = ?", [own.webhook_id]);
+      rows.run("UPDATE webhook_progress SET seq = seq - 2 WHERE webhook_id = ?", [own.webhook_id]);
       rows.run("UPDATE webhook_deliveries SET next_at = '2000-01-01T00:00:00.000Z'");
     });
     receiver.answer(() => 204);

@@ -42,7 +42,7 @@ export async function attempt(
     ...what,
   });
   try {
-    const url = new URL(webhook.url);
+    const url = new URL(secrets.urlOf(webhook));
     const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id }, signal);
     const timestamp = Math.floor(at_ms / 1000);
     const headers = {

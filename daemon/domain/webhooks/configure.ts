@@ -16,14 +16,23 @@ import { after, now } from "../../core/clock.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { actorOf, type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { locally } from "../../db/rehearsal.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { findOrg, findWebhook } from "./find.ts";
 import type { Reach } from "./reach.ts";
 import type { Shown } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { Sender } from "./sender.ts";
-import { changeWebhook, countWebhooks, deleteWebhook, insertWebhook, listWebhooks, renewWaiting } from "./store.ts";
-import type { WebhookRow } from "./table.ts";
+import {
+  changeWebhook,
+  countWebhooks,
+  deleteOwn,
+  deleteWebhook,
+  insertProgress,
+  insertWebhook,
+  listWebhooks,
+} from "./store.ts";
+import { noProgress, type WebhookRow } from "./table.ts";
 
 const CURSOR = "webhooks";
 
@@ -35,8 +44,9 @@ interface Parts {
 }
 
 export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown }: Parts): Bound[] {
-  const { database, chains } = deps;
-  const { queries } = database;
+  const { chains, directory } = deps;
+  const { queries } = deps.database;
+  const { database } = directory;
   const rules = ({ url, types = [] }: { url?: string | undefined; types?: string[] | undefined }): RuleBreak[] => {
     const refusal = url === undefined ? null : reach.refusalOf(url);
     const ofUrl = refusal === null ? [] : [{ field: "url", code: "invalid_url", message: `${refusal}.` }];
@@ -48,6 +58,11 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
   const known = (row: WebhookRow | undefined): WebhookRow => {
     if (!row) throw new ServiceError("webhook_not_found");
     return row;
+  };
+  /** What the audit keeps of it. What follows the host in a URL is often a secret of the receiver's. */
+  const factsOf = (row: WebhookRow): Record<string, unknown> => {
+    const { webhook_id, types, room_ids, disabled_reason } = row;
+    return { webhook_id, host: new URL(secrets.urlOf(row)).host, types, room_ids, enabled: disabled_reason === null };
   };
   return [
     bind(webhookCreate, {
@@ -65,14 +80,21 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
               });
             }
             const row: WebhookRow = {
-              ...{ webhook_id, org_id, url, types, room_ids, secret_number: 1, former_until: null },
-              ...disabling(enabled, created_at),
-              ...{ created_at, created_by_type: type, created_by_id: id, updated_at: created_at },
-              ...{ seq: chains.head(org_id), sent_count: 0, missed_count: 0, failed_count: 0 },
-              ...{ last_sent_at: null, failing_since: null },
+              ...{ webhook_id, org_id, sealed_url: secrets.seal(webhook_id, url), types, room_ids },
+              ...{ secret_number: 1, former_until: null, ...disabling(enabled, created_at) },
+              ...{
+                created_at,
+                created_by_type: type,
+                created_by_id: id,
+                updated_at: created_at,
+                renewed_at: created_at,
+              },
             };
             insertWebhook(within, row);
-            const made = { ...shown(row), secret: secrets.of(row) };
+            locally(within, (here) =>
+              insertProgress(here, { webhook_id, ...noProgress(chains.head(org_id)), renewed_at: created_at }),
+            );
+            const made = { ...shown(row), behind_count: 0, secret: secrets.of(row) };
             call.audit.details = factsOf(row);
             call.work.keep("created", made);
             return made;
@@ -105,17 +127,16 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
         // Another receiver, or one that is set right, has its 5 days from now on, and so has what waits.
         const beginsAnew = url !== undefined || enabled === true;
         const change: Partial<WebhookRow> = {
-          ...(url === undefined ? {} : { url }),
+          ...(url === undefined ? {} : { sealed_url: secrets.seal(webhook_id, url) }),
           ...(types === undefined ? {} : { types }),
           ...(room_ids === undefined ? {} : { room_ids }),
           ...(enabled === undefined ? {} : disabling(enabled, updated_at)),
-          ...(beginsAnew ? { failing_since: null } : {}),
+          ...(beginsAnew ? { renewed_at: updated_at } : {}),
           updated_at,
         };
         const row = await sender.change(org_id, webhook_id, () =>
           database.commit((within) => {
             const changed = known(changeWebhook(within, webhook_id, change));
-            if (beginsAnew) renewWaiting(within, webhook_id, updated_at);
             call.audit.details = factsOf(changed);
             return changed;
           }),
@@ -128,7 +149,12 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
       find: (call, params) => findWebhook(deps, call, params),
       run: async (call, _input, { org_id, webhook_id }) => {
         call.audit.details = { webhook_id };
-        await sender.change(org_id, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));
+        await sender.change(org_id, webhook_id, () =>
+          database.commit((within) => {
+            deleteWebhook(within, webhook_id);
+            locally(within, (here) => deleteOwn(here, webhook_id));
+          }),
+        );
         return { outcome: "ok", body: { webhook_id, state: "deleted" as const } };
       },
     }),
@@ -156,9 +182,4 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
 
 function disabling(enabled: boolean, at: string): Pick<WebhookRow, "disabled_reason" | "disabled_at"> {
   return enabled ? { disabled_reason: null, disabled_at: null } : { disabled_reason: "by_request", disabled_at: at };
-}
-
-/** What the audit keeps of it. What follows the host in a URL is often a secret of the receiver's. */
-function factsOf({ webhook_id, url, types, room_ids, disabled_reason }: WebhookRow): Record<string, unknown> {
-  return { webhook_id, host: new URL(url).host, types, room_ids, enabled: disabled_reason === null };
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../shared/api/webhooks.ts";
 import { newId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
+import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
 import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -44,7 +44,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
     bind(webhookDeliveries, {
       find: (call, params) => findWebhook(deps, call, params),
       run: (_call, { limit = DEFAULT_PAGE, cursor }, { webhook_id }) => {
-        const kind = `deliveries ${webhook_id}`;
+        const kind = kindOf(webhook_id);
         const found = listDeliveries(queries, webhook_id, readCursor(kind, cursor), limit + 1);
         const { rows, next_cursor } = toPage(kind, found, limit, (row) => row.delivery_id);
         return { outcome: "ok", body: { items: rows.map(toDelivery), next_cursor } };
@@ -52,18 +52,17 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
     }),
 
     bind(webhookRedeliver, {
-      find: async (call, params) => {
-        const webhook = findWebhook(deps, call, params);
-        return { webhook, row: await eventToSend(webhook, String(params.delivery_id), call.signal) };
-      },
-      run: async (call, _input, { webhook: { org_id, webhook_id, disabled_reason }, row }) => {
-        call.audit.details = { webhook_id, event_id: row.delivery_id };
+      find: (call, params) => ({ webhook: findWebhook(deps, call, params), delivery_id: String(params.delivery_id) }),
+      run: async (call, _input, { webhook, delivery_id }) => {
+        const { org_id, webhook_id, disabled_reason } = webhook;
+        call.audit.details = { webhook_id, event_id: delivery_id };
         if (disabled_reason !== null) {
           throw new ServiceError("invalid_state", {
             detail: "The webhook is not enabled.",
             hint: "Enable it first: `roomd webhook update WEBHOOK --enable`.",
           });
         }
+        const row = await eventToSend(webhook, delivery_id, call.signal);
         await database.commit((within) => {
           // Somebody may have deleted it meanwhile.
           if (!getWebhook(within, org_id, webhook_id)) throw new ServiceError("webhook_not_found");
@@ -75,7 +74,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
           putDelivery(within, row);
         });
         sender.look(webhook_id);
-        return { outcome: "accepted", body: toDelivery(getDelivery(queries, webhook_id, row.delivery_id) ?? row) };
+        return { outcome: "accepted", body: toDelivery(getDelivery(queries, webhook_id, delivery_id) ?? row) };
       },
     }),
 
@@ -95,6 +94,13 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
       },
     }),
   ];
+}
+
+const kindOf = (webhookId: string) => `deliveries ${webhookId}`;
+
+/** The list of a webhook's deliveries goes on after this one: the same on all hosts. */
+export function cursorAfterDelivery(webhookId: string, deliveryId: string): string {
+  return makeCursor(kindOf(webhookId), deliveryId);
 }
 
 function testEvent(

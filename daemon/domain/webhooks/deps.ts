@@ -1,4 +1,5 @@
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Directory } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { Database } from "../../db/transact.ts";
@@ -6,7 +7,10 @@ import type { Chains } from "../audit/index.ts";
 import type { ReachPlan } from "./reach.ts";
 
 export interface WebhookDeps {
+  /** This host's: how far each webhook has come. */
   database: Database;
+  /** Webhooks themselves are changed by its commits. */
+  directory: Pick<Directory, "database" | "onChange">;
   log: Log;
   chains: Chains;
   plan: ReachPlan;

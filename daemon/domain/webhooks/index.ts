@@ -1,6 +1,8 @@
 /** Owns webhooks: URLs to which an organization's events are sent as the audit has them. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
+import { locally } from "../../db/rehearsal.ts";
+import { adoptFormer } from "./adopt.ts";
 import { makeConfigure } from "./configure.ts";
 import { makeDeliveries } from "./deliveries.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -8,8 +10,9 @@ import { Reach } from "./reach.ts";
 import { makeShown } from "./record.ts";
 import { WebhookSecrets } from "./secrets.ts";
 import { Sender } from "./sender.ts";
-import { deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
+import { deleteFormerOf, deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
+export { cursorAfterDelivery } from "./deliveries.ts";
 export { planReach, type ReachPlan } from "./reach.ts";
 
 export interface Webhooks {
@@ -25,24 +28,36 @@ export interface Webhooks {
 }
 
 export function makeWebhooks(deps: WebhookDeps): Webhooks {
-  const { database } = deps;
+  const { database, directory } = deps;
   const reach = new Reach(deps.plan);
   const secrets = new WebhookSecrets(deps.keyFile);
   const sender = new Sender(deps, { reach, secrets });
-  const shown = makeShown(deps, sender);
+  const shown = makeShown(deps, sender, secrets);
   return {
     operations: [...makeConfigure(deps, { sender, reach, secrets, shown }), ...makeDeliveries(deps, sender)],
     has: (orgId, webhookId) => getWebhook(database.queries, orgId, webhookId) !== undefined,
     figures: () => sender.figures(),
     forgetOrg: async (orgId) => {
+      await database.commit((within) => deleteFormerOf(within, orgId));
       for (const { webhook_id } of listWebhooks(database.queries, orgId, null, Number.MAX_SAFE_INTEGER)) {
-        await sender.change(orgId, webhook_id, () => database.commit((within) => deleteWebhook(within, webhook_id)));
+        await sender.change(orgId, webhook_id, () =>
+          directory.database.commit((within) => {
+            deleteWebhook(within, webhook_id);
+            locally(within, (here) => deleteOwn(here, webhook_id));
+          }),
+        );
       }
       sender.forgetOrg(orgId);
     },
     start: () => {
+      const over = new AbortController();
+      const adopting = adoptFormer(deps, secrets, { adopted: () => sender.follow(), signal: over.signal });
       sender.start();
-      return () => sender.stop();
+      return async () => {
+        over.abort();
+        await adopting;
+        await sender.stop();
+      };
     },
   };
 }

@@ -18,13 +18,23 @@ import type { Log } from "../../core/log.ts";
 import { Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { locally } from "../../db/rehearsal.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit, type Chains } from "../audit/index.ts";
 import type { Attempt, Message } from "./attempt.ts";
 import { bodyOf, eventOf, isWanted } from "./event.ts";
 import type { Pace } from "./pace.ts";
 import { isGivenUp, nextTry } from "./schedule.ts";
-import { changeWebhook, countWaiting, dropOver, getDelivery, nextDeliveries, putDelivery } from "./store.ts";
+import {
+  changeProgress,
+  changeWebhook,
+  countWaiting,
+  dropOver,
+  getDelivery,
+  getWebhook,
+  nextDeliveries,
+  putDelivery,
+} from "./store.ts";
 import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
 
 /** At once, of those that are set aside; of a receiver that takes nothing. */
@@ -44,6 +54,8 @@ const ACTOR = { type: "system", id: "webhooks", name: "webhooks" };
 
 export interface LaneDeps {
   database: Database;
+  /** By whose commits webhooks themselves are changed. */
+  shared: Database;
   log: Log;
   chains: Chains;
   pace: Pace;
@@ -53,6 +65,12 @@ export interface LaneDeps {
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
   /** It is disabled, and it is on record. */
   onDisabled(lane: Lane): void;
+}
+
+interface WhyDisabled {
+  reason: "gone" | "failing";
+  failing_since: string;
+  last_status: number | null;
 }
 
 export class Lane {
@@ -69,14 +87,18 @@ export class Lane {
   #quietUntilMs = 0;
   readonly #streaming: Promise<void>;
 
-  constructor(deps: LaneDeps, row: WebhookRow) {
-    const { seq, sent_count, missed_count, failed_count, last_sent_at, failing_since } = row;
+  constructor(deps: LaneDeps, row: WebhookRow, progress: Progress) {
     this.#deps = deps;
     this.#row = row;
-    this.#progress = { seq, sent_count, missed_count, failed_count, last_sent_at, failing_since };
-    this.#savedSeq = seq;
+    this.#progress = { ...progress };
+    this.#savedSeq = progress.seq;
     this.#streaming = this.#stream();
     this.look();
+  }
+
+  /** The webhook as it is sent to. */
+  get row(): WebhookRow {
+    return this.#row;
   }
 
   get progress(): Readonly<Progress> {
@@ -234,8 +256,7 @@ export class Lane {
 
   /** Writes down that an event was not taken, when it is tried again, that the place is at `seq`, and where the webhook is given up that too. */
   async #setAside(row: DeliveryRow, tried: Attempt, seq = this.#progress.seq): Promise<void> {
-    const { database, log, onDisabled } = this.#deps;
-    const { org_id, webhook_id } = this.#row;
+    const { database } = this.#deps;
     const { at_ms, asked_seconds, status, error } = tried;
     const failingSince = this.#progress.failing_since ?? at(at_ms);
     this.#progress.failing_since = failingSince;
@@ -254,24 +275,37 @@ export class Lane {
         this.#save(queries, seq);
         putDelivery(queries, { ...result, state: "waiting", next_at });
       }
-      if (reason === null) return;
-      const disabled_at = at(Date.now());
-      changeWebhook(queries, webhook_id, { disabled_reason: reason, disabled_at });
-      appendAudit(queries, {
-        event: "webhook.disabled",
-        outcome: "success",
-        at: disabled_at,
-        org_id,
-        actor: ACTOR,
-        source: "reconciler",
-        details: { webhook_id, reason, failing_since: failingSince, last_status: status },
-      });
     });
-    if (reason !== null) {
-      log.warn("a webhook was disabled", { webhook_id, reason, error });
-      onDisabled(this);
-    }
+    const why: WhyDisabled | null = reason && { reason, failing_since: failingSince, last_status: status };
+    if (why) await this.#disable(why, error).catch((failure: unknown) => this.#broken(failure));
     this.look();
+  }
+
+  /** On all hosts. Where they cannot agree on it just now the next event that is not taken is another reason. */
+  async #disable(why: WhyDisabled, error: string | null): Promise<void> {
+    const { shared, log, onDisabled } = this.#deps;
+    const { org_id, webhook_id, renewed_at } = this.#row;
+    const disabled_at = at(Date.now());
+    const isDone = await shared.commit((queries) => {
+      // Another host, or somebody, may have changed it meanwhile.
+      const row = getWebhook(queries, org_id, webhook_id);
+      if (row?.disabled_reason !== null || row.renewed_at !== renewed_at) return false;
+      changeWebhook(queries, webhook_id, { disabled_reason: why.reason, disabled_at });
+      locally(queries, (here) =>
+        appendAudit(here, {
+          event: "webhook.disabled",
+          outcome: "success",
+          at: disabled_at,
+          org_id,
+          actor: ACTOR,
+          source: "reconciler",
+          details: { webhook_id, ...why },
+        }),
+      );
+      return true;
+    });
+    if (isDone) log.warn("a webhook was disabled", { webhook_id, reason: why.reason, error });
+    onDisabled(this);
   }
 
   /** Its record was purged. */
@@ -322,7 +356,7 @@ export class Lane {
 
   /** Within a transaction. All of it each time: what a commit before could not write is in the next. */
   #save(queries: Queries, seq = this.#progress.seq): void {
-    changeWebhook(queries, this.#row.webhook_id, { ...this.#progress, seq });
+    changeProgress(queries, this.#row.webhook_id, { ...this.#progress, seq });
     this.#savedSeq = seq;
   }
 

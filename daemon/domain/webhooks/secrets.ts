@@ -1,19 +1,26 @@
 /**
- * Owns the secrets of webhooks and what they sign. A secret is made of the webhook's id, a number that grows with each rotation, and a
- * key that lies in the data directory: neither it nor its hash is in the database.
+ * Owns the secrets of webhooks and what they sign, and the sealing of their URLs. A secret is made of the webhook's id, a number that grows with
+ * each rotation, and a key that lies in the data directory, the same on all hosts: neither it nor its hash is in a database.
  */
-import { createHmac } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { keptKey } from "../../core/kept-file.ts";
 import type { WebhookRow } from "./table.ts";
 
 const PREFIX = "whsec_";
+const CIPHER = "aes-256-gcm";
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const PURPOSE = "roomd webhook url";
 
 export class WebhookSecrets {
   readonly #key: Buffer;
+  readonly #sealing: Buffer;
 
   /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
   constructor(file: string) {
     this.#key = keptKey(file);
+    this.#sealing = Buffer.from(hkdfSync("sha256", this.#key, "", PURPOSE, KEY_BYTES));
   }
 
   /** As people keep it: whsec_ and 32 bytes in base64. */
@@ -34,6 +41,23 @@ export class WebhookSecrets {
         return `v1,${signed.digest("base64")}`;
       })
       .join(" ");
+  }
+
+  /** A URL as it is kept: for this webhook alone. */
+  seal(webhookId: string, url: string): string {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#sealing, nonce).setAAD(Buffer.from(webhookId));
+    const sealed = [cipher.update(url, "utf8"), cipher.final()];
+    return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
+  }
+
+  /** Throws where it was sealed by another key, or for another webhook. */
+  urlOf({ webhook_id, sealed_url }: Pick<WebhookRow, "webhook_id" | "sealed_url">): string {
+    const bytes = Buffer.from(sealed_url, "base64");
+    const decipher = createDecipheriv(CIPHER, this.#sealing, bytes.subarray(0, NONCE_BYTES));
+    decipher.setAAD(Buffer.from(webhook_id)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const opened = [decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()];
+    return Buffer.concat(opened).toString("utf8");
   }
 
   #bytesOf(webhookId: string, number: number): Buffer {

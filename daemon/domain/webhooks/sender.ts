@@ -1,6 +1,8 @@
 /** Owns the lanes of all webhooks that are to send: what they share, and which there are. */
+import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { FairPlaces } from "../../core/fair-places.ts";
 import { DeadlineError } from "../../core/published.ts";
@@ -11,8 +13,17 @@ import { Lane, type LaneDeps } from "./lane.ts";
 import { Pace } from "./pace.ts";
 import type { Reach } from "./reach.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import { getWebhook, listEnabled } from "./store.ts";
-import type { Progress, WebhookRow } from "./table.ts";
+import {
+  changeProgress,
+  deleteOwn,
+  getProgress,
+  getWebhook,
+  insertProgress,
+  listEnabled,
+  listGone,
+  renewWaiting,
+} from "./store.ts";
+import { noProgress, type Progress, type ProgressRow, type WebhookRow } from "./table.ts";
 
 /**
  * Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. A receiver that fails has two of them
@@ -22,6 +33,8 @@ const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as c
 /** Events of an organization in a second, of all its webhooks, tests and retries too; after a pause so many at once. */
 const PACE = { perSecond: 50, atOnce: 50 } as const;
 const TEST_WAIT_MS = 10_000;
+/** What other hosts have changed is looked at no sooner than so long after the last time. */
+const TOGETHER_MS = 500;
 
 interface Tools {
   reach: Reach;
@@ -40,6 +53,9 @@ export class Sender {
   /** Lanes that send no more, and whose place is just being written. */
   readonly #closing = new Map<WebhookId, Promise<void>>();
   #isOn = false;
+  /** Set for a while after webhooks were followed. */
+  #followed: NodeJS.Timeout | null = null;
+  #mayDiffer = false;
   readonly #tries = { taken: 0, not_taken: 0 };
 
   constructor(deps: WebhookDeps, tools: Tools) {
@@ -50,11 +66,44 @@ export class Sender {
   /** From now on events are sent, from where each webhook was. */
   start(): void {
     this.#isOn = true;
-    for (const row of listEnabled(this.#deps.database.queries)) this.#open(row);
+    this.#deps.directory.onChange(() => this.follow());
+    this.follow();
+  }
+
+  /** Sends as webhooks are now, after another host may have changed some; what comes soon after the last time is done together. */
+  follow(): void {
+    if (!this.#isOn) return;
+    if (this.#followed !== null) {
+      this.#mayDiffer = true;
+      return;
+    }
+    this.#followed = setTimeout(() => {
+      this.#followed = null;
+      if (this.#mayDiffer) this.follow();
+    }, TOGETHER_MS);
+    this.#mayDiffer = false;
+    const { database, log } = this.#deps;
+    const rows = new Map(listEnabled(database.queries).map((row) => [row.webhook_id, row]));
+    const sent = [...this.#lanes.values()].map(({ row }) => row);
+    const changed = [...rows.values()].filter((row) => !isDeepStrictEqual(this.#lanes.get(row.webhook_id)?.row, row));
+    const ended = sent.filter(({ webhook_id }) => !rows.has(webhook_id));
+    for (const { org_id, webhook_id } of [...changed, ...ended]) {
+      this.change(org_id, webhook_id, async () => {}).catch((error: unknown) => {
+        log.error("a webhook was not followed", { webhook_id, error: describeError(error) });
+        this.#mayDiffer = true;
+      });
+    }
+    const gone = listGone(database.queries).filter((webhookId) => !this.#lanes.has(webhookId));
+    if (gone.length === 0) return;
+    const forgotten = database.commit((within) => {
+      for (const webhookId of gone) deleteOwn(within, webhookId);
+    });
+    forgotten.catch((error: unknown) => log.error("webhooks were not forgotten", { error: describeError(error) }));
   }
 
   async stop(): Promise<void> {
     this.#isOn = false;
+    clearTimeout(this.#followed ?? undefined);
     await Promise.allSettled([...this.#changing.values()]);
     await Promise.all([...this.#lanes.keys(), ...this.#closing.keys()].map((webhookId) => this.#close(webhookId)));
     this.#deadlines.clear();
@@ -76,7 +125,7 @@ export class Sender {
           return await work();
         } finally {
           const row = getWebhook(this.#deps.database.queries, orgId, webhookId);
-          if (row && row.disabled_reason === null) this.#open(row);
+          if (row && row.disabled_reason === null) await this.#open(row);
         }
       });
     this.#changing.set(webhookId, changing);
@@ -127,11 +176,21 @@ export class Sender {
     return await this.#places.take(asker, TEST_WAIT_MS, signal);
   }
 
-  #open(row: WebhookRow): void {
+  async #open(row: WebhookRow): Promise<void> {
     if (!this.#isOn) return;
-    const { database, log, chains } = this.#deps;
+    const progress = await this.#progressFor(row);
+    if (!this.#isOn) return;
+    const { database, directory, log, chains } = this.#deps;
     const deps: LaneDeps = {
-      ...{ database, log, chains, pace: this.#pace, places: this.#places, deadlines: this.#deadlines },
+      ...{
+        database,
+        shared: directory.database,
+        log,
+        chains,
+        pace: this.#pace,
+        places: this.#places,
+        deadlines: this.#deadlines,
+      },
       attempt: async (webhook, message, signal) => {
         const tried = await attempt(this.#tools, webhook, message, signal);
         // What was cut off here says nothing of the receiver.
@@ -139,10 +198,27 @@ export class Sender {
         return tried;
       },
       onDisabled: (lane) => {
-        if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id);
+        if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id).then(() => this.follow());
       },
     };
-    this.#lanes.set(row.webhook_id, new Lane(deps, row));
+    this.#lanes.set(row.webhook_id, new Lane(deps, row, progress));
+  }
+
+  /** Where this host goes on. What another host has made begins with what happened here since, and what was renewed has its five days again. */
+  async #progressFor({ org_id, webhook_id, created_at, renewed_at }: WebhookRow): Promise<Progress> {
+    const { database, chains } = this.#deps;
+    const known = getProgress(database.queries, webhook_id);
+    if (known?.renewed_at === renewed_at) return placeOf(known);
+    return await database.commit((within) => {
+      if (getProgress(within, webhook_id)) {
+        changeProgress(within, webhook_id, { failing_since: null, renewed_at });
+        renewWaiting(within, webhook_id, now());
+      } else {
+        const begins = noProgress(chains.upTo(org_id, created_at));
+        insertProgress(within, { webhook_id, ...begins, renewed_at });
+      }
+      return placeOf(getProgress(within, webhook_id) as ProgressRow);
+    });
   }
 
   /** Never rejects. */
@@ -160,4 +236,8 @@ export class Sender {
     void closing.then(() => this.#closing.delete(webhookId));
     return closing;
   }
+}
+
+function placeOf({ webhook_id: _, renewed_at: __, ...progress }: ProgressRow): Progress {
+  return progress;
 }

@@ -1,8 +1,17 @@
 /** Owns the webhooks' only SQL. */
-import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt, notInArray } from "drizzle-orm";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import { type DeliveryRow, type WebhookRow, webhookDeliveries, webhooks } from "./table.ts";
+import {
+  type DeliveryRow,
+  type FormerRow,
+  formerWebhooks,
+  type ProgressRow,
+  type WebhookRow,
+  webhookDeliveries,
+  webhookProgress,
+  webhooks,
+} from "./table.ts";
 
 const { webhook_id, delivery_id, next_at } = webhookDeliveries;
 const isOf = (webhookId: WebhookId) => eq(webhook_id, webhookId);
@@ -41,10 +50,53 @@ export function changeWebhook(
   return queries.update(webhooks).set(change).where(eq(webhooks.webhook_id, webhookId)).returning().get();
 }
 
-/** With its deliveries. */
 export function deleteWebhook(queries: Queries, webhookId: WebhookId): void {
-  queries.delete(webhookDeliveries).where(isOf(webhookId)).run();
   queries.delete(webhooks).where(eq(webhooks.webhook_id, webhookId)).run();
+}
+
+/** Of a webhook that is gone: what this host has of it. */
+export function deleteOwn(queries: Queries, webhookId: WebhookId): void {
+  queries.delete(webhookDeliveries).where(isOf(webhookId)).run();
+  queries.delete(webhookProgress).where(eq(webhookProgress.webhook_id, webhookId)).run();
+}
+
+/** Webhooks that are gone, and of which this host still has something. */
+export function listGone(queries: Queries): WebhookId[] {
+  const known = queries.select({ id: webhooks.webhook_id }).from(webhooks);
+  const ids = [
+    ...queries
+      .select({ id: webhookProgress.webhook_id })
+      .from(webhookProgress)
+      .where(notInArray(webhookProgress.webhook_id, known))
+      .all(),
+    ...queries.selectDistinct({ id: webhook_id }).from(webhookDeliveries).where(notInArray(webhook_id, known)).all(),
+  ];
+  return [...new Set(ids.map(({ id }) => id))];
+}
+
+export function getProgress(queries: Queries, webhookId: WebhookId): ProgressRow | undefined {
+  return queries.select().from(webhookProgress).where(eq(webhookProgress.webhook_id, webhookId)).get();
+}
+
+export function insertProgress(queries: Queries, row: ProgressRow): void {
+  queries.insert(webhookProgress).values(row).run();
+}
+
+/** Nothing where there is none: it was deleted. */
+export function changeProgress(queries: Queries, webhookId: WebhookId, change: Partial<ProgressRow>): void {
+  queries.update(webhookProgress).set(change).where(eq(webhookProgress.webhook_id, webhookId)).run();
+}
+
+export function listFormer(queries: Queries): FormerRow[] {
+  return queries.select().from(formerWebhooks).all();
+}
+
+export function deleteFormerOf(queries: Queries, orgId: OrgId): void {
+  queries.delete(formerWebhooks).where(eq(formerWebhooks.org_id, orgId)).run();
+}
+
+export function deleteFormer(queries: Queries, webhookId: WebhookId): void {
+  queries.delete(formerWebhooks).where(eq(formerWebhooks.webhook_id, webhookId)).run();
 }
 
 export function getDelivery(queries: Queries, webhookId: WebhookId, deliveryId: string): DeliveryRow | undefined {

@@ -1,9 +1,42 @@
-/** Owns the columns of webhooks and of events that are sent by themselves. */
+/** Owns the columns of webhooks, which hosts share, of how far this host has come with each, and of events that are sent by themselves. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 
 export const webhooks = sqliteTable("webhooks", {
+  webhook_id: text().$type<WebhookId>().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  sealed_url: text().notNull(),
+  types: text({ mode: "json" }).$type<string[]>().notNull(),
+  room_ids: text({ mode: "json" }).$type<string[]>(),
+  disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
+  disabled_at: text(),
+  secret_number: integer().notNull(),
+  former_until: text(),
+  created_at: text().notNull(),
+  created_by_type: text().notNull(),
+  created_by_id: text().notNull(),
+  updated_at: text().notNull(),
+  renewed_at: text().notNull(),
+});
+
+const place = {
+  seq: integer().notNull(),
+  sent_count: integer().notNull(),
+  missed_count: integer().notNull(),
+  failed_count: integer().notNull(),
+  last_sent_at: text(),
+  failing_since: text(),
+};
+
+export const webhookProgress = sqliteTable("webhook_progress", {
+  webhook_id: text().$type<WebhookId>().primaryKey(),
+  ...place,
+  renewed_at: text().notNull(),
+});
+
+/** Of before they were shared: what was one row. */
+export const formerWebhooks = sqliteTable("webhooks_former", {
   webhook_id: text().$type<WebhookId>().primaryKey(),
   org_id: text().$type<OrgId>().notNull(),
   url: text().notNull(),
@@ -17,12 +50,7 @@ export const webhooks = sqliteTable("webhooks", {
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
   updated_at: text().notNull(),
-  seq: integer().notNull(),
-  sent_count: integer().notNull(),
-  missed_count: integer().notNull(),
-  failed_count: integer().notNull(),
-  last_sent_at: text(),
-  failing_since: text(),
+  ...place,
 });
 
 export const webhookDeliveries = sqliteTable(
@@ -46,8 +74,13 @@ export const webhookDeliveries = sqliteTable(
 export type WebhookRow = typeof webhooks.$inferSelect;
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
 
-/** How far a webhook has come: what changes by sending alone. */
-export type Progress = Pick<
-  WebhookRow,
-  "seq" | "sent_count" | "missed_count" | "failed_count" | "last_sent_at" | "failing_since"
->;
+export type ProgressRow = typeof webhookProgress.$inferSelect;
+export type FormerRow = typeof formerWebhooks.$inferSelect;
+
+/** How far a webhook has come here: what changes by sending alone. */
+export type Progress = Omit<ProgressRow, "webhook_id" | "renewed_at">;
+
+/** Where nothing was sent yet. */
+export function noProgress(seq: number): Progress {
+  return { seq, sent_count: 0, missed_count: 0, failed_count: 0, last_sent_at: null, failing_since: null };
+}

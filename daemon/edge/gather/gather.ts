@@ -124,7 +124,7 @@ export class Gather {
       const query = queryOf(operation, input);
       const hosts = this.#deps.directory.others();
       const answers = await Promise.all(hosts.map((host) => this.#askOne(ask, host, query, patienceMs)));
-      const found = answers.find(({ status }) => status === 200);
+      const found = answers.find(({ status }) => status !== null && status < 300);
       if (found) return { outcome: firstOutcome(operation), body: found.body };
       const silent = answers.find(({ status }) => status !== 404);
       // It may be there.

@@ -10,12 +10,14 @@ import { roomOverview } from "../../../shared/api/room-overview.ts";
 import { roomList } from "../../../shared/api/rooms.ts";
 import { topGet } from "../../../shared/api/top.ts";
 import { usage } from "../../../shared/api/usage.ts";
+import { webhookDeliveries, webhookGet, webhookList, webhookRedeliver } from "../../../shared/api/webhooks.ts";
 import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
 import { ledgerOfAll } from "./credits.ts";
 import { listOfRooms, overviewOfRooms } from "./rooms.ts";
 import type { Merging, Rule } from "./rule.ts";
 import { topOfAll } from "./top.ts";
 import { usageOfAll } from "./usage.ts";
+import { deliveriesOfAll, listOfWebhooks, webhookOfAll } from "./webhooks.ts";
 
 /** By the operation's name. */
 export const gathered: ReadonlyMap<string, Rule> = new Map([
@@ -27,6 +29,10 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   merged(orgAuditList, listOfAudit),
   merged(orgAuditSummary, summaryOfAudit),
   merged(orgAuditVerify, verdictOfAll),
+  merged(webhookList, listOfWebhooks),
+  merged(webhookGet, webhookOfAll),
+  merged(webhookDeliveries, deliveriesOfAll),
+  [webhookRedeliver.name, { finding: { absent: ["delivery_not_found"], patienceMs: 10_000 } }],
   [orgEvents.name, { following: true }],
   [locate.name, { finding: { absent: ["id_not_found"], patienceMs: 1000 } }],
 ]);

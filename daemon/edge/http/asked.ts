@@ -154,7 +154,8 @@ export class HttpRequest implements RoadRequest {
     const headers = { accept, ...credentialsOf(request.headers) };
     const about = { ip, request_id, own: this.#door.host };
     const gone = AbortSignal.any([request.signal, until]);
-    return await forwardJson(others, host, { method: "GET", path: url.pathname, query, headers }, about, gone);
+    const asked = { method: request.method, path: url.pathname, query, headers };
+    return await forwardJson(others, host, asked, about, gone);
   }
 
   async #askElsewhere(others: HostClient, host: Host): Promise<Outcome> {

@@ -17,12 +17,19 @@ import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts"
 import { Pace } from "../../../../daemon/domain/webhooks/pace.ts";
 import {
   countWaiting,
+  getProgress,
   getWebhook,
+  insertProgress,
   insertWebhook,
   listDeliveries,
   putDelivery,
 } from "../../../../daemon/domain/webhooks/store.ts";
-import type { DeliveryRow, WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
+import {
+  type DeliveryRow,
+  noProgress,
+  type ProgressRow,
+  type WebhookRow,
+} from "../../../../daemon/domain/webhooks/table.ts";
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../../shared/ids.ts";
@@ -71,11 +78,11 @@ beforeEach(() => {
   pace = new Pace({ perSecond: 100_000, atOnce: 100_000 });
   connection.execute("PRAGMA foreign_keys = OFF");
   insertWebhook(connection.queries, {
-    ...{ webhook_id: ID, org_id: ORG as OrgId, url: "https://receiver.test/", types: ["drive."], room_ids: null },
+    ...{ webhook_id: ID, org_id: ORG as OrgId, sealed_url: "", types: ["drive."], room_ids: null },
     ...{ disabled_reason: null, disabled_at: null, secret_number: 1, former_until: null, created_at: "" },
-    ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", seq: 0, sent_count: 0, missed_count: 0 },
-    ...{ failed_count: 0, last_sent_at: null, failing_since: null },
+    ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", renewed_at: "" },
   });
+  insertProgress(connection.queries, { webhook_id: ID, ...noProgress(0), renewed_at: "" });
 });
 afterEach(async () => {
   await lane?.close();
@@ -84,6 +91,7 @@ afterEach(async () => {
 });
 
 const row = (): WebhookRow => getWebhook(connection.queries, ORG as OrgId, ID) as WebhookRow;
+const progress = (): ProgressRow => getProgress(connection.queries, ID) as ProgressRow;
 const waiting = () => countWaiting(connection.queries, ID);
 
 const chains = () => new Chains(connection.queries, bells);
@@ -91,6 +99,7 @@ const chains = () => new Chains(connection.queries, bells);
 function open(): Lane {
   const deps: LaneDeps = {
     database,
+    shared: database,
     log: LOG,
     chains: chains(),
     pace,
@@ -107,7 +116,7 @@ function open(): Lane {
     },
     onDisabled: (disabled) => void disabled.close(),
   };
-  lane = new Lane(deps, row());
+  lane = new Lane(deps, row(), progress());
   return lane;
 }
 /** Events from `from` on, of which the lane is woken. */
@@ -145,7 +154,7 @@ test("what happens is taken in order, each once, and the place is written some t
   await until("all are taken", () => taken.length === 300);
   expect(taken).toEqual(numbers(0, 300));
   await lane?.close();
-  expect(row()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
+  expect(progress()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
   expect(writes).toBeLessThan(30);
 });
 
@@ -202,19 +211,19 @@ describe("one that is never taken", () => {
     passTime();
     await until("it is given up", () => aside().state === "failed");
     expect(aside()).toMatchObject({ attempts: MAX_TRIES, next_at: null });
-    expect(row().failed_count).toBe(1);
+    expect(progress().failed_count).toBe(1);
     expect(lane?.progress.failed_count).toBe(1);
   });
 
   test("by a receiver that takes none waits on when the webhook is given up", async () => {
     await oneAside(MAX_TRIES - 1);
     await lane?.close();
-    connection.execute("UPDATE webhooks SET failing_since = '2000-01-01T00:00:00.000Z'");
+    connection.execute("UPDATE webhook_progress SET failing_since = '2000-01-01T00:00:00.000Z'");
     open();
     passTime();
     await until("the webhook is given up", () => row().disabled_reason === "failing");
     expect(aside()).toMatchObject({ state: "waiting", attempts: MAX_TRIES, next_at: expect.any(String) });
-    expect(row().failed_count).toBe(0);
+    expect(progress().failed_count).toBe(0);
   });
 });
 
@@ -272,9 +281,10 @@ describe("a world of failures and crashes", () => {
       if (random() < 0.4) passTime();
       if (random() < 0.3) {
         // The row as it is now is what the next one knows; what the old one writes on its way out comes before, or never.
-        const before = row();
+        const before = progress();
         await lane?.close();
-        if (random() < 0.5) connection.execute(`UPDATE webhooks SET seq = ${before.seq} WHERE webhook_id = '${ID}'`);
+        if (random() < 0.5)
+          connection.execute(`UPDATE webhook_progress SET seq = ${before.seq} WHERE webhook_id = '${ID}'`);
         open();
       }
     }

@@ -71,8 +71,8 @@ describe("a name", () => {
   test("that is looked up for long is waited for as long as somebody wants it", async () => {
     const given = new AbortController();
     const never = byNames(() => new Promise<never>(() => {}));
-    const webhook = { url: URL_OF_NAME.href, org_id: "org_1", webhook_id: "whk_1" } as WebhookRow;
-    const secrets = {} as WebhookSecrets;
+    const webhook = { org_id: "org_1", webhook_id: "whk_1" } as WebhookRow;
+    const secrets = { urlOf: () => URL_OF_NAME.href } as unknown as WebhookSecrets;
     const trying = attempt({ reach: never, secrets }, webhook, { id: "evt_1", body: "{}" }, given.signal);
     given.abort();
     expect(await trying).toMatchObject({ delivered: false, status: null, error: expect.stringContaining("given up") });

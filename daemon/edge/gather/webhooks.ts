@@ -1,0 +1,61 @@
+/**
+ * Owns putting together what hosts tell of webhooks: each is the same on all of them, and each has sent what happened on it. What one that
+ * does not answer has sent is not counted.
+ */
+import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import type { WebhookRecord, webhookDeliveries, webhookGet, webhookList } from "../../../shared/api/webhooks.ts";
+import { cursorAfterDelivery } from "../../domain/webhooks/index.ts";
+import type { Merging, Told } from "./rule.ts";
+
+const PATIENCE_MS = 1000;
+
+export const webhookOfAll: Merging<typeof webhookGet> = {
+  patienceMs: PATIENCE_MS,
+  merge: (own, others) => together(own.body, bodiesOf(others)),
+};
+
+export const listOfWebhooks: Merging<typeof webhookList> = {
+  patienceMs: PATIENCE_MS,
+  merge: (own, others) => {
+    const theirs = bodiesOf(others).flatMap(({ items }) => items);
+    const items = own.body.items.map((each) =>
+      together(
+        each,
+        theirs.filter(({ webhook_id }) => webhook_id === each.webhook_id),
+      ),
+    );
+    return { ...own.body, items };
+  },
+};
+
+export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
+  patienceMs: PATIENCE_MS,
+  merge: (own, others, { input }) => {
+    const { limit = DEFAULT_PAGE, webhook_id } = input;
+    const pages = [own.body, ...bodiesOf(others)];
+    const items = pages.flatMap((page) => page.items).sort((a, b) => (a.delivery_id > b.delivery_id ? -1 : 1));
+    const shown = items.slice(0, limit);
+    const last = shown.at(-1);
+    const isMore = items.length > limit || pages.some(({ next_cursor }) => next_cursor !== null);
+    return { items: shown, next_cursor: isMore && last ? cursorAfterDelivery(webhook_id, last.delivery_id) : null };
+  },
+};
+
+const bodiesOf = <Body>(told: readonly Told<Body>[]): Body[] => told.map(({ body }) => body);
+
+/** One webhook, with what all have sent. It fails where it fails on any host, since the first of them. */
+function together(own: WebhookRecord, others: readonly WebhookRecord[]): WebhookRecord {
+  const all = [own, ...others];
+  const sum = (count: (of: WebhookRecord) => number) => all.reduce((total, each) => total + count(each), 0);
+  const times = (time: (of: WebhookRecord) => string | null) => all.flatMap((each) => time(each) ?? []).sort();
+  return {
+    ...own,
+    sent_count: sum((each) => each.sent_count),
+    waiting_count: sum((each) => each.waiting_count),
+    behind_count: sum((each) => each.behind_count),
+    missed_count: sum((each) => each.missed_count),
+    failed_count: sum((each) => each.failed_count),
+    last_sent_at: times((each) => each.last_sent_at).at(-1) ?? null,
+    failing_since: times((each) => each.failing_since)[0] ?? null,
+  };
+}
