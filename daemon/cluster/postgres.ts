@@ -8,7 +8,7 @@ import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
-import { readAddress } from "./address.ts";
+import { readAddresses } from "./address.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
 import { Connections, type Listening } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
@@ -70,7 +70,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const { url, database, member, self, version, holder, recovered, nameLost, log } = deps;
   const { queries } = database;
   const { host_id } = member;
-  const connections = new Connections({ address: readAddress(url) });
+  const connections = new Connections({ addresses: readAddresses(url) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
   const onNews = () => {
