@@ -249,7 +249,10 @@ export class Arrivals {
     const row = await this.#withGuests(roomUid, async (isLastTry) => {
       const failed = await this.#deps.sandboxes.moves.place(place.sandboxes);
       const [[, error] = []] = failed;
-      if (failed.size > 0 && !isLastTry) throw error;
+      if (failed.size > 0 && !isLastTry) {
+        const detail = "Guests that came with the room cannot be had here yet.";
+        throw new ServiceError("not_ready", { detail, cause: error });
+      }
       for (const [sandbox_id, why] of failed)
         log.error("a sandbox that came with its room is ended", { sandbox_id, error: describeError(why) });
       await faultPoint("move.placed");

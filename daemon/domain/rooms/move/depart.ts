@@ -103,7 +103,11 @@ export async function departRoom(
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
       await faultPoint("move.claimed");
-      if (!(await hasIt(deps, to, room_uid, epoch))) throw new ServiceError("room_moving");
+      // It is that host's now: whatever is in its way, the room is where this has said, or on its way there.
+      const isThere = await hasIt(deps, to, room_uid, epoch).catch((cause: unknown) => {
+        throw new ServiceError("room_moving", { cause });
+      });
+      if (!isThere) throw new ServiceError("room_moving");
       await faultPoint("move.handed");
       await retireMoved(deps, row, { to: to.host_id, epoch, head });
       const lost = { snapshots: useless, checkpoints: 0, recordings: 0 };
