@@ -259,6 +259,30 @@ describe("a host that is emptied", () => {
   }, 60_000);
 });
 
+describe("a goal that dies once the room is its own", () => {
+  test("keeps the room on its way until it is removed: that says which room is lost, and frees its name", async () => {
+    const goal = await service.add({ env: { ROOMD_FAULT_POINT: "move.placed=kill" } });
+    const name = `host-${service.hosts.length}`;
+    await until("it is known", async () =>
+      (await one.ok("GET", "/v1/hosts")).items.some((each: Json) => each.host === name && each.state === "active"),
+    );
+    await filled("stranded");
+    const { room_uid } = await one.ok("GET", "/v1/rooms/stranded");
+    expect((await one.problem("POST", "/v1/rooms/stranded/move", { host: name })).code).toBe("room_moving");
+    expect(goal.runs).toBe(false);
+    expect((await one.problem("GET", "/v1/rooms/stranded")).code).toBe("room_moving");
+    expect((await two.problem("GET", "/v1/rooms/stranded")).code).toMatch(/room_moving|host_unreachable/);
+    const { status, stdout } = await two.cli(["cluster", "remove", name, "--force"]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining("lost: stranded of")]);
+    await until("its name is free", async () => {
+      return (await one.api("POST", "/v1/rooms", { room_id: "stranded", host: "host-2" })).status === 201;
+    });
+    await until("nothing of it is on its way", () => leftOn(one, room_uid) === "");
+    expect(existsSync(join(one.dataDir, "rooms", room_uid))).toBe(false);
+    for (const host of [one, two]) expect((await host.ok("GET", "/v1/rooms/stranded")).host).toBe("host-2");
+  }, 60_000);
+});
+
 const TO_W = { source: "a", destination: "w", payload: 1 };
 const OPERATOR = () => ({ authorization: `Bearer ${one.operatorKey}` });
 
