@@ -260,26 +260,37 @@ describe("a host that is emptied", () => {
 });
 
 describe("a goal that dies once the room is its own", () => {
-  test("keeps the room on its way until it is removed: that says which room is lost, and frees its name", async () => {
+  test("keeps the room on its way until it is removed: then the room goes on where it was", async () => {
     const goal = await service.add({ env: { ROOMD_FAULT_POINT: "move.placed=kill" } });
     const name = `host-${service.hosts.length}`;
     await until("it is known", async () =>
       (await one.ok("GET", "/v1/hosts")).items.some((each: Json) => each.host === name && each.state === "active"),
     );
     await filled("stranded");
-    const { room_uid } = await one.ok("GET", "/v1/rooms/stranded");
+    const before = await seen("stranded");
     expect((await one.problem("POST", "/v1/rooms/stranded/move", { host: name })).code).toBe("room_moving");
     expect(goal.runs).toBe(false);
     expect((await one.problem("GET", "/v1/rooms/stranded")).code).toBe("room_moving");
     expect((await two.problem("GET", "/v1/rooms/stranded")).code).toMatch(/room_moving|host_unreachable/);
     const { status, stdout } = await two.cli(["cluster", "remove", name, "--force"]);
     expect([status, stdout]).toEqual([0, expect.stringContaining("lost: stranded of")]);
-    await until("its name is free", async () => {
-      return (await one.api("POST", "/v1/rooms", { room_id: "stranded", host: "host-2" })).status === 201;
+    for (const host of [one, two]) {
+      await until("it is there again", async () => (await host.api("GET", "/v1/rooms/stranded")).status === 200);
+    }
+    expect((await two.ok("GET", "/v1/rooms/stranded")).status).toMatchObject({
+      ...{ reason: "returned", message: expect.stringContaining(name) },
     });
-    await until("nothing of it is on its way", () => leftOn(one, room_uid) === "");
-    expect(existsSync(join(one.dataDir, "rooms", room_uid))).toBe(false);
-    for (const host of [one, two]) expect((await host.ok("GET", "/v1/rooms/stranded")).host).toBe("host-2");
+    expect(await seen("stranded")).toEqual(before);
+    expect((await two.problem("POST", "/v1/rooms", { room_id: "stranded" })).code).toBe("room_id_in_use");
+    // Whoever comes back as if nothing had been takes nothing up.
+    delete goal.env.ROOMD_FAULT_POINT;
+    await goal.serve();
+    await until("it has tried", () => goal.log.includes("a room that came is not settled yet"));
+    expect(existsSync(join(goal.dataDir, "rooms", before.record.room_uid, "drive"))).toBe(true);
+    expect((await goal.problem("GET", "/v1/rooms/stranded")).status).toBe(503);
+    await one.ok("POST", "/v1/rooms/stranded/move", { host: "host-2" });
+    expect(await seen("stranded")).toEqual(before);
+    await goal.end("SIGKILL");
   }, 60_000);
 });
 

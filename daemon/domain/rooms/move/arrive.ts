@@ -221,12 +221,15 @@ export class Arrivals {
       await this.#removeRemains(roomUid);
       return "arrived";
     }
-    const owner = directory.owner(roomUid);
-    const isOurs = (found: typeof owner) => found?.host_id === hostId && found.epoch === about.epoch + 1;
-    if (!isOurs(owner)) {
+    // What is known here may be old: a host that was removed meanwhile takes nothing up.
+    const isOurs = async () => {
+      const owner = await directory.trueOwner(roomUid);
+      return owner?.host_id === hostId && owner.epoch === about.epoch + 1;
+    };
+    if (!(await isOurs())) {
       // Whoever is still about to claim it for us cannot after this.
       await directory.refuse(roomUid, about.epoch);
-      if (!isOurs(await directory.trueOwner(roomUid))) {
+      if (!(await isOurs())) {
         await this.#throwAway(roomUid);
         return "not ours";
       }
