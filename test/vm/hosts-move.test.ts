@@ -1,8 +1,10 @@
 /** Rooms with real guests that move between two hosts: killed at every step, under load, and to a host that cannot have all of it. */
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Roomd } from "../../sdk/typescript/src/index.ts";
+import { newId } from "../../shared/ids.ts";
 import { type Json, type TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { LONG, processesOf, showLogs, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
@@ -11,6 +13,7 @@ const reason = whyNoGuests() ?? (LONG ? null : "it takes many minutes: ROOMD_TES
 if (reason !== null) console.log(`rooms with guests that move: left out, because ${reason}`);
 
 const MEMORY_MIB = 256;
+const RECORDED = randomBytes(3_000_000);
 /** Under TCG, on a host that does other things besides. */
 const BACK_MS = 120_000;
 
@@ -89,12 +92,13 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         delete reached.env.ROOMD_FAULT_POINT;
         await service.knowEachOther();
         await untilRuns(ROOM, "w");
+        const said = reached.log.length;
         const before = await counted();
         const sending = senders([one, two], ROOM);
         const asked = source.api("POST", `/v1/rooms/${ROOM}/move`, { host: nameOf(goal) }).catch(() => null);
         if (isItself) await until("it has ended", () => !victim.runs, BACK_MS);
         else {
-          await until("it has come to it", () => reached.log.includes(`"move.${point}"`), BACK_MS);
+          await until("it has come to it", () => reached.log.slice(said).includes(`"move.${point}"`), BACK_MS);
           await victim.end("SIGKILL");
           process.kill(reached.pid, "SIGUSR2");
         }
@@ -148,6 +152,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
       await one.sh(room, agent, `echo ${agent} > /dev/shm/known; echo ${agent} > /root/known`);
     const { snapshot_id } = await one.ok("POST", `/v1/rooms/${room}/sandboxes/runs/snapshots`, { name: "before" });
     await one.sh(room, "runs", "echo later > /dev/shm/known");
+    const recording = await keepRecording(room, "runs");
     await one.ok("POST", `/v1/rooms/${room}/sandboxes/stands/standby`);
     await one.ok("POST", `/v1/rooms/${room}/sandboxes/sleeps/hibernate`);
     expect(await moved(room, two)).toMatchObject({ sandboxes_ended: [], lost: { snapshots: 0 } });
@@ -158,6 +163,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     };
     expect(await states()).toEqual({ stands: "hibernated", sleeps: "hibernated", runs: "running" });
     expect(await one.sh(room, "runs", "cat /dev/shm/known")).toBe("later");
+    expect(await recording()).toEqual(RECORDED);
     await one.ok("POST", `/v1/rooms/${room}/sandboxes/from-template`, {
       agent_id: "forked",
       guest_cid: 9160,
@@ -173,6 +179,27 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await one.ok("DELETE", `/v1/rooms/${room}`);
   }, 480_000);
 
+  /** One that has ended, as the service keeps it; returns what reads it by the other host. */
+  async function keepRecording(room: string, agent: string): Promise<() => Promise<Buffer>> {
+    const { room_uid } = await one.ok("GET", `/v1/rooms/${room}`);
+    const { sandbox_id } = await one.ok("GET", `/v1/rooms/${room}/sandboxes/${agent}`);
+    const [recording_id, at] = [newId("rec"), new Date().toISOString()];
+    const directory = join(one.dataDir, "rooms", room_uid, "recordings");
+    mkdirSync(directory, { recursive: true });
+    const size = { width: 800, height: 600 };
+    const kept = { recording_id, agent_id: agent, sandbox_id, started_at: at, ...size };
+    const end = { reason: "stopped", at, duration_ms: 1 };
+    writeFileSync(join(directory, `${recording_id}.rfb`), RECORDED);
+    writeFileSync(join(directory, `${recording_id}.json`), JSON.stringify({ ...kept, end }));
+    const path = `/v1/rooms/${room}/sandboxes/${agent}/screen/recordings`;
+    return async () => {
+      const { items } = await two.ok("GET", path);
+      expect(items).toMatchObject([{ recording_id, sandbox_id, state: "ended", end_reason: "stopped" }]);
+      const headers = { authorization: `Bearer ${one.apiKey}` };
+      return Buffer.from(await (await fetch(`${two.url}${path}/${recording_id}/data`, { headers })).arrayBuffer());
+    };
+  }
+
   test("a guest of which a file is lost there is tried for half a minute, then it ends, and its room opens", async () => {
     const room = "lacks";
     await one.ok("POST", "/v1/rooms", { room_id: room, host: "host-1" });
@@ -183,8 +210,9 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await two.restart();
     delete two.env.ROOMD_FAULT_POINT;
     await service.knowEachOther();
+    const said = two.log.length;
     const asked = one.api("POST", `/v1/rooms/${room}/move`, { host: "host-2" });
-    await until("it has come", () => two.log.includes('"move.ready"'), BACK_MS);
+    await until("it has come", () => two.log.slice(said).includes('"move.ready"'), BACK_MS);
     const [room_uid = ""] = readdirSync(join(two.dataDir, "arriving"));
     rmSync(join(two.dataDir, "arriving", room_uid, "sandboxes", made.sandbox_id, "saved.json"));
     process.kill(two.pid, "SIGUSR2");
