@@ -123,6 +123,7 @@ function remove(): Command {
     summary: "take a host out of the service for good",
     notes: [
       "What is in its rooms is lost to the service. A host that still runs changes nothing that hosts share from then on.",
+      "A room that was just moving there, and has not come, goes on where it was: power the host off first.",
     ],
     examples: ["roomd cluster remove host-2", "roomd cluster remove host-2 --force"],
   };

@@ -1,12 +1,17 @@
 /**
  * Owns what `cluster.url` means: `postgres://user:password@host:port/database`, with `host=/directory` for a socket, and
- * `sslmode` and `sslrootcert` as libpq has them. Without `sslmode` a server that is not on this host must prove its name.
+ * `sslmode` and `sslrootcert` as libpq has them. Several servers are separated by commas, `host:port,host:port`: whichever of them is the
+ * primary is asked. Without `sslmode` a server that is not on this host must prove its name.
  */
 import { readFileSync } from "node:fs";
 
 const PORT = 5432;
 const MODES = ["disable", "require", "verify-full"] as const;
-const PARAMETERS = ["host", "sslmode", "sslrootcert"];
+const PARAMETERS = ["host", "sslmode", "sslrootcert", "target_session_attrs"];
+/** Both mean what is asked of every server: that it may be written to. */
+const WANTED = ["primary", "read-write"];
+/** Of servers: a connection may be begun to all of them at once. */
+const MOST_SERVERS = 8;
 
 export interface Address {
   /** A name or an address, or the directory of a socket. */
@@ -19,13 +24,25 @@ export interface Address {
   tls: { proven: boolean; authority: string | null } | null;
 }
 
-/** Throws, in words for who wrote it, where the URL is no such URL. */
-export function readAddress(text: string): Address {
+/** In the order of the URL. Throws, in words for who wrote it, where it is no such URL. */
+export function readAddresses(text: string): Address[] {
+  const [, before = "", servers = "", after = ""] = /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const each = servers.split(",");
+  if (each.length > MOST_SERVERS) throw new Error(`it may name ${MOST_SERVERS} servers at most`);
+  const addresses = each.map((server) => readAddress(`${before}${server}${after}`));
+  if (each.length > 1 && addresses.some(({ host }) => host.startsWith("/")))
+    throw new Error("it names a socket by host=, and several servers besides");
+  return addresses;
+}
+
+function readAddress(text: string): Address {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
     throw new Error("it must be postgres://user@host/database");
   const unknown = [...url.searchParams.keys()].filter((each) => !PARAMETERS.includes(each));
   if (unknown.length > 0) throw new Error(`it has ${unknown.join(", ")}: only ${PARAMETERS.join(", ")} may be there`);
+  const wanted = url.searchParams.get("target_session_attrs") ?? "primary";
+  if (!WANTED.includes(wanted)) throw new Error(`target_session_attrs must be one of ${WANTED.join(", ")}`);
   const host = url.searchParams.get("host") ?? url.hostname.replace(/^\[(.*)\]$/, "$1");
   const user = decodeURIComponent(url.username);
   if (host === "" || user === "") throw new Error("it must name a host and a user");

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { repeat } from "../core/repeat.ts";
 import type { Address } from "./address.ts";
 import { asAway, DirectoryAway, serverSaid } from "./away.ts";
+import { Servers } from "./servers.ts";
 import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
 
 /** The oldest server whose statements and settings are all that this needs. */
@@ -26,11 +27,19 @@ const RETRY_MS = { first: 100, most: 2000 };
 export type Run = (text: string, values?: readonly unknown[]) => Promise<Answer>;
 
 export interface ConnectionsOptions {
-  address: Address;
+  /** Of servers, one of which is the primary. */
+  addresses: readonly Address[];
   most?: number;
   heartbeatMs?: number;
   /** How one connection is opened. */
   open?: OpenSession;
+}
+
+interface Connecting {
+  deadline: Deadline;
+  onHint: (() => void) | undefined;
+  /** Another server was found meanwhile. */
+  late: AbortSignal;
 }
 
 interface Wanted {
@@ -46,7 +55,7 @@ export interface Listening {
 }
 
 export class Connections {
-  readonly #address: Address;
+  readonly #servers: Servers;
   readonly #heartbeatMs: number;
   readonly #open: OpenSession;
   readonly #idle: Session[] = [];
@@ -58,12 +67,12 @@ export class Connections {
   #isClosed = false;
 
   constructor({
-    address,
+    addresses,
     most = MOST_CONNECTIONS,
     heartbeatMs = HEARTBEAT_MS,
     open = openSession,
   }: ConnectionsOptions) {
-    this.#address = address;
+    this.#servers = new Servers(addresses);
     this.#places = most;
     this.#heartbeatMs = heartbeatMs;
     this.#open = open;
@@ -191,6 +200,7 @@ export class Connections {
     } catch (error) {
       isOpen = false;
       // Of a server that is no longer the right one no connection is kept.
+      if (error instanceof DirectoryAway) this.#servers.doubt();
       if (error instanceof DirectoryAway && error.reason !== "timeout") session.discard();
       else await this.#undo(session, deadline);
       throw error;
@@ -211,6 +221,7 @@ export class Connections {
       const away = asAway(error);
       // A refusal of the server leaves nothing behind; anything else may have come after it was done.
       if (!(away instanceof DirectoryAway) || serverSaid(error)?.severity === "ERROR") throw away;
+      this.#servers.doubt();
       throw new DirectoryAway(away.reason, away.message, { ambiguous: true, cause: error });
     }
     // So it answers where a statement had failed and that was not passed on.
@@ -237,7 +248,13 @@ export class Connections {
   /** A new connection to a server that may be written to. */
   async #connect(deadline: Deadline, onHint?: () => void): Promise<Session> {
     if (this.#isClosed) throw new DirectoryAway("unreachable", "the connections are closed");
-    const { session, opened } = await this.#open({ address: this.#address, onNotification: onHint });
+    return await this.#servers.find((address, late) => this.#connectTo(address, { deadline, onHint, late }));
+  }
+
+  async #connectTo(address: Address, { deadline, onHint, late }: Connecting): Promise<Session> {
+    const { session, opened } = await this.#open({ address, onNotification: onHint });
+    const giveUp = () => session.discard();
+    late.addEventListener("abort", giveUp, { once: true });
     this.#all.add(session);
     void session.over.then(() => {
       this.#all.delete(session);
@@ -245,12 +262,15 @@ export class Connections {
       if (at !== -1) this.#idle.splice(at, 1);
     });
     try {
+      if (late.aborted) giveUp();
       await deadline.bound(session, opened);
       await deadline.bound(session, checkServer(session));
       return session;
     } catch (error) {
       session.discard();
       throw asAway(error);
+    } finally {
+      late.removeEventListener("abort", giveUp);
     }
   }
 

@@ -16,7 +16,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
-import { readAddress } from "./address.ts";
+import { readAddresses } from "./address.ts";
 import { DirectoryAway } from "./away.ts";
 import { Connections, type Run } from "./connections.ts";
 import type { HeldRoom } from "./directory.ts";
@@ -54,7 +54,7 @@ export type MembershipEvent = "host.joined" | "host.invited" | "host.draining" |
 export function makeMemberships(deps: MembershipDeps) {
   const { database, self } = deps;
   const { queries } = database;
-  const connections = new Connections({ address: readAddress(deps.url) });
+  const connections = new Connections({ addresses: readAddresses(deps.url) });
   const transaction = <T>(work: (run: Run) => Promise<T>) => connections.transaction(work, ASK_MS);
 
   const selfRow = async (): Promise<HostRow> => ({

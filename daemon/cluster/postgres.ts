@@ -8,9 +8,9 @@ import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
-import { readAddress } from "./address.ts";
+import { readAddresses } from "./address.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
-import { Connections, type Listening } from "./connections.ts";
+import { Connections, type Listening, type Run } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
 import { forgetCalls, hasCallsBefore, noteCall } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
@@ -32,7 +32,7 @@ import {
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
-import { CHANNEL, prune } from "./schema.ts";
+import { CHANNEL, prune, whoFreed } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
@@ -40,6 +40,7 @@ const LOOK_MS = 1_000;
 /** How often what is long gone is forgotten, by each host. */
 const PRUNE_MS = 3_600_000;
 const PRUNE_WITHIN_MS = 60_000;
+const ASK_MS = 5_000;
 
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
@@ -74,7 +75,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const placementIn = preparePlacementLookup(queries);
   const hostOf = prepareHostLookup(queries);
   const { host_id } = member;
-  const connections = new Connections({ address: readAddress(url) });
+  const connections = new Connections({ addresses: readAddresses(url) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
   const onNews = () => {
@@ -201,6 +202,13 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     // A round of its own waits for all that are under way, also for one whose end was never heard of.
     trueOwner: (roomUid) => rounds.change((within) => ownerIn(within, roomUid), true),
+
+    freedBy: async (roomUid) => {
+      const ask = (run: Run) => whoFreed(run, roomUid);
+      return await connections.transaction(ask, ASK_MS).catch((cause: unknown) => {
+        throw new ServiceError("cluster_unavailable", { cause });
+      });
+    },
 
     claim: (roomUid, epoch, to) =>
       rounds.change((within) => {

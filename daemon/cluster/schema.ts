@@ -57,6 +57,15 @@ export async function makeSchema(run: Run): Promise<void> {
   for (const statement of STATEMENTS) await run(statement);
 }
 
+/** Which host has freed a room's place; null: it is forgotten, or somebody has the room. Within a transaction. */
+export async function whoFreed(run: Run, roomUid: string): Promise<string | null> {
+  const { rows } = await run(
+    `SELECT host_id FROM roomd.rows JOIN roomd.changes USING (seq) WHERE tbl = 'placements' AND key = $1 AND "row" IS NULL`,
+    [JSON.stringify([roomUid])],
+  );
+  return rows[0] === undefined ? null : String(rows[0].host_id);
+}
+
 /** What is gone for so long is forgotten: a host that was away for longer gets all rows anew (mirror.ts). */
 const FORGET_AFTER = "7 days";
 

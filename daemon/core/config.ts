@@ -247,7 +247,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "PostgreSQL database by which several hosts are one service, as postgres://USER:PASSWORD@HOST/DATABASE. Empty: this host is by itself.",
+      "PostgreSQL database by which several hosts are one service, as postgres://USER:PASSWORD@HOST/DATABASE; HOST may be several servers, HOST:PORT,HOST:PORT, of which the primary is asked. Empty: this host is by itself.",
   },
   "cluster.listen": {
     kind: "string",

@@ -210,12 +210,16 @@ function writers(room_id: string) {
   const write = async (host: TestDaemon, from: number) => {
     for (let n = from; !isOver; n += 2) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
+      let said = "";
       const taken = async () => {
         // Nobody may be there to ask.
         const answer = await host.api("POST", `/v1/rooms/${room_id}/messages`, body).catch(() => null);
+        said = JSON.stringify(answer?.body ?? null);
         return answer !== null && answer.status < 300;
       };
-      await until("it is taken", taken, RESTART_MS);
+      await until("it is taken", taken, RESTART_MS).catch((error: unknown) => {
+        throw new Error(`${host.env.ROOMD_HOST_ID} said ${said}\n${host.log.slice(-3000)}`, { cause: error });
+      });
       written.push(n);
     }
   };
@@ -256,6 +260,41 @@ describe("a host that is emptied", () => {
     expect(items.find(({ host }: Json) => host === "host-3").state).toBe("draining");
     expect((await one.ok("GET", "/v1/rooms/e-1")).host).not.toBe("host-3");
     expect((await one.problem("POST", "/v1/hosts/host-3/evacuate", {})).code).toBe("insufficient_scope");
+  }, 60_000);
+});
+
+describe("a goal that dies once the room is its own", () => {
+  test("keeps the room on its way until it is removed: then the room goes on where it was", async () => {
+    const goal = await service.add({ env: { ROOMD_FAULT_POINT: "move.placed=kill" } });
+    const name = `host-${service.hosts.length}`;
+    await until("it is known", async () =>
+      (await one.ok("GET", "/v1/hosts")).items.some((each: Json) => each.host === name && each.state === "active"),
+    );
+    await filled("stranded");
+    const before = await seen("stranded");
+    expect((await one.problem("POST", "/v1/rooms/stranded/move", { host: name })).code).toBe("room_moving");
+    expect(goal.runs).toBe(false);
+    expect((await one.problem("GET", "/v1/rooms/stranded")).code).toBe("room_moving");
+    expect((await two.problem("GET", "/v1/rooms/stranded")).code).toMatch(/room_moving|host_unreachable/);
+    const { status, stdout } = await two.cli(["cluster", "remove", name, "--force"]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining("lost: stranded of")]);
+    for (const host of [one, two]) {
+      await until("it is there again", async () => (await host.api("GET", "/v1/rooms/stranded")).status === 200);
+    }
+    expect((await two.ok("GET", "/v1/rooms/stranded")).status).toMatchObject({
+      ...{ reason: "returned", message: expect.stringContaining(name) },
+    });
+    expect(await seen("stranded")).toEqual(before);
+    expect((await two.problem("POST", "/v1/rooms", { room_id: "stranded" })).code).toBe("room_id_in_use");
+    // Whoever comes back as if nothing had been takes nothing up.
+    delete goal.env.ROOMD_FAULT_POINT;
+    await goal.serve();
+    await until("it has tried", () => goal.log.includes("a room that came is not settled yet"));
+    expect(existsSync(join(goal.dataDir, "rooms", before.record.room_uid, "drive"))).toBe(true);
+    expect((await goal.problem("GET", "/v1/rooms/stranded")).status).toBe(503);
+    await one.ok("POST", "/v1/rooms/stranded/move", { host: "host-2" });
+    expect(await seen("stranded")).toEqual(before);
+    await goal.end("SIGKILL");
   }, 60_000);
 });
 

@@ -5,6 +5,7 @@
  */
 import { readdirSync } from "node:fs";
 import { createInterface } from "node:readline";
+import type { Address } from "../../daemon/cluster/address.ts";
 import { callOnce } from "../harness/postgres-load.ts";
 import type { Client, ClientName, Said } from "./postgres-said.ts";
 
@@ -20,8 +21,9 @@ const tell = (said: Said) => process.stdout.write(`${JSON.stringify(said)}\n`);
 const now = () => performance.timeOrigin + performance.now();
 
 async function makeClient(url: string): Promise<Client> {
-  const { readAddress } = await import("../../daemon/cluster/address.ts");
-  const address = readAddress(url);
+  const { readAddresses } = await import("../../daemon/cluster/address.ts");
+  const addresses = readAddresses(url);
+  const [address] = addresses as [Address];
   if (CLIENT === "postgres-begin") {
     const { ByBegin } = await import("./postgres-begin.ts");
     return new ByBegin(address);
@@ -31,11 +33,11 @@ async function makeClient(url: string): Promise<Client> {
       import("../../daemon/cluster/connections.ts"),
       import("./postgres-session.ts"),
     ]);
-    return new Connections({ address, heartbeatMs: HEARTBEAT_MS, open: openSession });
+    return new Connections({ addresses, heartbeatMs: HEARTBEAT_MS, open: openSession });
   }
   if (CLIENT === "pg") {
     const { Connections } = await import("../../daemon/cluster/connections.ts");
-    return new Connections({ address, heartbeatMs: HEARTBEAT_MS });
+    return new Connections({ addresses, heartbeatMs: HEARTBEAT_MS });
   }
   throw new Error(`this program has no client ${CLIENT}`);
 }

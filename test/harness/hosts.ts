@@ -5,17 +5,32 @@ import { freePort } from "./free-port.ts";
 import { until } from "./guests.ts";
 import { Postgres, type PostgresOptions } from "./postgres.ts";
 
-export class TestHosts implements AsyncDisposable {
-  readonly postgres: Postgres;
+/** What hosts share a database of. */
+interface Server extends AsyncDisposable {
+  /** What `cluster.url` is. */
+  url(): string;
+}
+
+export class TestHosts<Shared extends Server = Postgres> implements AsyncDisposable {
+  readonly postgres: Shared;
   readonly hosts: TestDaemon[] = [];
 
-  private constructor(postgres: Postgres) {
+  private constructor(postgres: Shared) {
     this.postgres = postgres;
   }
 
   /** The first has the organization whose keys all of them use. */
   static async start(count: number, options: TestDaemonOptions = {}, server: PostgresOptions = {}): Promise<TestHosts> {
-    const made = new TestHosts(await Postgres.start({ settings: { fsync: "off" }, ...server }));
+    return await TestHosts.on(await Postgres.start({ settings: { fsync: "off" }, ...server }), count, options);
+  }
+
+  /** On a server that runs, and ends with them. */
+  static async on<Shared extends Server>(
+    server: Shared,
+    count: number,
+    options: TestDaemonOptions = {},
+  ): Promise<TestHosts<Shared>> {
+    const made = new TestHosts(server);
     try {
       for (let index = 0; index < count; index++) await made.add(options);
       return made;
@@ -35,7 +50,7 @@ export class TestHosts implements AsyncDisposable {
     const [first] = this.hosts;
     const env = {
       ROOMD_HOST_ID: `host-${this.hosts.length + 1}`,
-      ROOMD_CLUSTER_URL: this.postgres.url("tcp"),
+      ROOMD_CLUSTER_URL: this.postgres.url(),
       ROOMD_CLUSTER_LISTEN: `127.0.0.1:${await freePort()}`,
       ...options.env,
     };

@@ -42,7 +42,7 @@ export interface PostgresOptions {
 }
 
 /** Where this host's newest server is; null where there is none. */
-function programs(): string | null {
+export function programs(): string | null {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
   const found = versions
     .map((version) => join(DEBIAN, version, "bin"))
@@ -372,14 +372,14 @@ class Network implements AsyncDisposable {
 const isRoot = process.getuid?.() === 0;
 
 /** PostgreSQL refuses to run as root, and wants a user with a name. */
-function asUser(options: string[] = []): string[] {
+export function asUser(options: string[] = []): string[] {
   return isRoot ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", ...options] : [];
 }
 
 let nobody: { uid: number; gid: number } | null = null;
 
 /** Makes it theirs whom the server runs as. */
-function own(path: string, { deep = false } = {}): void {
+export function own(path: string, { deep = false } = {}): void {
   if (!isRoot) return;
   const id = (option: string) => Number(spawnSync("id", [option, "nobody"], { encoding: "utf8" }).stdout);
   nobody ??= { uid: id("-u"), gid: id("-g") };

@@ -146,6 +146,18 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(await asked(token)).toBe(255);
     });
 
+    test("who sits at a command is told that the room moves, at either host, and can log in again", async () => {
+      using near = new SshClient(sshPort(owner));
+      const sitting = [near, client].map((each) => each.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]));
+      const ends = sitting.map((each) => ended(each));
+      await Promise.all(sitting.map((each) => new Promise((resolve) => each.stdout?.once("data", resolve))));
+      for (const host of ["host-2", "host-1"]) await owner.ok("POST", "/v1/rooms/r/move", { host });
+      for (const end of ends) {
+        expect(await end).toMatchObject({ status: 255, stderr: expect.stringContaining("room moves to another host") });
+      }
+      await until("they are in again", async () => (await client.ssh(USER, ["true"])).status === 0, 60_000);
+    }, 120_000);
+
     test("a session ends with its key, and with the room's host, and says so", async () => {
       const left = client.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]);
       const held = client.start(USER, ["echo begun; sleep 1000"]);

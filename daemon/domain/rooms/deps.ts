@@ -45,6 +45,7 @@ export interface RoomDeps {
     | "host"
     | "owner"
     | "trueOwner"
+    | "freedBy"
     | "claim"
     | "refuse"
     | "onChange"

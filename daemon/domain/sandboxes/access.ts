@@ -25,6 +25,8 @@ export interface SandboxReach extends SandboxAccess {
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
+  /** Whether its room goes to another host, or has gone there. */
+  isMoving(sandboxId: string): boolean;
 }
 
 export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: Waking): SandboxReach {
@@ -64,6 +66,10 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: 
     use: (sandboxId, work) => supervisors.use(sandboxId, work),
     stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
     ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),
+    isMoving: (sandboxId) => {
+      const row = supervisors.get(sandboxId)?.row;
+      return row !== undefined && (row.exit_cause === "host_evacuated" || deps.currentRoom(row.room_uid).is_moving);
+    },
   };
 }
 

@@ -47,7 +47,7 @@ export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
 export type { Measured } from "./measure.ts";
 export { fitsAsked } from "./move/fits.ts";
-export type { FitsAnswer, FitsAsked, MovedSandboxes, SandboxesMove } from "./move/index.ts";
+export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
 export { locateSnapshot } from "./snapshots/store.ts";
 export { DEFAULT_TEMPLATE } from "./source.ts";
 export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";

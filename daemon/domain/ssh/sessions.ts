@@ -28,6 +28,8 @@ interface Open extends Session {
   end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
 }
 
+const MOVES = "The room moves to another host: log in again.";
+
 interface SessionsDeps {
   database: Database;
   log: Log;
@@ -66,7 +68,9 @@ export class Sessions {
     const letGo = orgs.holds.hold(id, isCurrent, () => own.end("unauthorized", "The key or token is no longer valid."));
     void sandboxes
       .ended(session.sandbox_id, over.signal)
-      .then((state) => own.end("sandbox_ended", `The sandbox is ${state}.`));
+      .then((state) =>
+        own.end("sandbox_ended", sandboxes.isMoving(session.sandbox_id) ? MOVES : `The sandbox is ${state}.`),
+      );
     const done = session.over.then(async (counts) => {
       over.abort();
       letGo();
@@ -74,6 +78,11 @@ export class Sessions {
       await this.#record(session, { reason, ...counts }, performance.now() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+
+  /** Why a command of a session has ended that nobody has ended; a sentence for the person at it. */
+  whyLost(sandboxId: string): string {
+    return this.#deps.sandboxes.isMoving(sandboxId) ? MOVES : "the guest was lost";
   }
 
   stop(): void {

@@ -9,6 +9,8 @@ export interface Opening {
   begin(what: Begun, fields: Record<string, unknown>, take: (command: LiveCommand) => void): Promise<string | null>;
   /** Connects to a port of the guest; the same. */
   forward(fields: Record<string, unknown>, take: (port: GuestPort) => void): Promise<string | null>;
+  /** Why a command has ended that nobody has ended, for the person at it. */
+  whyLost(): string;
 }
 
 /** The session has ended, and why is for the person at it. */

@@ -90,7 +90,7 @@ async function follow(channel: ServerChannel, command: LiveCommand, writer: Chan
   } catch (error) {
     const isTold = error instanceof SessionOver;
     if (!isTold) connection.lost(error);
-    const why = isTold ? error.message : "the guest was lost";
+    const why = isTold ? error.message : connection.opening.whyLost();
     await writer.err(Buffer.from(`roomd: ${why}\n`));
     channel.exit(FAILED);
   }

@@ -119,6 +119,10 @@ export class Visit implements Opening {
     return this.#ask(this.#deps.ssh.verbs.forward(this.#heldNow, take), fields);
   }
 
+  whyLost(): string {
+    return this.#deps.ssh.sessions.whyLost(this.#heldNow.sandbox_id);
+  }
+
   /** They have gone. */
   leave(): void {
     this.#over.resolve({ opened: this.#opened, bytes_in: this.#in, bytes_out: this.#out });

@@ -1,6 +1,8 @@
 /** What `cluster.url` means, and what it may not say. */
 import { expect, test } from "vitest";
-import { readAddress } from "../../../daemon/cluster/address.ts";
+import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
+
+const readAddress = (text: string) => readAddresses(text)[0] as Address;
 
 test("a server elsewhere must prove its name, one on this host need not", () => {
   expect(readAddress("postgres://roomd:p%40ss@db.example.com/rooms")).toEqual({
@@ -28,4 +30,25 @@ test.each(["", "db.example.com", "mysql://a@b/c", "postgres://db/rooms", "postgr
 test("what would be ignored is refused", () => {
   expect(() => readAddress("postgres://a@b/c?sslmode=prefer")).toThrow(/sslmode/);
   expect(() => readAddress("postgres://a@b/c?target_session_attrs=any")).toThrow(/target_session_attrs/);
+  expect(() => readAddress("postgres://a@b/c?connect_timeout=1")).toThrow(/connect_timeout/);
+});
+
+test("several servers are named in their order, each with a port of its own", () => {
+  const all = readAddresses("postgres://a:p%2C@db-1:5433,[2001:db8::1],127.0.0.1:6432/c?target_session_attrs=primary");
+  expect(all.map(({ host, port, password, database }) => [host, port, password, database])).toEqual([
+    ["db-1", 5433, "p,", "c"],
+    ["2001:db8::1", 5432, "p,", "c"],
+    ["127.0.0.1", 6432, "p,", "c"],
+  ]);
+  expect(all.map(({ tls }) => tls?.proven ?? null)).toEqual([true, true, null]);
+  expect(readAddresses("postgres://a@b,c/d?target_session_attrs=read-write")).toHaveLength(2);
+});
+
+test.each([
+  "postgres://a@b,/c",
+  "postgres://a@b,c:x/d",
+  "postgres://a@b,c/d?host=/run",
+  `postgres://a@${"b,".repeat(8)}b/c`,
+])("%o names no servers", (text) => {
+  expect(() => readAddresses(text)).toThrow();
 });

@@ -1,6 +1,6 @@
 /** Transactions by PostgreSQL, against a real server and what happens to it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readAddress } from "../../../daemon/cluster/address.ts";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { type AwayReason, DirectoryAway } from "../../../daemon/cluster/away.ts";
 import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
@@ -25,7 +25,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     connections = connect(server.url());
     return () => connections.close();
   });
-  const connect = (url: string) => new Connections({ address: readAddress(url), heartbeatMs: HEARTBEAT_MS });
+  const connect = (url: string) => new Connections({ addresses: readAddresses(url), heartbeatMs: HEARTBEAT_MS });
   const insert = (n: number) => (run: Run) => run("INSERT INTO t VALUES ($1) RETURNING n", [n]);
   const rows = async () => (await server.sql("SELECT n FROM t ORDER BY n")).split("\n").filter(Boolean).map(Number);
   const sessions = async (more = "") =>
@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
           opened: Promise.resolve(),
         };
       };
-      const old = new Connections({ address: readAddress(server.url()), open });
+      const old = new Connections({ addresses: readAddresses(server.url()), open });
       await expectAway(old.transaction(insert(1), DEADLINE_MS), ["too_old"]);
     });
   });

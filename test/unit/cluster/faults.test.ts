@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { readAddress } from "../../../daemon/cluster/address.ts";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { LONG, shortOrLong, until } from "../../harness/guests.ts";
 import { Postgres, whyNoPostgres } from "../../harness/postgres.ts";
@@ -67,7 +67,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
     async (_, strike) => {
       await using server = await Postgres.start({ network: true });
       await prepare(server);
-      const connections = new Connections({ address: readAddress(server.url()), heartbeatMs: DEADLINE_MS });
+      const connections = new Connections({ addresses: readAddresses(server.url()), heartbeatMs: DEADLINE_MS });
       const load = new Load(connections);
       let hints = 0;
       const changes: boolean[] = [];

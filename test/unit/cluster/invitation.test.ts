@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readAddress } from "../../../daemon/cluster/address.ts";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { accept, invite } from "../../../daemon/cluster/invitation.ts";
 import { makeSchema } from "../../../daemon/cluster/schema.ts";
@@ -10,7 +10,7 @@ let connections: Connections;
 
 beforeAll(async () => {
   server = await Postgres.start({ settings: { fsync: "off" } });
-  connections = new Connections({ address: readAddress(server.url("tcp")) });
+  connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
   await connections.transaction(makeSchema, 5000);
 }, 60_000);
 

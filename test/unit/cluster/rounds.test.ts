@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readAddress } from "../../../daemon/cluster/address.ts";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { bring, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
-  const connections = new Connections({ address: readAddress(server.url("tcp")) });
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
   await connections.transaction(async (run) => {
     await makeSchema(run);
     await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ('c', 1, 0)");
@@ -49,7 +49,7 @@ async function peer(host_id: string): Promise<Peer> {
   migrate(connection);
   const database = makeDatabase(connection);
   const shared = new SharedRows(database.queries, ["hosts", "org_use"].map(whole));
-  const connections = new Connections({ address: readAddress(server.url("tcp")) });
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
   const incarnation = randomUUID();
   await connections.transaction(
     (run) => run("INSERT INTO roomd.leases VALUES ($1, $2, '1', now(), '{}')", [host_id, incarnation]),
@@ -183,7 +183,7 @@ describe("changes of what hosts share", () => {
     await a.rounds.change((queries) => void queries.delete(orgUse).run(), true);
     await a.rounds.change(add("two", "a", 1), true);
     await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days' WHERE seq < 3");
-    const connections = new Connections({ address: readAddress(server.url("tcp")) });
+    const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
     for (let again = 0; again < 2; again++) await connections.transaction(prune, 5000);
     connections.close();
     expect(await server.sql("SELECT count(*) FROM roomd.rows")).toBe("1");

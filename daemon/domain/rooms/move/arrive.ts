@@ -22,6 +22,7 @@ import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
 import { chainHead, chainKey } from "../../audit/index.ts";
+import type { Putting } from "../../sandboxes/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { readState, wakeNouns } from "../checkpoints/nouns.ts";
@@ -39,6 +40,9 @@ const MOST_ROWS_BYTES = 4 * 1024 ** 3;
 /** After so long nobody is still about to claim it. */
 const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
+/** For so long a guest is tried that cannot be had here, and nobody gets to the room; then it is ended. */
+const GUESTS_MS = 30_000;
+const NONE_GIVEN_UP: Putting = { givenUp: new Set(), isLastTry: false };
 
 /** Those that have come and have no rows yet. */
 export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySet<string> {
@@ -54,6 +58,8 @@ export class Arrivals {
   readonly #onArrived: (row: RoomRow) => void;
   /** Those that are being read, or settled, by whichever comes first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
+  /** When guests of a room could not be had for the first time, by the monotonic clock. */
+  readonly #lacking = new Map<RoomUid, number>();
   readonly #due = new Deadlines((roomUid) => void this.#settleLater(roomUid as RoomUid));
 
   constructor(deps: RoomDeps, onArrived: (row: RoomRow) => void) {
@@ -191,7 +197,10 @@ export class Arrivals {
     const carried = new Set<string>(state.sandboxes.carried.map(({ sandbox_id }) => sandbox_id));
     const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
     if (stranger !== undefined) throw new NotWhole("files came of a sandbox that did not");
-    const [tried] = database.rehearse([(queries) => void giveRows(this.#deps, queries, about, state)], () => {});
+    const [tried] = database.rehearse(
+      [(queries) => void giveRows(this.#deps, queries, about, state, NONE_GIVEN_UP)],
+      () => {},
+    );
     if (tried && "error" in tried) throw tried.error;
   }
 
@@ -212,12 +221,15 @@ export class Arrivals {
       await this.#removeRemains(roomUid);
       return "arrived";
     }
-    const owner = directory.owner(roomUid);
-    const isOurs = (found: typeof owner) => found?.host_id === hostId && found.epoch === about.epoch + 1;
-    if (!isOurs(owner)) {
+    // What is known here may be old: a host that was removed meanwhile takes nothing up.
+    const isOurs = async () => {
+      const owner = await directory.trueOwner(roomUid);
+      return owner?.host_id === hostId && owner.epoch === about.epoch + 1;
+    };
+    if (!(await isOurs())) {
       // Whoever is still about to claim it for us cannot after this.
       await directory.refuse(roomUid, about.epoch);
-      if (!isOurs(await directory.trueOwner(roomUid))) {
+      if (!(await isOurs())) {
         await this.#throwAway(roomUid);
         return "not ours";
       }
@@ -237,9 +249,19 @@ export class Arrivals {
       await rename(place.room, paths.room(roomUid));
       for (const changed of [paths.rooms, place.directory]) await syncDirectory(changed);
     }
-    await this.#deps.sandboxes.moves.place(place.sandboxes);
-    await faultPoint("move.placed");
-    const row = await database.commit((queries) => giveRows(this.#deps, queries, about, state));
+    const row = await this.#withGuests(roomUid, async (isLastTry) => {
+      const failed = await this.#deps.sandboxes.moves.place(place.sandboxes);
+      const [[, error] = []] = failed;
+      if (failed.size > 0 && !isLastTry) {
+        const detail = "Guests that came with the room cannot be had here yet.";
+        throw new ServiceError("not_ready", { detail, cause: error });
+      }
+      for (const [sandbox_id, why] of failed)
+        log.error("a sandbox that came with its room is ended", { sandbox_id, error: describeError(why) });
+      await faultPoint("move.placed");
+      const putting = { givenUp: new Set<string>(failed.keys()), isLastTry };
+      return await database.commit((queries) => giveRows(this.#deps, queries, about, state, putting));
+    });
     await faultPoint("move.arrived");
     await this.#removeRemains(roomUid);
     this.#due.set(roomUid, null);
@@ -253,10 +275,24 @@ export class Arrivals {
     );
   }
 
+  /** Guests that cannot be had are tried for a while; they do not keep their room for longer. */
+  async #withGuests<T>(roomUid: RoomUid, work: (isLastTry: boolean) => Promise<T>): Promise<T> {
+    const since = this.#lacking.get(roomUid);
+    try {
+      const done = await work(since !== undefined && performance.now() - since > GUESTS_MS);
+      this.#lacking.delete(roomUid);
+      return done;
+    } catch (error) {
+      if (since === undefined) this.#lacking.set(roomUid, performance.now());
+      throw error;
+    }
+  }
+
   async #throwAway(roomUid: RoomUid): Promise<void> {
     const { paths, driveQuota } = this.#deps;
     const place = paths.arriving(roomUid);
     this.#due.set(roomUid, null);
+    this.#lacking.delete(roomUid);
     // From here on it is none that is whole.
     await rm(place.whole, { force: true });
     if (existsSync(place.drive)) driveQuota.end(place.drive);

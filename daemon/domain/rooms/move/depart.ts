@@ -103,7 +103,11 @@ export async function departRoom(
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
       await faultPoint("move.claimed");
-      if (!(await hasIt(deps, to, room_uid, epoch))) throw new ServiceError("room_moving");
+      // It is that host's now: whatever is in its way, the room is where this has said, or on its way there.
+      const isThere = await hasIt(deps, to, room_uid, epoch).catch((cause: unknown) => {
+        throw new ServiceError("room_moving", { cause });
+      });
+      if (!isThere) throw new ServiceError("room_moving");
       await faultPoint("move.handed");
       await retireMoved(deps, row, { to: to.host_id, epoch, head });
       const lost = { snapshots: useless, checkpoints: 0, recordings: 0 };
@@ -181,15 +185,19 @@ export async function settleMove(
   }
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
   const isForgotten = asked !== null && owner?.host_id === goalId && asked.state !== "gone";
-  const hasEndedThere = owner === null && claiming === true;
+  // By who has removed that host, and not by itself, which frees it when the room has ended.
+  const comesBack = owner === null && claiming === true && ![goalId, null].includes(await directory.freedBy(roomUid));
+  const hasEndedThere = owner === null && claiming === true && !comesBack;
   if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
     await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
   // The other host gave up what it had, and the directory forgot that: it is told again whose it is, in an epoch of its own.
-  const next = isForgotten ? { epoch: owner.epoch + 1 } : {};
+  const next = isForgotten ? { epoch: owner.epoch + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
+  if (comesBack)
+    deps.log.warn("a room is here again: the host that it had moved to was removed", { room_uid: roomUid });
   deps.pauses.end(roomUid);
   deps.onStays(row);
   deps.sandboxes.moves.stays(roomUid);
@@ -201,6 +209,12 @@ export async function settleMove(
       .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
       .catch(() => {});
   return true;
+}
+
+/** What its row says of a room whose next host was removed before it said that it has it. */
+function returned(host: string, epoch: number): Partial<RoomRow> {
+  const status_message = `The host that it had moved to, ${host}, was removed. The room is as it was when it moved.`;
+  return { epoch: epoch + 2, status_reason: "returned", status_message, last_transition_at: now() };
 }
 
 /** Whether a host has a room, or had it, in an epoch or a later one. Rejects with host_unreachable. */

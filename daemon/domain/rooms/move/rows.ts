@@ -4,7 +4,7 @@ import { now } from "../../../core/clock.ts";
 import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, chainHead, chainKey } from "../../audit/index.ts";
-import type { MovedSandboxes } from "../../sandboxes/index.ts";
+import type { MovedSandboxes, Putting } from "../../sandboxes/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
 import { deleteCheckpointsOf, insertCheckpoint, listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
@@ -62,6 +62,7 @@ export function giveRows(
   queries: Queries,
   { room, from, epoch, head }: About,
   state: MovedState,
+  putting: Putting,
 ): RoomRow {
   const { branch, hostId } = deps;
   const moment = now();
@@ -73,7 +74,7 @@ export function giveRows(
   // It may have been here before.
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
-  deps.sandboxes.moves.put(queries, row, state.sandboxes);
+  deps.sandboxes.moves.put(queries, row, state.sandboxes, putting);
   const whose = { room_uid: row.room_uid, org_id: row.org_id };
   deleteCheckpointsOf(queries, row.room_uid);
   for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...whose });

@@ -8,6 +8,7 @@ import { synced } from "../../../host/files/synced.ts";
 import { ownSaved } from "../../../host/guest/moved.ts";
 import { makeGuestDirectories } from "../../../host/isolation/directories.ts";
 import type { Parts } from "../branch/parts.ts";
+import type { SandboxDeps } from "../deps.ts";
 import type { HostStart } from "../host-start.ts";
 import { takeUp } from "../recover.ts";
 import type { Snapshots } from "../snapshots/index.ts";
@@ -15,10 +16,10 @@ import { roomSandboxes } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 import { type FitsAnswer, type FitsAsked, fitsHere, type Loaded, loadedOf } from "./fits.ts";
 import { type Leaving, leave, requireSpaceToSave } from "./leave.ts";
-import { type MovedSandboxes, putSandboxes, takeSandboxes, type Whose } from "./rows.ts";
+import { type MovedSandboxes, type Putting, putSandboxes, takeSandboxes, type Whose } from "./rows.ts";
 
 export type { FitsAnswer, FitsAsked } from "./fits.ts";
-export type { MovedSandboxes } from "./rows.ts";
+export type { MovedSandboxes, Putting } from "./rows.ts";
 
 export interface SandboxesMove {
   /** What of a room's guests another host would have to load. Throws disk_full where they cannot be saved. */
@@ -32,9 +33,9 @@ export interface SandboxesMove {
   /** Within a transaction. */
   take(queries: Queries, roomUid: RoomUid): MovedSandboxes;
   /** Throws invalid_state where some of it is another room's. */
-  put(queries: Queries, whose: Whose, moved: MovedSandboxes): void;
-  /** Puts what came of them, a directory each, where sandboxes lie. Again does what is missing. */
-  place(directory: string): Promise<void>;
+  put(queries: Queries, whose: Whose, moved: MovedSandboxes, putting: Putting): void;
+  /** Puts what came of them, a directory each, where sandboxes lie; resolves with what kept some from it. Again does what is missing. */
+  place(directory: string): Promise<ReadonlyMap<SandboxId, unknown>>;
   /** Their rows are there: they are resumed. */
   came(roomUid: RoomUid): void;
 }
@@ -58,19 +59,13 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
     leave: (roomUid, how) => leave(parts, roomUid, how, end),
     stays: (roomUid) => hostStart.again(roomSandboxes(queries, roomUid)),
     take: takeSandboxes,
-    put: (within, whose, moved) => putSandboxes(deps, within, whose, moved),
+    put: (within, whose, moved, putting) => putSandboxes(deps, within, whose, moved, putting),
     place: async (directory) => {
-      for (const name of (await namesIn(directory)) as SandboxId[]) {
-        const paths = deps.paths.sandbox(name);
-        const users = deps.host().isolation.usersOf(name);
-        await makeGuestDirectories(paths, users);
-        const from = join(directory, name);
-        // The directory itself stays until its row is there: by that nobody takes it for a leftover.
-        for (const file of await namesIn(from)) await rename(join(from, file), join(paths.directory, file));
-        await ownSaved(paths, users?.qemu.uid ?? 0);
-        await synced(paths.directory);
-      }
+      const failed = new Map<SandboxId, unknown>();
+      for (const name of (await namesIn(directory)) as SandboxId[])
+        await placeOne(deps, join(directory, name), name).catch((error: unknown) => failed.set(name, error));
       await synced(deps.paths.sandboxes);
+      return failed;
     },
     came: (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
@@ -80,4 +75,14 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
       hostStart.again(rows);
     },
   };
+}
+
+async function placeOne(deps: SandboxDeps, from: string, name: SandboxId): Promise<void> {
+  const paths = deps.paths.sandbox(name);
+  const users = deps.host().isolation.usersOf(name);
+  await makeGuestDirectories(paths, users);
+  // The directory itself stays until its row is there: by that nobody takes it for a leftover.
+  for (const file of await namesIn(from)) await rename(join(from, file), join(paths.directory, file));
+  await ownSaved(paths, users?.qemu.uid ?? 0);
+  await synced(paths.directory);
 }

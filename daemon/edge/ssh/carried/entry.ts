@@ -54,6 +54,11 @@ export class Carried implements Opening {
     return await this.#open("forward", fields, (channel) => take(channel.port));
   }
 
+  /** Of one whose host does not say. */
+  whyLost(): string {
+    return "the guest was lost";
+  }
+
   /** The client has gone. */
   close(): void {
     if (this.#isOver) return;

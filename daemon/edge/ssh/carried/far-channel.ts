@@ -1,6 +1,7 @@
 /** Owns one channel of a session that this host carries to another: what was opened there, as if it were here. */
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
+import { SessionOver } from "../opening.ts";
 import { type FromEntry, type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 
@@ -78,7 +79,7 @@ export class FarChannel {
       this.#close(null);
     } else if (message.type === "taken") this.#input.taken(message.bytes);
     else if (message.type === "end") (message.stream === Stream.errors ? this.#errors : this.#output).end();
-    else if (message.type === "lost") this.end(new Error("the guest was lost"));
+    else if (message.type === "lost") this.end(lost(message.why));
     else if (message.type === "ended") {
       this.#ended.resolve(message.end);
       this.#close(null);
@@ -107,4 +108,9 @@ export class FarChannel {
   async #write(bytes: Uint8Array): Promise<void> {
     if (!(await this.#input.write(bytes))) throw new Error("nobody takes it any more");
   }
+}
+
+/** In the words of its own host. */
+function lost(why: string | undefined): Error {
+  return why === undefined ? new Error("the guest was lost") : new SessionOver(why);
 }

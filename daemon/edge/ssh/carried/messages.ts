@@ -52,7 +52,8 @@ export type FromOwner =
   | (OfChannel & { type: "opened"; has_errors: boolean })
   | (OfChannel & { type: "refused"; detail: string })
   | (OfChannel & { type: "ended"; end: CommandEnd })
-  | (OfChannel & { type: "lost" })
+  /** Why, for the person at it; an older host does not say. */
+  | (OfChannel & { type: "lost"; why?: string })
   /** The session is, with a sentence for the person at it. */
   | { type: "over"; sentence: string }
   | Taken

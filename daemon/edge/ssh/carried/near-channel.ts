@@ -54,7 +54,7 @@ export class NearChannel {
       ]);
       say({ type: "ended", channel: this.#id, end: await command.ended });
     } catch {
-      say({ type: "lost", channel: this.#id });
+      say({ type: "lost", channel: this.#id, why: this.#deps.visit.whyLost() });
     } finally {
       this.#close();
     }

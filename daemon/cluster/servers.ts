@@ -1,0 +1,77 @@
+/**
+ * Owns which of the servers that `cluster.url` names is asked: the one that may be written to. The one that was it last is asked first;
+ * should it not say so at once, all others are asked beside it, since one whose host is lost says nothing at all.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Address } from "./address.ts";
+import { asAway, DirectoryAway } from "./away.ts";
+import type { Session } from "./session.ts";
+
+/** Longer than a server takes to be connected to that is there. */
+const HEAD_START_MS = 300;
+
+/** A connection to that server, which has proved that it may be written to. It is given up as soon as it is `late`. */
+export type Open = (address: Address, late: AbortSignal) => Promise<Session>;
+
+export class Servers {
+  readonly #addresses: readonly Address[];
+  #last: Address | null = null;
+
+  constructor(addresses: readonly Address[]) {
+    this.#addresses = addresses;
+  }
+
+  /** The first connection to one that may be written to; the others are given up. Rejects with DirectoryAway. */
+  async find(open: Open): Promise<Session> {
+    const late = new AbortController();
+    const last = this.#last;
+    const asked = (address: Address) => open(address, late.signal).then((session) => ({ address, session }));
+    const first = last === null ? [] : [asked(last)];
+    const others = this.#addresses.filter((each) => each !== last);
+    const turn = Promise.race([
+      ...first.map(failed),
+      sleep(first.length * HEAD_START_MS, null, { signal: late.signal }),
+    ]);
+    // There may be no others.
+    turn.catch(() => {});
+    const all = [...first, ...others.map((address) => turn.then(() => asked(address)))];
+    try {
+      const found = await Promise.any(all);
+      this.#last = found.address;
+      for (const each of all)
+        void each.then(
+          ({ session }) => session !== found.session && session.discard(),
+          () => {},
+        );
+      return found.session;
+    } catch (error) {
+      this.#last = null;
+      throw together((error as AggregateError).errors, this.#addresses.length);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** The one that was asked did not do as it should: it may be cut off from its standbys, or from us, and another the primary by now. */
+  doubt(): void {
+    this.#last = null;
+  }
+}
+
+/** Resolves once it has failed; rejects where nobody else is to be asked. */
+async function failed(asked: Promise<unknown>): Promise<void> {
+  await asked.then(
+    () => Promise.reject(new Error("it was found")),
+    () => {},
+  );
+}
+
+/** What each has said. A standby is as it should be: what is wrong says another. */
+function together(errors: readonly unknown[], count: number): unknown {
+  const away = errors.map(asAway);
+  if (count === 1) return away[0];
+  const cause = away.find((each) => !(each instanceof DirectoryAway && each.reason === "read_only")) ?? away[0];
+  if (!(cause instanceof DirectoryAway)) return cause;
+  const said = [...new Set(away.map((each) => (each instanceof Error ? each.message : String(each))))];
+  return new DirectoryAway(cause.reason, said.join("; "), { cause });
+}

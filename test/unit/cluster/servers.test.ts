@@ -1,0 +1,86 @@
+/** Which of several servers is asked. */
+import { expect, test } from "vitest";
+import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
+import { DirectoryAway } from "../../../daemon/cluster/away.ts";
+import { type Open, Servers } from "../../../daemon/cluster/servers.ts";
+import type { Session } from "../../../daemon/cluster/session.ts";
+
+const STANDBY = new DirectoryAway("read_only", "the server is a standby");
+const GONE = new DirectoryAway("unreachable", "nobody is there");
+
+/** Servers by their names: what each does when it is asked, and in which order they were, and were given up. */
+class Trial {
+  does: Record<string, Promise<void>> = {};
+  readonly asked: string[] = [];
+  readonly discarded: string[] = [];
+  readonly servers = new Servers(readAddresses("postgres://u@a,b,c/d"));
+
+  readonly open: Open = async ({ host }: Address, late) => {
+    this.asked.push(host);
+    late.addEventListener("abort", () => this.discarded.push(`${host} late`));
+    await this.does[host];
+    return { host, discard: () => this.discarded.push(host) } as unknown as Session;
+  };
+
+  async find(): Promise<string> {
+    return ((await this.servers.find(this.open)) as unknown as { host: string }).host;
+  }
+}
+
+const never = () => Promise.withResolvers<never>().promise;
+const fails = (error: Error) => {
+  const failed = Promise.reject(error);
+  failed.catch(() => {});
+  return failed;
+};
+
+test("the primary is found, and asked alone from then on", async () => {
+  const trial = new Trial();
+  trial.does = { a: fails(STANDBY), b: Promise.resolve(), c: fails(GONE) };
+  expect(await trial.find()).toBe("b");
+  expect(trial.asked).toEqual(["a", "b", "c"]);
+  trial.asked.length = 0;
+  expect(await trial.find()).toBe("b");
+  expect(trial.asked).toEqual(["b"]);
+});
+
+test("where it is none any more, or says nothing, another is found", async () => {
+  const trial = new Trial();
+  trial.does = { a: Promise.resolve(), b: never(), c: never() };
+  expect(await trial.find()).toBe("a");
+  trial.does = { a: fails(STANDBY), b: Promise.resolve(), c: never() };
+  expect(await trial.find()).toBe("b");
+  trial.does = { a: never(), b: never(), c: Promise.resolve() };
+  expect(await trial.find()).toBe("c");
+  expect(trial.discarded).toContain("b late");
+});
+
+test("of two that are found at once one is taken, and the other closed", async () => {
+  const trial = new Trial();
+  const both = Promise.withResolvers<void>();
+  trial.does = { a: both.promise, b: both.promise, c: never() };
+  const found = trial.find();
+  both.resolve();
+  expect(await found).toBe("a");
+  expect(trial.discarded).toContain("b");
+  expect(trial.discarded).not.toContain("a");
+});
+
+test("one that is in doubt has no head start", async () => {
+  const trial = new Trial();
+  trial.does = { a: Promise.resolve(), b: never(), c: never() };
+  expect(await trial.find()).toBe("a");
+  trial.asked.length = 0;
+  trial.servers.doubt();
+  expect(await trial.find()).toBe("a");
+  expect(trial.asked).toEqual(["a", "b", "c"]);
+});
+
+test("where there is none it is told why, and no standby is to blame", async () => {
+  const trial = new Trial();
+  trial.does = { a: fails(STANDBY), b: fails(GONE), c: fails(STANDBY) };
+  const error = await trial.find().catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ reason: "unreachable", message: "the server is a standby; nobody is there" });
+  trial.does = { a: fails(STANDBY), b: fails(STANDBY), c: fails(STANDBY) };
+  expect(await trial.find().catch((cause: unknown) => cause)).toMatchObject({ reason: "read_only" });
+});
