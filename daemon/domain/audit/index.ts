@@ -1,5 +1,6 @@
 /** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
+import { Anchors } from "./anchors.ts";
 import { ringReaders } from "./chain-bell.ts";
 import { gatherHeads } from "./chain-head.ts";
 import { Chains } from "./chains.ts";
@@ -14,6 +15,7 @@ import { limitRecords, takeGrown } from "./store.ts";
 import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
+export { lostAnchors } from "./anchored.ts";
 export { chainHead } from "./chain-head.ts";
 export { chainKey } from "./chain-key.ts";
 export type { Chains } from "./chains.ts";
@@ -40,6 +42,10 @@ export interface Audit {
   operations: Bound[];
   /** For whoever sends records on. */
   chains: Chains;
+  /** Anchors what has moved, now. Never rejects. */
+  anchor(): Promise<void>;
+  /** How many chains lack what was anchored; null: that is not known. */
+  chainsLost(): number | null;
   stop(): Promise<void>;
 }
 
@@ -47,6 +53,8 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   const { log, database } = deps;
   const { queries } = database;
   const headsFile = new HeadsFile({ queries, log, ...heads });
+  const { anchors: store } = deps;
+  const anchors = store && new Anchors({ database, log, store, intervalMs: heads.intervalMs });
   const readers = new Readers();
   if (perDay > 0) limitRecords(queries, perDay);
   gatherHeads(database);
@@ -56,18 +64,22 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
     if (chains.size === 0) return;
     ringReaders(deps.bells, chains);
     headsFile.expect();
+    anchors?.expect();
   });
   // Of what was recorded while no daemon ran.
   headsFile.expect();
+  void anchors?.settle();
   const endRetention = keepRetention(database, log, keepMs);
   const endSettling = keepSettling(database, log, countedMs);
   return {
     chains: new Chains(queries, deps.bells),
+    anchor: async () => await anchors?.settle(),
+    chainsLost: () => anchors?.lost ?? null,
     operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
     stop: async () => {
       endRetention();
       endSettling();
-      await headsFile.stop();
+      await Promise.all([headsFile.stop(), anchors?.stop()]);
     },
   };
 }

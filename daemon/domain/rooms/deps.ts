@@ -63,6 +63,8 @@ export interface RoomDeps {
     begin(roomUid: RoomUid, error: ServiceError): void;
     end(roomUid: RoomUid): void;
   };
+  /** Has the ends of the audit's chains known elsewhere too, soon. */
+  anchor(): void;
   log: Log;
   paths: Paths;
   /** What the organization's plan allows. */

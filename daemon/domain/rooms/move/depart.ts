@@ -243,5 +243,6 @@ async function retireMoved(
     deps.meter.closes(queries, room_uid);
     recordMove(queries, row, "room.moved_out", { to, epoch, head });
   });
+  deps.anchor();
   deps.onGone(row);
 }

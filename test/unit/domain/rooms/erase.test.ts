@@ -141,6 +141,7 @@ function makeAll() {
       moves: null as never,
     },
     calls: new RoomCalls(),
+    anchor: () => {},
     pauses: { begin: () => {}, end: () => {} },
     peers: () => {
       throw new Error("there are no others");
