@@ -97,7 +97,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     agents,
     reached,
     calls: roomCalls,
-    anchor: () => void audit.anchor(),
+    audit: { anchor: () => void audit.anchor(), endRoom: (roomUid) => audit.endRoom(roomUid) },
   });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);

@@ -50,6 +50,7 @@ import checkpoints from "./migrations/0047_checkpoints.sql" with { type: "text" 
 import webhooks from "./migrations/0048_webhooks.sql" with { type: "text" };
 import cluster from "./migrations/0049_cluster.sql" with { type: "text" };
 import roomEpochs from "./migrations/0050_room_epochs.sql" with { type: "text" };
+import roomNumbers from "./migrations/0052_room_numbers.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -103,6 +104,7 @@ export const MIGRATIONS: readonly string[] = [
   webhooks,
   cluster,
   roomEpochs,
+  roomNumbers,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

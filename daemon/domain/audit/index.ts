@@ -24,6 +24,7 @@ export { filesOf as headsFilesOf } from "./heads.ts";
 export { cursorAfterRecord, listService, pageOfAudit } from "./list.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
+export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { mostOf, summaryText } from "./summary.ts";
 export { verifyAll } from "./verify-all.ts";
@@ -44,6 +45,8 @@ export interface Audit {
   chains: Chains;
   /** Anchors what has moved, now. Never rejects. */
   anchor(): Promise<void>;
+  /** Ends what is followed of a room that moves to another host. */
+  endRoom(roomUid: string): void;
   /** How many chains lack what was anchored; null: that is not known. */
   chainsLost(): number | null;
   stop(): Promise<void>;
@@ -69,13 +72,15 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   // Of what was recorded while no daemon ran.
   headsFile.expect();
   void anchors?.settle();
+  const events = makeEvents(deps, readers);
   const endRetention = keepRetention(database, log, keepMs);
   const endSettling = keepSettling(database, log, countedMs);
   return {
     chains: new Chains(queries, deps.bells),
     anchor: async () => await anchors?.settle(),
     chainsLost: () => anchors?.lost ?? null,
-    operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
+    operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...events.operations],
+    endRoom: events.endRoom,
     stop: async () => {
       endRetention();
       endSettling();

@@ -240,7 +240,7 @@ export class Arrivals {
     await this.#deps.sandboxes.moves.place(place.sandboxes);
     await faultPoint("move.placed");
     const row = await database.commit((queries) => giveRows(this.#deps, queries, about, state));
-    this.#deps.anchor();
+    this.#deps.audit.anchor();
     await faultPoint("move.arrived");
     await this.#removeRemains(roomUid);
     this.#due.set(roomUid, null);

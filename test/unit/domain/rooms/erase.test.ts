@@ -141,7 +141,7 @@ function makeAll() {
       moves: null as never,
     },
     calls: new RoomCalls(),
-    anchor: () => {},
+    audit: { anchor: () => {}, endRoom: () => {} },
     pauses: { begin: () => {}, end: () => {} },
     peers: () => {
       throw new Error("there are no others");
