@@ -24,7 +24,8 @@ export function auditVerifyCommand(setStatus: (status: number) => void): Command
     notes: [
       "The records of all rooms form one chain. A key that is bound to one room verifies the chain by naming that room.",
       "With --host every organization's chain is read from the service's own data, with or without a running service, and compared with",
-      "the heads in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
+      "the heads in audit.heads_file. --heads names a copy of that file that was kept elsewhere. Of several hosts each chain is compared with",
+      "its anchors, in the database that they share.",
     ],
     examples: [
       "roomd audit verify",
@@ -41,7 +42,7 @@ export function auditVerifyCommand(setStatus: (status: number) => void): Command
       const reply = await withProgress(WORK, () =>
         room_id === undefined ? call(audit.orgAuditVerify, { org_id: "self" }) : call(audit.auditVerify, { room_id }),
       );
-      await show(reply, { json }, (verdict) => [sentence(verdict)]);
+      await show(reply, { json }, sentences);
       setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
     });
 }
@@ -57,10 +58,20 @@ async function verifyOnHost(
   await showValue(verdicts, { json }, (each) =>
     each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
   );
+  const warnings = new Set(verdicts.flatMap(({ warnings }) => warnings ?? []));
+  if (warnings.size > 0) await say(...warnings);
   setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
 }
 
-function sentence({ ok, from_seq, to_seq, broken_at }: Verdict): string {
+/** Of several hosts one for each. */
+function sentences(verdict: Verdict): string[] {
+  const { hosts = [] } = verdict;
+  return hosts.length > 1 ? hosts.map((chain) => `${chain.host}: ${sentence(chain)}`) : [sentence(verdict)];
+}
+
+type Chain = Pick<Verdict, "ok" | "from_seq" | "to_seq" | "broken_at">;
+
+function sentence({ ok, from_seq, to_seq, broken_at }: Chain): string {
   if (ok && from_seq === 0) return "there are no records";
   return ok ? `records ${from_seq} to ${to_seq} are whole` : `the chain is broken at record ${broken_at}`;
 }

@@ -1,6 +1,7 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import type { RoomUid } from "../../shared/ids.ts";
+import type { AnchorStore } from "../core/anchor-store.ts";
 import { at, now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -9,6 +10,7 @@ import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { Database } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
+import { makeAnchors } from "./anchors.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
 import { Connections, type Listening, type Run } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
@@ -32,7 +34,7 @@ import {
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
-import { CHANNEL, prune, whoFreed } from "./schema.ts";
+import { bringUp, CHANNEL, prune, whoFreed } from "./schema.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
@@ -41,6 +43,7 @@ const LOOK_MS = 1_000;
 const PRUNE_MS = 3_600_000;
 const PRUNE_WITHIN_MS = 60_000;
 const ASK_MS = 5_000;
+const BRING_UP_MS = 5_000;
 
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
@@ -67,6 +70,8 @@ export interface Cluster extends Directory {
   behindSeconds(): number;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
+  /** Of this host's audit. */
+  anchors: AnchorStore;
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
@@ -241,7 +246,11 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       database.onCommit(() => {
         mayDiffer = true;
       });
-      await Promise.all([rounds.pull(), leases.start(given.load)]);
+      // Where it cannot be, whoever needs what is missing tries again.
+      const broughtUp = connections
+        .transaction(bringUp, BRING_UP_MS)
+        .catch((error: unknown) => log.warn("the directory not brought up to date", { error: describeError(error) }));
+      await Promise.all([rounds.pull(), leases.start(given.load), broughtUp]);
       await settle();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
       pruning = setInterval(() => {
@@ -266,6 +275,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
+
+    anchors: makeAnchors({ connections, member, holder }),
 
     close: async () => {
       clearInterval(looking ?? undefined);

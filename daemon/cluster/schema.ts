@@ -52,9 +52,46 @@ const STATEMENTS = [
    )`,
 ];
 
+/** What came after the first version, by the table whose absence tells that it is missing. */
+const ADDED = [
+  {
+    table: "roomd.audit_anchors",
+    statements: [
+      `CREATE TABLE IF NOT EXISTS roomd.audit_anchors (
+         host_id     text NOT NULL,
+         incarnation text NOT NULL,
+         -- Empty: the chain of what belongs to no organization.
+         org_id      text COLLATE "C" NOT NULL,
+         seq         bigint NOT NULL,
+         hash        text NOT NULL,
+         at          timestamptz NOT NULL DEFAULT now(),
+         PRIMARY KEY (host_id, incarnation, org_id, seq)
+       )`,
+      `CREATE OR REPLACE FUNCTION roomd.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'anchors of the audit are added, and neither changed nor removed'; END $$`,
+      `CREATE OR REPLACE TRIGGER audit_anchors_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON roomd.audit_anchors
+         FOR EACH STATEMENT EXECUTE FUNCTION roomd.refuse_change()`,
+    ],
+  },
+] as const;
+
 /** Makes what is not there yet. Within a transaction. */
 export async function makeSchema(run: Run): Promise<void> {
   for (const statement of STATEMENTS) await run(statement);
+  for (const { statements } of ADDED) for (const statement of statements) await run(statement);
+}
+
+/**
+ * Makes what a later version than the database's own has added; members come one after another, and one that is older never notices.
+ * Within a transaction.
+ */
+export async function bringUp(run: Run): Promise<void> {
+  for (const { table, statements } of ADDED) {
+    const { rows } = await run("SELECT to_regclass($1) IS NULL AS is_missing", [table]);
+    if (rows[0]?.is_missing !== true) continue;
+    await run("SELECT FROM roomd.cluster FOR UPDATE");
+    for (const statement of statements) await run(statement);
+  }
 }
 
 /** Which host has freed a room's place; null: it is forgotten, or somebody has the room. Within a transaction. */

@@ -90,7 +90,15 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     portsDomain: listen.ports_domain,
     reached,
   });
-  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents, reached, calls: roomCalls });
+  const rooms = composeRooms(base, {
+    ...orgs,
+    ...drives,
+    sandboxes,
+    agents,
+    reached,
+    calls: roomCalls,
+    audit: { anchor: () => void audit.anchor(), endRoom: (roomUid) => audit.endRoom(roomUid) },
+  });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const webhooks = composeWebhooks(base, orgs, audit.chains, webhookReach);
@@ -116,6 +124,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const service = composeService(base, {
     backups,
+    chainsLost: audit.chainsLost,
     url: () => reached.url,
     ...orgs,
     plans,

@@ -7,7 +7,7 @@ import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
-import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
+import { headsFilesOf, listService, lostAnchors, verifyAll } from "../domain/audit/index.ts";
 import { backupFigures, planBackups } from "../domain/backups/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
@@ -57,6 +57,16 @@ export async function openOperator(options: ComposeOptions) {
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);
     return inspected;
+  };
+  /** Null: this host is by itself. */
+  const findAnchors = async () => {
+    try {
+      await openDirectory();
+      const store = (cluster as Cluster | null)?.anchors;
+      return store ? { lost: (await lostAnchors(database.queries, store)).lost.length } : null;
+    } catch {
+      return { lost: null };
+    }
   };
   const registry = async () => templatesOn(options, await inspect());
   return {
@@ -134,6 +144,7 @@ export async function openOperator(options: ComposeOptions) {
         {
           passkeys: config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
           backups: backupFigures(planBackups(config), paths.backup_state),
+          anchors: await findAnchors(),
         },
       ),
     /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */
@@ -152,8 +163,14 @@ export async function openOperator(options: ComposeOptions) {
     isServed: () => holderOf(paths) !== null,
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
-    verifyAudit: (files: readonly string[] = []) =>
-      verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),
+    verifyAudit: async (files: readonly string[] = []) => {
+      await openDirectory();
+      return await verifyAll(
+        database.queries,
+        [...headsFilesOf(headsFile(options)), ...files],
+        (cluster as Cluster | null)?.anchors,
+      );
+    },
     close: async () => {
       inspected?.close();
       await (cluster as Cluster | null)?.close();

@@ -15,11 +15,12 @@ interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "k
   agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"]; pauses: RoomDeps["pauses"] };
   reached: Pick<Reached, "calls" | "peers">;
   calls: RoomCalls;
+  audit: RoomDeps["audit"];
 }
 
 export function composeRooms(
   base: Base,
-  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls }: Parts,
+  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls, audit }: Parts,
 ) {
   const { config, log, paths, database, inspected, giveUpSpace, finder, hostId, record } = base;
   const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;
@@ -52,6 +53,7 @@ export function composeRooms(
     fabric: agents.ofRoom,
     pauses: agents.pauses,
     calls,
+    audit,
     peers: () => {
       if (!reached.peers) throw new ServiceError("not_ready", { detail: "The service is starting." });
       return reached.peers;

@@ -33,6 +33,7 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
       database,
       log,
       bells,
+      anchors: base.cluster?.anchors ?? null,
       slowReaderMs: config["events.slow_reader"] * 1000,
       findRoom: finder.find,
       findOrg: orgs.find,
@@ -85,6 +86,8 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   requests: RequestCounts;
   sandboxes: Sandboxes;
   backups: Backups;
+  /** Chains of the audit that lack what was anchored; null: that is not known. */
+  chainsLost(): number | null;
   webhooks: Pick<Webhooks, "has" | "figures">;
   drives: Drives;
   egress: Pick<Egress, "figures">;
@@ -110,6 +113,7 @@ export function composeService(base: Base, told: Told) {
       shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id, sandboxes.recordOf),
     }),
     backups: told.backups.figures,
+    anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,
     measure: sandboxes.measure,

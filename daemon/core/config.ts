@@ -566,7 +566,8 @@ export const CONFIG_KEYS = {
   "audit.heads_interval": {
     kind: "duration",
     default: "60s",
-    about: "How soon after a record the head of its chain is written there.",
+    about:
+      "How soon after a record the head of its chain is written there, and by one of several hosts to their database.",
   },
 } as const satisfies Record<string, Key>;
 

@@ -1,27 +1,62 @@
-/** Owns how many calls are under way about each room, by its name: who moves a room waits for those that found it before. */
+/**
+ * Owns how many calls are under way about each room, by its name: who moves a room waits for those that found it before. A call whose
+ * client has not sent all of it has done nothing yet: it is waited for a moment, and then told that the room moves.
+ */
 import { ServiceError } from "./service-error.ts";
 
-/** What a call may take longer than others, such as the upload of a large file, is waited for so long. */
+/** What a call may take longer than others, such as starting a sandbox, is waited for so long. */
 const PATIENCE_MS = 60_000;
+/** For what a client still sends. */
+const COMING_MS = 3_000;
 
 interface Room {
   org_id: string;
   room_id: string;
 }
 
-export class RoomCalls {
-  readonly #underWay = new Map<string, number>();
-  readonly #waiting = new Set<() => void>();
+/** A call about a room. */
+export interface RoomCall {
+  /** Does what waits for the client to send something; the signal is given where that is waited for no longer, with why. */
+  coming<T>(work: (over: AbortSignal) => Promise<T>): Promise<T>;
+  /** It has had its answer. */
+  leave(): void;
+}
 
-  /** Returns what is to be called once the call has had its answer. */
-  enter(room: Room): () => void {
+interface UnderWay {
+  count: number;
+  /** Of those that are still being sent. */
+  coming: Set<AbortController>;
+}
+
+export class RoomCalls {
+  readonly #underWay = new Map<string, UnderWay>();
+  readonly #waiting = new Set<() => void>();
+  readonly #comingMs: number;
+
+  constructor(comingMs = COMING_MS) {
+    this.#comingMs = comingMs;
+  }
+
+  enter(room: Room): RoomCall {
     const key = keyOf(room);
-    this.#underWay.set(key, this.#count(key) + 1);
-    return () => {
-      const left = this.#count(key) - 1;
-      if (left === 0) this.#underWay.delete(key);
-      else this.#underWay.set(key, left);
-      for (const look of this.#waiting) look();
+    const calls = this.#underWay.get(key) ?? { count: 0, coming: new Set() };
+    this.#underWay.set(key, calls);
+    calls.count++;
+    return {
+      coming: async (work) => {
+        const over = new AbortController();
+        calls.coming.add(over);
+        try {
+          return await work(over.signal);
+        } finally {
+          calls.coming.delete(over);
+        }
+      },
+      leave: () => {
+        calls.count--;
+        if (calls.count === 0) this.#underWay.delete(key);
+        for (const look of this.#waiting) look();
+      },
     };
   }
 
@@ -32,19 +67,26 @@ export class RoomCalls {
     const look = () => {
       if (this.#count(key) <= most) done.resolve();
     };
+    const cut = () => {
+      const moving = new ServiceError("room_moving", { detail: "The room moves, and the call had not come whole." });
+      for (const over of this.#underWay.get(key)?.coming ?? []) over.abort(moving);
+    };
+    // What comes later finds that the room moves.
+    const cutting = setTimeout(cut, Math.min(this.#comingMs, patienceMs));
     const timer = setTimeout(() => done.reject(stillCalled(room, this.#count(key) - most)), patienceMs);
     this.#waiting.add(look);
     look();
     try {
       await done.promise;
     } finally {
+      clearTimeout(cutting);
       clearTimeout(timer);
       this.#waiting.delete(look);
     }
   }
 
   #count(key: string): number {
-    return this.#underWay.get(key) ?? 0;
+    return this.#underWay.get(key)?.count ?? 0;
   }
 }
 

@@ -51,6 +51,7 @@ import webhooks from "./migrations/0048_webhooks.sql" with { type: "text" };
 import cluster from "./migrations/0049_cluster.sql" with { type: "text" };
 import roomEpochs from "./migrations/0050_room_epochs.sql" with { type: "text" };
 import sharedWebhooks from "./migrations/0051_shared_webhooks.sql" with { type: "text" };
+import roomNumbers from "./migrations/0052_room_numbers.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -105,6 +106,7 @@ export const MIGRATIONS: readonly string[] = [
   cluster,
   roomEpochs,
   sharedWebhooks,
+  roomNumbers,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

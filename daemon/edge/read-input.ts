@@ -31,9 +31,9 @@ export function makeInputReader() {
     if (misshapen.length === 0 && broken.length === 0) return { input, body_sha256: body.sha256 };
     throw brokenRules([...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken]);
   };
-  return (bound: Bound, request: RoadRequest, target: unknown): Soon<ReadInput> => {
+  return (bound: Bound, request: RoadRequest, target: unknown, over?: AbortSignal): Soon<ReadInput> => {
     const { body, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = bound.operation;
     if (body === null || body === "bytes") return read(bound, request, target, NO_BODY);
-    return request.body(maxBodyBytes).then((given) => read(bound, request, target, given));
+    return request.body(maxBodyBytes, over).then((given) => read(bound, request, target, given));
   };
 }

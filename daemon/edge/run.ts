@@ -14,7 +14,7 @@ import type { Host } from "../cluster/directory.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
-import type { RoomCalls } from "../core/room-calls.ts";
+import type { RoomCall, RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
@@ -113,7 +113,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     let tenure: Tenure | null = null;
-    const signal = () => tenure?.signal ?? request.signal;
+    let inRoom: RoomCall | null = null;
+    /** Of a body that its verb reads: the room moves, and it has not come. */
+    let unsent: AbortSignal | null = null;
+    const signal = () => {
+      const left = tenure?.signal ?? request.signal;
+      return unsent ? AbortSignal.any([left, unsent]) : left;
+    };
     const walk = new Walk(operation, request, records, { traces: deps.traces, signal });
     const { call } = walk;
     const refused = (error: unknown) => {
@@ -125,7 +131,6 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       outcome.status === MISDIRECTED ? { failure: new ServiceError("room_moving") } : outcome;
     let reply: Outcome | null = null;
     let leave = () => {};
-    let left: (() => void) | null = null;
     try {
       const maker = request.token !== null && request.forward ? deps.makerOf(request.token) : null;
       if (maker) throw new Elsewhere(maker);
@@ -144,12 +149,15 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
         if (turn) await turn;
         requireScope(call.caller, operation);
-        left = enterRoom(deps.roomCalls, call.caller, request.params);
+        inRoom = enterRoom(deps.roomCalls, call.caller, request.params);
       }
       // Nobody waits for what is there already: nearly every call that only reads is over in one go.
       const found = bound.find(call, request.params);
       const target = found instanceof Promise ? await found : found;
-      const read = readInput(bound, request, target);
+      const read =
+        inRoom && hasFields(operation)
+          ? inRoom.coming(async (over) => await readInput(bound, request, target, over))
+          : readInput(bound, request, target);
       const { input, body_sha256 } = read instanceof Promise ? await read : read;
       tenure?.require();
       const chosen = call.caller && request.hop === undefined ? deps.choose(operation, call.caller, input) : null;
@@ -169,8 +177,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         walk.work(claim);
         if (operation.method !== "GET") call.trace.starts();
         if (claim) await faultPoint("call.claimed");
-        const own = (asked: Record<string, unknown>, transfer = request.transfer) =>
-          bound.run(call, asked, target, transfer);
+        const own = (asked: Record<string, unknown>, transfer = request.transfer) => {
+          if (!inRoom || operation.body !== "bytes") return bound.run(call, asked, target, transfer);
+          return inRoom.coming(async (over) => {
+            unsent = over;
+            return await bound.run(call, asked, target, transfer);
+          });
+        };
         const onAll = deps.gather ? deps.gather.of(operation, call.caller, request) : null;
         const working = onAll ? onAll(input, own) : own(input);
         const done = working instanceof Promise ? await (tenure ? tenure.until(working) : working) : working;
@@ -184,8 +197,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         tenure?.end(null);
         walk.claim?.letGo();
         leave();
-        left?.();
-        left = null;
+        inRoom?.leave();
+        inRoom = null;
         // The other host walks the whole road with it, and keeps what is to be kept.
         const answered = await request.forward(host).then(unlessMoved, (failure: unknown) => ({ failure }));
         if (!("failure" in answered)) return { ...answered, rate: walk.rate };
@@ -203,7 +216,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       reply = refused(error);
       walk.settle(false);
     }
-    left?.();
+    inRoom?.leave();
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
     // Who is not known tells nothing.
@@ -255,10 +268,12 @@ function enterRoom(
   roomCalls: RoadDeps["roomCalls"],
   { org_id }: Caller,
   { room_id, source_room_id }: Record<string, string>,
-): (() => void) | null {
+): RoomCall | null {
   const named = room_id ?? source_room_id;
   return roomCalls && named !== undefined ? roomCalls.enter({ org_id, room_id: named }) : null;
 }
+
+const hasFields = ({ body }: Operation) => body !== null && body !== "bytes";
 
 /** As how many calls it counts. */
 function callsIn({ many }: Operation, input: Record<string, unknown>): number {

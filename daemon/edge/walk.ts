@@ -34,8 +34,8 @@ export interface RoadRequest {
   params: Record<string, string>;
   /** Reads the query. Throws invalid_query. */
   query(): Record<string, string>;
-  /** Reads the body's fields. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
-  body(maxBytes: number): Promise<{ fields: Record<string, unknown>; sha256: string }>;
+  /** Reads the body's fields, until `over`, whose reason it throws. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
+  body(maxBytes: number, over?: AbortSignal): Promise<{ fields: Record<string, unknown>; sha256: string }>;
   idempotency_key: string | null;
   /** Whose trace it continues; null where it says none. */
   trace: TraceContext | null;

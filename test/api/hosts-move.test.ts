@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
@@ -113,6 +114,23 @@ describe("a room that is moved", () => {
     const written = await writing.end();
     expect(written.length).toBeGreaterThan(0);
     expect(numbersIn(await messagesOf("busy")).sort(byNumber)).toEqual([1, 2, 3, ...written]);
+  }, 60_000);
+
+  test("is not held up by clients that send what they ask for byte by byte", async () => {
+    await filled("dripped");
+    const dripping = [
+      drip("POST", "/v1/rooms/dripped/messages", 100),
+      drip("POST", "/v1/rooms/dripped/messages", 100_000),
+      drip("PUT", "/v1/rooms/dripped/drive/files/dripped", 1000),
+    ];
+    await until("they are under way", () => dripping.every(({ sent }) => sent() > 3));
+    const before = await seen("dripped");
+    const began = performance.now();
+    await one.ok("POST", "/v1/rooms/dripped/move", { host: "host-2" });
+    expect(performance.now() - began).toBeLessThan(15_000);
+    for (const { answer } of dripping) expect(await answer).toMatch(/^HTTP\/1.1 503.*room_moving/s);
+    expect(await seen("dripped")).toEqual(before);
+    await one.ok("POST", "/v1/rooms/dripped/move", { host: "host-1" });
   }, 60_000);
 
   test("has its checkpoints, of which others are made there", async () => {
@@ -300,6 +318,28 @@ describe("a goal that dies once the room is its own", () => {
 
 const TO_W = { source: "a", destination: "w", payload: 1 };
 const OPERATOR = () => ({ authorization: `Bearer ${one.operatorKey}` });
+
+/** A call whose body comes a byte at a time, and never all of it. */
+function drip(method: string, path: string, length: number): { sent(): number; answer: Promise<string> } {
+  const { hostname, port } = new URL(one.url);
+  const socket = connect(Number(port), hostname);
+  const head = `${method} ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${one.apiKey}\r\n`;
+  socket.write(`${head}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`);
+  let sent = 0;
+  const dripping = setInterval(() => {
+    socket.write("{");
+    sent++;
+  }, 100);
+  const answer = new Promise<string>((resolve) => {
+    socket.once("data", (data) => {
+      clearInterval(dripping);
+      socket.destroy();
+      resolve(data.toString());
+    });
+    socket.once("error", (error) => resolve(String(error)));
+  });
+  return { sent: () => sent, answer };
+}
 
 /** A call that may come a second time, by its name. */
 async function again(method: string, path: string, body: object, key: string, host = one): Promise<Json> {

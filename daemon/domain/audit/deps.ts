@@ -1,3 +1,4 @@
+import type { AnchorStore } from "../../core/anchor-store.ts";
 import type { Bells } from "../../core/bells.ts";
 import type { Log } from "../../core/log.ts";
 import type { Caller } from "../../core/operation.ts";
@@ -8,6 +9,8 @@ export interface AuditDeps {
   database: Database;
   log: Log;
   bells: Bells;
+  /** Where this host's chains are anchored; null: nowhere, it is by itself. */
+  anchors: AnchorStore | null;
   /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
   slowReaderMs: number;
   findRoom(caller: Caller, roomId: string): AuditedRoom;

@@ -6,13 +6,13 @@
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Queries } from "../../db/client.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { chainHead } from "./chain-head.ts";
-import { type ChainKey, chainKey } from "./chain-key.ts";
+import { chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
+import { RoomNumbers } from "./room-numbers.ts";
 import { chainStart, listAudit } from "./store.ts";
 import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
@@ -30,8 +30,16 @@ interface Timeline {
   signal: AbortSignal;
 }
 
-export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
+export interface Events {
+  operations: Bound[];
+  /** Ends what is followed of a room, which is about to have its events on another host: whoever follows it goes on there. */
+  endRoom(roomUid: string): void;
+}
+
+export function makeEvents(deps: AuditDeps, readers: Readers): Events {
   const { queries } = deps.database;
+  /** How those who follow a room are ended, by its uid. */
+  const followed = new Map<string, Set<() => void>>();
   const tails = new Tails();
   const reply = (
     call: KeyCall,
@@ -45,18 +53,21 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
     // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
     const place = lastEventId || input.after;
     const known = place === undefined ? undefined : cursor.read(String(place));
-    requireKept(queries, chain, known);
-    const after = known ?? chainHead(queries, chain)?.seq ?? 0;
+    const numbers = room_uid === undefined ? null : new RoomNumbers(queries, { org_id, room_uid });
+    const head = () => numbers?.head() ?? chainHead(queries, chain)?.seq ?? 0;
+    requireKept(numbers?.keptAfter() ?? chainStart(queries, chain)?.seq ?? 0, known);
+    const after = known ?? head();
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
     readers.add(call.caller, signal);
     const source: Source = {
-      head: () => chainHead(queries, chain)?.seq ?? 0,
-      read: (range) => listAudit(queries, { org_id, room_uid, order: "asc", ...range }),
+      head,
+      read: (range) => numbers?.read(range) ?? listAudit(queries, { org_id, order: "asc", ...range }),
       eventOf: cursor.eventOf,
     };
     const tail = tails.join(`${chain} ${room_uid ?? ""}`, source, signal);
+    if (room_uid !== undefined) enter(followed, room_uid, cancel, signal);
     const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, signal };
     const cut = () => {
       deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
@@ -65,7 +76,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
     return { events: follow(deps, timeline, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
   };
 
-  return [
+  const operations = [
     bind(roomEvents, {
       find: (call, params) => findRoom(deps, call, params),
       run: (call, input, { room_uid }, { last_event_id }) => ({
@@ -81,11 +92,28 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
       }),
     }),
   ];
+  return {
+    operations,
+    endRoom: (roomUid) => {
+      for (const end of [...(followed.get(roomUid) ?? [])]) end();
+    },
+  };
+}
+
+/** Until the signal is given. */
+function enter(followed: Map<string, Set<() => void>>, roomUid: string, end: () => void, signal: AbortSignal): void {
+  const ends = followed.get(roomUid) ?? new Set();
+  followed.set(roomUid, ends.add(end));
+  const leave = () => {
+    ends.delete(end);
+    if (ends.size === 0) followed.delete(roomUid);
+  };
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
 }
 
 /** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
-function requireKept(queries: Queries, chain: ChainKey, after: number | undefined): void {
-  const purged = chainStart(queries, chain)?.seq ?? 0;
+function requireKept(purged: number, after: number | undefined): void {
   if (!after || after >= purged) return;
   throw new ServiceError("history_gone", {
     detail: `Events up to ${purged} are no longer kept.`,

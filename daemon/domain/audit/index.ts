@@ -1,5 +1,6 @@
 /** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
+import { Anchors } from "./anchors.ts";
 import { ringReaders } from "./chain-bell.ts";
 import { gatherHeads } from "./chain-head.ts";
 import { Chains } from "./chains.ts";
@@ -14,6 +15,7 @@ import { limitRecords, takeGrown } from "./store.ts";
 import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
+export { lostAnchors } from "./anchored.ts";
 export { chainHead } from "./chain-head.ts";
 export { chainKey } from "./chain-key.ts";
 export type { Chains } from "./chains.ts";
@@ -22,6 +24,7 @@ export { filesOf as headsFilesOf } from "./heads.ts";
 export { cursorAfterRecord, listService, pageOfAudit } from "./list.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
+export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { mostOf, summaryText } from "./summary.ts";
 export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./timeline-cursor.ts";
@@ -41,6 +44,12 @@ export interface Audit {
   operations: Bound[];
   /** For whoever sends records on. */
   chains: Chains;
+  /** Anchors what has moved, now. Never rejects. */
+  anchor(): Promise<void>;
+  /** Ends what is followed of a room that moves to another host. */
+  endRoom(roomUid: string): void;
+  /** How many chains lack what was anchored; null: that is not known. */
+  chainsLost(): number | null;
   stop(): Promise<void>;
 }
 
@@ -48,6 +57,8 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   const { log, database } = deps;
   const { queries } = database;
   const headsFile = new HeadsFile({ queries, log, ...heads });
+  const { anchors: store } = deps;
+  const anchors = store && new Anchors({ database, log, store, intervalMs: heads.intervalMs });
   const readers = new Readers();
   if (perDay > 0) limitRecords(queries, perDay);
   gatherHeads(database);
@@ -57,18 +68,24 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
     if (chains.size === 0) return;
     ringReaders(deps.bells, chains);
     headsFile.expect();
+    anchors?.expect();
   });
   // Of what was recorded while no daemon ran.
   headsFile.expect();
+  void anchors?.settle();
+  const events = makeEvents(deps, readers);
   const endRetention = keepRetention(database, log, keepMs);
   const endSettling = keepSettling(database, log, countedMs);
   return {
     chains: new Chains(queries, deps.bells),
-    operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
+    anchor: async () => await anchors?.settle(),
+    chainsLost: () => anchors?.lost ?? null,
+    operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...events.operations],
+    endRoom: events.endRoom,
     stop: async () => {
       endRetention();
       endSettling();
-      await headsFile.stop();
+      await Promise.all([headsFile.stop(), anchors?.stop()]);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
 
-import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
+import { type AuditRecord, auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
 import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -10,6 +10,7 @@ import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
 import type { Readers } from "./readers.ts";
+import { RoomNumbers } from "./room-numbers.ts";
 import { type Scan, scanAudit } from "./scan.ts";
 import { toRecord } from "./store.ts";
 import type { AuditRow } from "./table.ts";
@@ -60,7 +61,14 @@ export async function pageOfAudit(
   const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
   const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1, left), limit + 1);
   const page = toPage(kind, rows, limit, (row) => String(row.seq));
-  return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
+  return { items: page.rows.map(recordIn(queries, scan)), next_cursor: page.next_cursor };
+}
+
+/** How records are told: those of a room by the room's numbers, as its events are. */
+function recordIn(queries: Queries, { org_id, room_uid }: Scan): (row: AuditRow) => AuditRecord {
+  if (room_uid === undefined || org_id === null) return toRecord;
+  const numbers = new RoomNumbers(queries, { org_id, room_uid });
+  return (row) => ({ ...toRecord(row), seq: numbers.of(row.seq) });
 }
 
 const kindOf = (list: string, orgId: string | null, roomUid: string | undefined, order: string) =>
@@ -114,10 +122,11 @@ async function* lines(
   over: () => void,
 ): AsyncGenerator<readonly StreamEvent[]> {
   let left = limit;
+  const told = recordIn(database.queries, scan);
   try {
     for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE), signal)) {
       if (signal.aborted) return;
-      yield rows.slice(0, left).map((row) => ({ id: row.seq, data: toRecord(row) }));
+      yield rows.slice(0, left).map((row) => ({ id: row.seq, data: told(row) }));
       left -= rows.length;
       if (left <= 0) return;
     }

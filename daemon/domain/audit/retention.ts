@@ -11,6 +11,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { PURGED } from "./chain.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
+import { purgeFormerEvents } from "./room-numbers.ts";
 import { appendAudit, chainHeads, chainStart } from "./store.ts";
 import { audit, auditStarts } from "./table.ts";
 
@@ -32,6 +33,7 @@ export function keepRetention(database: Database, log: Log, keepMs: number): () 
 }
 
 async function purgeAll(database: Database, before: string): Promise<void> {
+  while ((await database.commit((queries) => purgeFormerEvents(queries, before, AT_ONCE))) === AT_ONCE);
   for (const orgKey of chainHeads(database.queries).keys()) {
     for (;;) {
       const purged = await database.commit((queries) => purgeAudit(queries, orgKey, before));

@@ -67,4 +67,31 @@ export const auditCounts = sqliteTable(
   ],
 );
 
+/** Of rooms that have moved: where the numbers of each stay here begin. */
+export const roomStays = sqliteTable(
+  "room_stays",
+  {
+    room_uid: text().notNull(),
+    /** The chain's last record before it came. */
+    seq: integer().notNull(),
+    /** The number of its last event before that. */
+    id: integer().notNull(),
+    /** Of its events before that those after this one came along, as far as they are kept. */
+    since: integer().notNull(),
+  },
+  ({ room_uid, seq }) => [primaryKey({ columns: [room_uid, seq] })],
+);
+
+/** What came along: events of a room from before it came. */
+export const roomFormerEvents = sqliteTable(
+  "room_former_events",
+  {
+    room_uid: text().notNull(),
+    id: integer().notNull(),
+    at: text().notNull(),
+    record: text({ mode: "json" }).$type<AuditRow>().notNull(),
+  },
+  ({ room_uid, id }) => [primaryKey({ columns: [room_uid, id] })],
+);
+
 export type AuditRow = typeof audit.$inferSelect;

@@ -1,7 +1,9 @@
 /** Owns checking hash chains: the calls for an organization's own, and what the operator asks of all of them. */
 import { auditVerify, orgAuditVerify } from "../../../shared/api/audit.ts";
+import type { AnchorStore } from "../../core/anchor-store.ts";
 import { type Bound, bind, boundTo, type Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
+import { withAnchors } from "./anchored.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
 import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
@@ -10,19 +12,23 @@ import { type AuditedRoom, findRoom } from "./find.ts";
 import { walks } from "./scan.ts";
 import { chainRecords, chainStart, listAudit } from "./store.ts";
 
+/** A verdict, and what it could not look at. */
+export type Looked = Verdict & { warnings?: string[] };
+
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 100;
 
 export function makeVerify(deps: AuditDeps): Bound[] {
   /** Of each organization one at a time: who asks meanwhile hears what that finds. */
-  const underWay = new Map<string, Promise<Verdict>>();
+  const underWay = new Map<string, Promise<Looked>>();
+  const { anchors } = deps;
   const { queries } = deps.database;
-  const together = async (name: string, check: () => Promise<Verdict>): Promise<Verdict> => {
+  const together = async (name: string, check: () => Promise<Looked>): Promise<Looked> => {
     const verdict = underWay.get(name) ?? check().finally(() => underWay.delete(name));
     underWay.set(name, verdict);
     return await verdict;
   };
-  const verify = (orgId: string) => together(orgId, () => verifyAudit(queries, chainKey(orgId)));
+  const verify = (orgId: string) => together(orgId, () => verifyAnchored(queries, chainKey(orgId), anchors));
   const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
     together(`${org_id} ${room_uid}`, () => verifyRoom(queries, org_id, room_uid));
   return [
@@ -34,10 +40,30 @@ export function makeVerify(deps: AuditDeps): Bound[] {
       find: (call, params) => findRoom(deps, call, params),
       run: async ({ caller }, _input, room) => ({
         outcome: "ok",
-        body: await (boundTo(caller) ? verifyOwn(caller, room) : verify(caller.org_id)),
+        body: verdictOf(await (boundTo(caller) ? verifyOwn(caller, room) : verify(caller.org_id))),
       }),
     }),
   ];
+}
+
+const verdictOf = ({ ok, from_seq, to_seq, broken_at }: Verdict): Verdict => ({ ok, from_seq, to_seq, broken_at });
+
+const NOT_COMPARED = "The anchors of the audit were not read: records that were cut off at its end are not missed.";
+
+/** Checks a chain, and compares it with its anchors where they can be read. */
+export async function verifyAnchored(
+  queries: Queries,
+  orgKey: ChainKey,
+  anchors: AnchorStore | null,
+  witnessed?: Known["witnessed"],
+): Promise<Looked> {
+  const verdict = await verifyAudit(queries, orgKey, witnessed);
+  if (!anchors) return verdict;
+  try {
+    return await withAnchors(queries, anchors, orgKey, verdict);
+  } catch {
+    return { ...verdict, warnings: [NOT_COMPARED] };
+  }
 }
 
 /** Checks a chain, a part of it in each turn of the event loop. */

@@ -61,7 +61,7 @@ async function receive(
       if (next.done) break;
       await write(next.value);
     }
-    if (signal.aborted) throw endedEarly();
+    if (signal.aborted) throw signal.reason instanceof ServiceError ? signal.reason : endedEarly();
   } catch (error) {
     giveUp();
     throw error;

@@ -64,6 +64,12 @@ export interface RoomDeps {
     begin(roomUid: RoomUid, error: ServiceError): void;
     end(roomUid: RoomUid): void;
   };
+  audit: {
+    /** Has the ends of chains known elsewhere too, soon. */
+    anchor(): void;
+    /** Ends what is followed of a room that moves. */
+    endRoom(roomUid: RoomUid): void;
+  };
   log: Log;
   paths: Paths;
   /** What the organization's plan allows. */

@@ -5,6 +5,7 @@
 import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
+import { forgetNumbers } from "../audit/index.ts";
 import { rooms } from "./table.ts";
 
 export const MOST_ENDED_ROOMS = 10_000;
@@ -30,10 +31,12 @@ export function roomsToForget(queries: Queries, orgId: OrgId, before: string, mo
   return rows.map(({ room_uid }) => room_uid);
 }
 
-/** Within a transaction; its sandboxes are gone. */
+/** Within a transaction; its sandboxes are gone. One that has come back meanwhile stays. */
 export function forgetRoom(queries: Queries, roomUid: RoomUid): void {
-  queries
+  const forgotten = queries
     .delete(rooms)
     .where(and(eq(rooms.room_uid, roomUid), hasEnded))
-    .run();
+    .returning({ room_uid: rooms.room_uid })
+    .all();
+  for (const { room_uid } of forgotten) forgetNumbers(queries, room_uid);
 }

@@ -71,6 +71,7 @@ export const CHECK_IDS = [
   "sandboxes",
   "host_restart",
   "backups",
+  "audit",
   "disk",
   "runtime_dir",
   "web",
@@ -85,6 +86,12 @@ export interface PasskeyFindings {
   rp_id: string | null;
   /** Passkeys that were made at other names. */
   elsewhere: readonly { rp_id: string; passkeys: number }[];
+}
+
+/** What the database that hosts share says of this host's audit; null where there is none. */
+export interface AnchorFindings {
+  /** Chains that lack what was anchored; null: that is not known. */
+  lost: number | null;
 }
 
 /** What is to be known of the sandboxes that there are. */
@@ -113,7 +120,11 @@ export function runChecks(
   templates: Templates,
   paths: Paths,
   sandboxes: SandboxFindings,
-  { passkeys, backups }: { passkeys: PasskeyFindings | null; backups: BackupFigures | null },
+  {
+    passkeys,
+    backups,
+    anchors,
+  }: { passkeys: PasskeyFindings | null; backups: BackupFigures | null; anchors: AnchorFindings | null },
 ): Check[] {
   return [
     accelerationCheck(findings),
@@ -147,6 +158,7 @@ export function runChecks(
     sandboxesCheck(sandboxes),
     hostRestartCheck(sandboxes),
     backupsCheck(backups),
+    auditCheck(anchors),
     diskCheck(paths),
     runtimeCheck(paths),
     webCheck(findings),
@@ -334,6 +346,19 @@ function backupsCheck(figures: BackupFigures | null): Check {
   if (failed !== null) return warn("backups", `${last} The one after it failed.`, remedy);
   if (age_seconds > LATE_INTERVALS * interval_seconds) return warn("backups", last, remedy);
   return ok("backups", last);
+}
+
+/** Whose chains they are is the operator's to read, in the log. */
+function auditCheck(anchors: AnchorFindings | null): Check {
+  if (!anchors) return ok("audit", "This host is by itself: its audit is anchored nowhere else.");
+  const { lost } = anchors;
+  if (lost === null) return ok("audit", "The anchors of the audit were not read yet.");
+  if (lost === 0) return ok("audit", "No chain of the audit lacks what was anchored.");
+  return warn(
+    "audit",
+    `${lost === 1 ? "A chain" : `${lost} chains`} of this host's audit ${lost === 1 ? "lacks" : "lack"} records that were anchored: its data is older than that, or was changed.`,
+    "`roomd audit verify --host` says which. Where the host was restored from a backup, what came after it is lost.",
+  );
 }
 
 /** More of them fill the screen and help nobody. */

@@ -17,6 +17,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
       const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
         passkeys: deps.passkeys(),
         backups: deps.backups(),
+        anchors: deps.anchors(),
       });
       const { acceleration } = deps.findings().acceleration;
       const failed = checks.some((check) => check.status === "fail");

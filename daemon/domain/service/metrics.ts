@@ -44,7 +44,9 @@ export function makeMetrics(deps: ServiceDeps): Bound {
 function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
   const [passkeys, backups] = [deps.passkeys(), deps.backups()];
-  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), { passkeys, backups });
+  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
+    ...{ passkeys, backups, anchors: deps.anchors() },
+  });
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
     family("roomd_uptime_seconds", "gauge", "Since the daemon started.", alone(uptime)),

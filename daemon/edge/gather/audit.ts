@@ -15,7 +15,7 @@ import type { Caller } from "../../core/operation.ts";
 import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
 import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
 import type { Merging, Told } from "./rule.ts";
-import { warningsOf, withWarnings } from "./words.ts";
+import { warned, warningsOf, withWarnings } from "./words.ts";
 
 /** A chain may be long, and what is asked for rare in it: a host that is gone is noticed sooner by who asks it. */
 const PATIENCE_MS = 10_000;
@@ -149,7 +149,10 @@ export const verdictOfAll: Merging<typeof orgAuditVerify> = {
       hosts: parts.map(({ host, body: { ok, from_seq, to_seq, broken_at } }) => ({
         ...{ host, ok, from_seq, to_seq, broken_at },
       })),
-      ...withWarnings(silent, "its chain is not verified."),
+      ...warned([
+        ...parts.flatMap(({ host, body }) => (body.warnings ?? []).map((warning) => `${host}: ${warning}`)),
+        ...warningsOf(silent, "its chain is not verified."),
+      ]),
     };
   },
 };

@@ -8,7 +8,12 @@ export function warningsOf(silent: readonly string[], missing: string): string[]
 
 /** The field `warnings`, absent where there is nothing to warn of. */
 export function withWarnings(silent: readonly string[], missing: string): { warnings?: string[] } {
-  return silent.length === 0 ? {} : { warnings: warningsOf(silent, missing) };
+  return warned(warningsOf(silent, missing));
+}
+
+/** The same of sentences that are there already. */
+export function warned(warnings: string[]): { warnings?: string[] } {
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 /** The same in a stream: clients of any version leave pings out. */

@@ -137,8 +137,8 @@ export class HttpRequest implements RoadRequest {
     return readQuery(this.#arrival.url.search);
   }
 
-  async body(maxBytes: number) {
-    const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true });
+  async body(maxBytes: number, over?: AbortSignal) {
+    const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true, over });
     this.#taken = read.bytes;
     const { sent_sha256 } = this.#arrival;
     return sent_sha256 === undefined ? read : { ...read, sha256: sent_sha256 };

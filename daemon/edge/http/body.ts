@@ -14,6 +14,8 @@ const SHORT_BYTES = 16 * 1024;
 interface ReadOptions {
   /** The server lets no more through than the length says. */
   measured?: boolean;
+  /** It is waited for no longer, with why. */
+  over?: AbortSignal | undefined;
 }
 
 /** Reads the body's fields; an absent body has none. */
@@ -39,7 +41,7 @@ export async function readJsonMessage(request: Request, maxBytes: number) {
 export async function readBody(
   request: Request,
   maxBytes: number,
-  { measured = false }: ReadOptions,
+  { measured = false, over }: ReadOptions,
 ): Promise<Uint8Array> {
   const tooLarge = () =>
     new ServiceError("body_too_large", {
@@ -49,7 +51,7 @@ export async function readBody(
   const length = request.headers.get("content-length");
   if (Number(length ?? 0) > maxBytes) throw tooLarge();
   const isShort = measured && length !== null && Number(length) <= SHORT_BYTES;
-  return await readBytes(request, isShort, maxBytes, tooLarge);
+  return await readBytes(request, isShort, maxBytes, tooLarge, over);
 }
 
 function requireJson(request: Request): void {
@@ -57,10 +59,16 @@ function requireJson(request: Request): void {
   if (mediaType !== "application/json") throw new ServiceError("unsupported_media_type");
 }
 
-async function readBytes(request: Request, isShort: boolean, maxBytes: number, tooLarge: () => ServiceError) {
+async function readBytes(
+  request: Request,
+  isShort: boolean,
+  maxBytes: number,
+  tooLarge: () => ServiceError,
+  over: AbortSignal | undefined,
+) {
   let reader: { cancel(): Promise<void> } | undefined;
   try {
-    if (isShort) return await within(request.bytes(), SILENCE_MS, "the body");
+    if (isShort) return await unlessOver(within(request.bytes(), SILENCE_MS, "the body"), over);
     const chunks: Uint8Array[] = [];
     let size = 0;
     const parts = request.body?.getReader();
@@ -68,7 +76,7 @@ async function readBytes(request: Request, isShort: boolean, maxBytes: number, t
     const end = performance.now() + WHOLE_MS;
     while (parts) {
       const leftMs = Math.min(SILENCE_MS, end - performance.now());
-      const { done, value } = await within(parts.read(), leftMs, "the next part of the body");
+      const { done, value } = await unlessOver(within(parts.read(), leftMs, "the next part of the body"), over);
       if (done) break;
       size += value.byteLength;
       if (size > maxBytes) throw tooLarge();
@@ -79,6 +87,22 @@ async function readBytes(request: Request, isShort: boolean, maxBytes: number, t
     reader?.cancel().catch(() => {});
     if (error instanceof ServiceError) throw error;
     throw new ServiceError("invalid_body", { detail: "The body ended early.", cause: error });
+  }
+}
+
+/** What comes, unless it is waited for no longer. Rejects with why. */
+async function unlessOver<T>(coming: Promise<T>, over: AbortSignal | undefined): Promise<T> {
+  if (!over) return await coming;
+  const ended = Promise.withResolvers<never>();
+  const end = () => ended.reject(over.reason);
+  // Nobody may be waiting for it.
+  ended.promise.catch(() => {});
+  over.addEventListener("abort", end, { once: true });
+  try {
+    over.throwIfAborted();
+    return await Promise.race([coming, ended.promise]);
+  } finally {
+    over.removeEventListener("abort", end);
   }
 }
 

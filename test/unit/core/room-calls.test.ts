@@ -13,9 +13,9 @@ test("who waits for calls about a room waits for those, and for no others", asyn
   });
   await Promise.resolve();
   expect(isDone).toBe(false);
-  other();
+  other.leave();
   await waiting;
-  own();
+  own.leave();
   await calls.untilDone(ROOM, 0);
 });
 
@@ -23,4 +23,21 @@ test("calls that do not end are told of", async () => {
   const calls = new RoomCalls();
   calls.enter(ROOM);
   await expect(calls.untilDone(ROOM, 0, 10)).rejects.toMatchObject({ code: "invalid_state" });
+});
+
+test("what has not come whole is told that the room moves, and what comes in time is not", async () => {
+  const calls = new RoomCalls(20);
+  const [slow, quick] = [calls.enter(ROOM), calls.enter(ROOM)];
+  const sent = Promise.withResolvers<string>();
+  const cut = slow.coming(
+    (over) => new Promise((_, reject) => over.addEventListener("abort", () => reject(over.reason))),
+  );
+  const whole = quick.coming(() => sent.promise);
+  void cut.catch(() => slow.leave());
+  void whole.then(() => quick.leave());
+  const waiting = calls.untilDone(ROOM, 0);
+  sent.resolve("all of it");
+  await expect(cut).rejects.toMatchObject({ code: "room_moving" });
+  expect(await whole).toBe("all of it");
+  await waiting;
 });

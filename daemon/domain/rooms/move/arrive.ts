@@ -262,6 +262,7 @@ export class Arrivals {
       const putting = { givenUp: new Set<string>(failed.keys()), isLastTry };
       return await database.commit((queries) => giveRows(this.#deps, queries, about, state, putting));
     });
+    this.#deps.audit.anchor();
     await faultPoint("move.arrived");
     await this.#removeRemains(roomUid);
     this.#due.set(roomUid, null);

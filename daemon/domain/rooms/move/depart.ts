@@ -18,6 +18,7 @@ import { faultPoint } from "../../../core/fault-points.ts";
 import { requireLive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
+import { forgetFormerEvents } from "../../audit/index.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { writeState } from "../checkpoints/nouns.ts";
 import { retireDirectory } from "../destroy.ts";
@@ -76,9 +77,12 @@ export async function departRoom(
       const since = performance.now();
       await faultPoint("move.noted");
       deps.pauses.begin(room_uid, new ServiceError("room_moving"));
+      deps.audit.endRoom(room_uid);
       const how = { refused, isForced };
       const { ended } = await deps.sandboxes.moves.leave(room_uid, how);
       await deps.calls.untilDone(row, isCall ? 1 : 0);
+      // What one of those calls has begun to follow.
+      deps.audit.endRoom(room_uid);
       // One of those calls may have made another.
       const last = await deps.sandboxes.moves.leave(room_uid, how);
       const sandboxes_ended = [...ended, ...last.ended];
@@ -255,7 +259,9 @@ async function retireMoved(
     });
     deps.forgetCheckpoints(queries, room_uid);
     deps.meter.closes(queries, room_uid);
+    forgetFormerEvents(queries, room_uid);
     recordMove(queries, row, "room.moved_out", { to, epoch, head });
   });
+  deps.audit.anchor();
   deps.onGone(row);
 }

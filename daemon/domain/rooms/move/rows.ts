@@ -3,7 +3,7 @@ import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { now } from "../../../core/clock.ts";
 import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
-import { appendAudit, chainHead, chainKey } from "../../audit/index.ts";
+import { appendAudit, chainHead, chainKey, giveEvents, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
 import type { MovedSandboxes, Putting } from "../../sandboxes/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
 import { deleteCheckpointsOf, insertCheckpoint, listCheckpoints } from "../checkpoints/store.ts";
@@ -16,6 +16,8 @@ import type { About } from "./format.ts";
 export interface MovedState extends RoomState {
   sandboxes: MovedSandboxes;
   checkpoints: CheckpointRow[];
+  /** An older host's has none. */
+  events?: MovedEvents;
 }
 
 const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
@@ -49,6 +51,7 @@ export function aboutOf({
 export function takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): MovedState {
   const { room_uid } = row;
   return {
+    events: new RoomNumbers(queries, row).taken(),
     nouns: takeNouns(queries, branch.nouns, room_uid),
     calls: branch.calls().takeRoom(queries, row),
     sandboxes: sandboxes.moves.take(queries, room_uid),
@@ -80,6 +83,8 @@ export function giveRows(
   for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...whose });
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
   branch.calls().putRoom(queries, state.calls, row);
+  const last = head?.seq ?? 0;
+  giveEvents(queries, row, state.events ?? { last, since: last, rows: [] });
   recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });
   return row;
 }

@@ -141,6 +141,7 @@ function makeAll() {
       moves: null as never,
     },
     calls: new RoomCalls(),
+    audit: { anchor: () => {}, endRoom: () => {} },
     pauses: { begin: () => {}, end: () => {} },
     peers: () => {
       throw new Error("there are no others");

@@ -32,6 +32,7 @@ function passkeys(found: PasskeyFindings | null) {
   const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, NO_SANDBOXES, {
     passkeys: found,
     backups: null,
+    anchors: null,
   });
   return checks.find(({ id }) => id === "passkeys");
 }
@@ -64,6 +65,7 @@ function check(
   const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, NO_SANDBOXES, {
     passkeys: null,
     backups: null,
+    anchors: null,
   });
   return checks.find((each) => each.id === id);
 }

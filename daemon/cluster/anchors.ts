@@ -1,0 +1,75 @@
+/**
+ * Owns the anchors of audit chains: where the chains of each host ended, again and again, in a table of the database that hosts share which
+ * takes new rows and nothing else. Whoever rewrites a host's own data cannot rewrite what was said of it before. A host that was removed
+ * and joins anew is another incarnation, with chains of its own.
+ */
+import type { Anchor, AnchorStore } from "../core/anchor-store.ts";
+import type { Connections, Run } from "./connections.ts";
+import { type Holder, holds, type Member } from "./holder.ts";
+import { bringUp } from "./schema.ts";
+
+const ASK_MS = 5_000;
+const MOST_AT_ONCE = 500;
+
+const OWN = "host_id = $1 AND incarnation = $2";
+/** Of two that differ the first was there sooner. */
+const ADD = `INSERT INTO roomd.audit_anchors (host_id, incarnation, org_id, seq, hash)
+  SELECT $1, $2, org_id, seq, hash FROM json_to_recordset($3::json) AS given (org_id text, seq bigint, hash text)
+  ON CONFLICT DO NOTHING`;
+const AFTER = `SELECT org_id, seq, hash FROM roomd.audit_anchors
+  WHERE ${OWN} AND org_id = $3 AND seq > $4 ORDER BY seq LIMIT $5`;
+/** From one chain to the next by the index: there are many more rows than chains. */
+const LAST = `WITH RECURSIVE chains AS (
+    (SELECT org_id FROM roomd.audit_anchors WHERE ${OWN} ORDER BY org_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT more.org_id FROM roomd.audit_anchors AS more
+             WHERE ${OWN} AND more.org_id > chains.org_id ORDER BY more.org_id LIMIT 1)
+      FROM chains WHERE chains.org_id IS NOT NULL)
+  SELECT newest.* FROM chains, LATERAL (
+    SELECT org_id, seq, hash FROM roomd.audit_anchors AS own
+     WHERE ${OWN} AND own.org_id = chains.org_id ORDER BY seq DESC LIMIT 1) AS newest`;
+
+export interface AnchorDeps {
+  connections: Connections;
+  member: Member;
+  holder: Holder;
+}
+
+export function makeAnchors({ connections, member, holder }: AnchorDeps): AnchorStore {
+  const { host_id, incarnation } = member;
+  const own = [host_id, incarnation];
+  let isBroughtUp = false;
+  const ask = <T>(work: (run: Run) => Promise<T>, deadlineMs: number) =>
+    connections.transaction(async (run) => {
+      // A database that an older version has made may lack the table.
+      if (!isBroughtUp) await bringUp(run);
+      return await work(run);
+    }, deadlineMs);
+  const asked = async (sql: string, values: readonly unknown[]): Promise<Anchor[]> => {
+    const { rows } = await ask((run) => run(sql, values), ASK_MS);
+    isBroughtUp = true;
+    return rows.map(({ org_id, seq, hash }) => ({
+      org_id: org_id === NONE ? null : String(org_id),
+      seq: Number(seq),
+      hash: String(hash),
+    }));
+  };
+  return {
+    add: async (anchors, deadlineMs) => {
+      for (let at = 0; at < anchors.length; at += MOST_AT_ONCE) {
+        const some = anchors.slice(at, at + MOST_AT_ONCE).map((each) => ({ ...each, org_id: each.org_id ?? NONE }));
+        await ask(async (run) => {
+          // A copy of this host's data has other chains than this host.
+          if (!(await holds(run, member, holder))) throw new Error("this host is no member any more");
+          await run(ADD, [...own, JSON.stringify(some)]);
+        }, deadlineMs);
+        isBroughtUp = true;
+      }
+    },
+    last: () => asked(LAST, own),
+    after: (orgId, seq, limit) => asked(AFTER, [...own, orgId ?? NONE, seq, limit]),
+  };
+}
+
+/** The chain of what belongs to no organization. */
+const NONE = "";

@@ -1,0 +1,54 @@
+/** Owns comparing a chain with its anchors, which whoever changes this host's data cannot change: what was cut off, or is another by now. */
+import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Verdict } from "./chain.ts";
+import { chainHead } from "./chain-head.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
+import { walks } from "./scan.ts";
+import { chainStart, hashAt } from "./store.ts";
+
+/** A millisecond or two of work; then others have their turn. */
+const AT_ONCE = 200;
+
+/** The verdict on a chain with what its anchors say. Rejects where they cannot be read. */
+export async function withAnchors(
+  queries: Queries,
+  anchors: AnchorStore,
+  orgKey: ChainKey,
+  verdict: Verdict,
+): Promise<Verdict> {
+  const broken = await firstLost(queries, anchors, orgKey);
+  if (broken === null || (verdict.broken_at !== null && verdict.broken_at <= broken)) return verdict;
+  return { ...verdict, ok: false, from_seq: verdict.from_seq || 1, broken_at: broken };
+}
+
+/** The first record that was anchored and is not there as it was; null: all are. */
+async function firstLost(queries: Queries, anchors: AnchorStore, orgKey: ChainKey): Promise<number | null> {
+  for (let after = (chainStart(queries, orgKey)?.seq ?? 1) - 1; ; ) {
+    const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
+    await walks.turn(orgKey);
+    const lost = some.find((anchor) => isLost(queries, orgKey, anchor));
+    if (lost) return brokenAt(queries, orgKey, lost);
+    const last = some.at(-1);
+    if (!last || some.length < AT_ONCE) return null;
+    after = last.seq;
+  }
+}
+
+/** The last anchors of chains that are behind them, or others by now. Rejects where they cannot be read. */
+export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<{ last: Anchor[]; lost: Anchor[] }> {
+  const last = await anchors.last();
+  return { last, lost: last.filter((anchor) => isLost(queries, chainKey(anchor.org_id), anchor)) };
+}
+
+/** Whether the record that it names is not there, or is another. What was purged is not missed. */
+function isLost(queries: Queries, orgKey: ChainKey, { seq, hash }: Pick<Anchor, "seq" | "hash">): boolean {
+  const start = chainStart(queries, orgKey);
+  if (start && seq <= start.seq) return seq === start.seq && hash !== start.hash;
+  return hashAt(queries, orgKey, seq) !== hash;
+}
+
+/** Of a chain that ends before an anchor, the first record that is not there. */
+function brokenAt(queries: Queries, orgKey: ChainKey, { seq }: Pick<Anchor, "seq">): number {
+  return Math.min(seq, (chainHead(queries, orgKey)?.seq ?? 0) + 1);
+}

@@ -1,0 +1,93 @@
+/**
+ * Owns this host's anchors: where its chains end is told to the database that hosts share, soon after they have grown, and when this daemon
+ * ends. Before the first time it is looked whether what was told before is still here: a host that was restored of an older backup, or
+ * whose data somebody has cut, is behind that.
+ */
+import type { AnchorStore } from "../../core/anchor-store.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Database } from "../../db/transact.ts";
+import { lostAnchors } from "./anchored.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
+import { chainHeads } from "./store.ts";
+
+const ADD_MS = 5_000;
+/** Whoever ends the service is not kept waiting for a database that is away. */
+const LAST_MS = 2_000;
+
+export interface AnchorsDeps {
+  database: Database;
+  log: Log;
+  store: AnchorStore;
+  /** From the first record that is new until its chain is anchored. */
+  intervalMs: number;
+}
+
+export class Anchors {
+  readonly #deps: AnchorsDeps;
+  /** The last that is anchored of each chain. */
+  readonly #anchored = new Map<ChainKey, number>();
+  #timer: Timer | null = null;
+  #adding: Promise<void> = Promise.resolve();
+  #stopped = false;
+  /** Chains that are behind their anchors, or others; null: not known yet. */
+  #lost: number | null = null;
+
+  constructor(deps: AnchorsDeps) {
+    this.#deps = deps;
+  }
+
+  /** How many chains lack what was anchored, as this daemon found them; null: that is not known. */
+  get lost(): number | null {
+    return this.#lost;
+  }
+
+  /** Chains have grown. */
+  expect(): void {
+    if (this.#stopped) return;
+    this.#timer ??= setTimeout(() => void this.settle(), this.#deps.intervalMs).unref();
+  }
+
+  /** Anchors what has moved. Never rejects: it is tried again. */
+  settle(deadlineMs = ADD_MS): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    this.#adding = this.#adding.then(() =>
+      this.#add(deadlineMs).catch((error: unknown) => {
+        this.#deps.log.warn("the audit not anchored", { error: describeError(error) });
+        this.expect();
+      }),
+    );
+    return this.#adding;
+  }
+
+  /** Anchors for the last time. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.settle(LAST_MS);
+  }
+
+  async #add(deadlineMs: number): Promise<void> {
+    const { database, store } = this.#deps;
+    if (this.#lost === null) await this.#compare();
+    // What that commit sees is on disk once it has come to its end: nothing is anchored that a crash could take back.
+    const heads = await database.commit((queries) => chainHeads(queries));
+    const moved = [...heads].filter(([key, { seq }]) => this.#anchored.get(key) !== seq);
+    if (moved.length === 0) return;
+    await store.add(
+      moved.map(([key, { seq, hash }]) => ({ org_id: orgOfChain(key), seq, hash })),
+      deadlineMs,
+    );
+    for (const [key, { seq }] of moved) this.#anchored.set(key, seq);
+  }
+
+  async #compare(): Promise<void> {
+    const { database, log, store } = this.#deps;
+    const { last, lost } = await lostAnchors(database.queries, store);
+    for (const { org_id, seq } of last) this.#anchored.set(chainKey(org_id), seq);
+    for (const { org_id, seq } of lost) {
+      log.error("the audit lacks a record that was anchored: run `roomd audit verify --host`", { org_id, seq });
+    }
+    this.#lost = lost.length;
+  }
+}

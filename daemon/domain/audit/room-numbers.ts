@@ -1,0 +1,205 @@
+/**
+ * Owns the numbers of a room's events: those of its records in the chain, until it moves. Another host has a chain with other numbers, so
+ * there they go on after the last that the room had, and its newest events come along for readers who have not had them.
+ *
+ *   number = id + (seq - stay.seq)   of a record of the stay after whose `seq` it comes; before the first stay they are the chain's own
+ */
+import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
+import type { Queries } from "../../db/client.ts";
+import { chainHead } from "./chain-head.ts";
+import { chainKey } from "./chain-key.ts";
+import { chainStart, listAudit } from "./store.ts";
+import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
+
+/** What a reader can be behind when a room moves. */
+const MOST_EVENTS = 1000;
+const MOST_CHARACTERS = 4 * 1024 ** 2;
+/** Of one room on one host; who goes to and fro more often has the numbers of the oldest wrong in lists. */
+const MOST_STAYS = 100;
+
+interface Room {
+  org_id: string;
+  room_uid: string;
+}
+
+type Stay = Omit<typeof roomStays.$inferSelect, "room_uid">;
+
+/** What goes along with a room. */
+export interface MovedEvents {
+  /** The number of its last event. */
+  last: number;
+  /** Those after this one are here. */
+  since: number;
+  rows: AuditRow[];
+}
+
+interface Range {
+  after: number;
+  last?: number | undefined;
+  limit: number;
+}
+
+export class RoomNumbers {
+  readonly #queries: Queries;
+  readonly #room: Room;
+  readonly #stays: readonly Stay[];
+
+  constructor(queries: Queries, room: Room) {
+    this.#queries = queries;
+    this.#room = room;
+    const { seq, id, since } = roomStays;
+    this.#stays = queries
+      .select({ seq, id, since })
+      .from(roomStays)
+      .where(eq(roomStays.room_uid, room.room_uid))
+      .orderBy(asc(roomStays.seq))
+      .all();
+  }
+
+  /** The number of a record of the chain. */
+  of(seq: number): number {
+    const stay = this.#stays.findLast((each) => each.seq < seq);
+    return stay ? stay.id + seq - stay.seq : seq;
+  }
+
+  /** The number that the newest record of the chain has, or would have. */
+  head(): number {
+    const head = chainHead(this.#queries, chainKey(this.#room.org_id))?.seq ?? 0;
+    const { seq, id } = this.#stay;
+    return Math.max(id, id + head - seq);
+  }
+
+  /** Events after this one are kept. */
+  keptAfter(): number {
+    const purged = chainStart(this.#queries, chainKey(this.#room.org_id))?.seq ?? 0;
+    const { seq, id, since } = this.#stay;
+    return purged > seq ? id + purged - seq : since;
+  }
+
+  /** Its events in their order, each with its number as its seq: of former hosts as far as they came along, then of this one. */
+  read({ after, last, limit }: Range): AuditRow[] {
+    const { seq, id } = this.#stay;
+    const former = after < id ? this.#former({ after, last, limit }) : [];
+    if (former.length === limit || (last !== undefined && last <= id)) return former;
+    const own = listAudit(this.#queries, {
+      ...this.#room,
+      order: "asc",
+      after: Math.max(after, id) - id + seq,
+      last: last === undefined ? undefined : last - id + seq,
+      limit: limit - former.length,
+    });
+    return [...former, ...own.map((row) => ({ ...row, seq: id + row.seq - seq }))];
+  }
+
+  /** What is to go along where the room moves on. */
+  taken(): MovedEvents {
+    const last = this.head();
+    const { seq, id } = this.#stay;
+    const own = listAudit(this.#queries, { ...this.#room, order: "desc", limit: MOST_EVENTS })
+      .filter((row) => row.seq > seq)
+      .map((row) => ({ ...row, seq: id + row.seq - seq }));
+    const newest = [...own, ...this.#newestFormer(MOST_EVENTS + 1 - own.length)];
+    const rows = newest.slice(0, fitting(newest));
+    const beyond = newest[rows.length];
+    return { last, since: Math.max(this.keptAfter(), beyond?.seq ?? 0), rows: rows.reverse() };
+  }
+
+  get #stay(): Stay {
+    return this.#stays.at(-1) ?? { seq: 0, id: 0, since: 0 };
+  }
+
+  #former({ after, last, limit }: Range): AuditRow[] {
+    const { room_uid, id, record } = roomFormerEvents;
+    const upTo = last === undefined ? undefined : lte(id, last);
+    const rows = this.#queries
+      .select({ record })
+      .from(roomFormerEvents)
+      .where(and(eq(room_uid, this.#room.room_uid), gt(id, after), upTo))
+      .orderBy(asc(id))
+      .limit(limit)
+      .all();
+    return rows.map((row) => row.record);
+  }
+
+  #newestFormer(limit: number): AuditRow[] {
+    const { room_uid, id, record } = roomFormerEvents;
+    const isOfRoom = eq(room_uid, this.#room.room_uid);
+    const rows = this.#queries.select({ record }).from(roomFormerEvents).where(isOfRoom).orderBy(desc(id));
+    return rows
+      .limit(limit)
+      .all()
+      .map((row) => row.record);
+  }
+}
+
+/** How many of these are few enough, and short enough. */
+function fitting(rows: readonly AuditRow[]): number {
+  let left = MOST_CHARACTERS;
+  const beyond = rows.findIndex((row, index) => {
+    left -= JSON.stringify(row).length;
+    return index >= MOST_EVENTS || left < 0;
+  });
+  return beyond === -1 ? rows.length : beyond;
+}
+
+/** The room has come, with nothing of it recorded here yet. Within a transaction. */
+export function giveEvents(queries: Queries, room: Room, { last, since, rows }: MovedEvents): void {
+  const { room_uid } = room;
+  queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, room_uid)).run();
+  for (const row of rows.slice(-MOST_EVENTS)) {
+    queries.insert(roomFormerEvents).values({ room_uid, id: row.seq, at: row.at, record: row }).run();
+  }
+  const seq = chainHead(queries, chainKey(room.org_id))?.seq ?? 0;
+  queries
+    .insert(roomStays)
+    .values({ room_uid, seq, id: last, since })
+    .onConflictDoUpdate({ target: [roomStays.room_uid, roomStays.seq], set: { id: last, since } })
+    .run();
+  const [oldest] = queries
+    .select({ seq: roomStays.seq })
+    .from(roomStays)
+    .where(eq(roomStays.room_uid, room_uid))
+    .orderBy(desc(roomStays.seq))
+    .limit(1)
+    .offset(MOST_STAYS)
+    .all();
+  if (oldest)
+    queries
+      .delete(roomStays)
+      .where(and(eq(roomStays.room_uid, room_uid), lte(roomStays.seq, oldest.seq)))
+      .run();
+}
+
+/** The room is another host's: what came along with it goes, and is where it is. Within a transaction. */
+export function forgetFormerEvents(queries: Queries, roomUid: string): void {
+  queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, roomUid)).run();
+}
+
+/** The room itself is forgotten. Within a transaction. */
+export function forgetNumbers(queries: Queries, roomUid: string): void {
+  forgetFormerEvents(queries, roomUid);
+  queries.delete(roomStays).where(eq(roomStays.room_uid, roomUid)).run();
+}
+
+/** What came along is kept no longer than what is recorded here; some at once. Within a transaction; returns how many went. */
+export function purgeFormerEvents(queries: Queries, before: string, limit: number): number {
+  const { room_uid, id, at } = roomFormerEvents;
+  const old = queries.select({ room_uid, id }).from(roomFormerEvents).where(lt(at, before)).limit(limit).all();
+  for (const each of old) {
+    const isOfRoom = eq(roomStays.room_uid, each.room_uid);
+    const newest = queries
+      .select({ seq: max(roomStays.seq) })
+      .from(roomStays)
+      .where(isOfRoom);
+    queries
+      .delete(roomFormerEvents)
+      .where(and(eq(room_uid, each.room_uid), eq(id, each.id)))
+      .run();
+    queries
+      .update(roomStays)
+      .set({ since: each.id })
+      .where(and(isOfRoom, eq(roomStays.seq, newest), lt(roomStays.since, each.id)))
+      .run();
+  }
+  return old.length;
+}
