@@ -31,6 +31,7 @@ import {
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
 import { CHANNEL, prune } from "./schema.ts";
+import { Since } from "./since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
@@ -64,6 +65,8 @@ export interface Cluster extends Directory {
   behindSeconds(): number;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
+  /** Since when a host is in its state; null: since before this one began to look. */
+  sinceOf(host: Host): string | null;
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
@@ -84,6 +87,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     recovered: (within, change) => isDaemon && recovered(within, change),
   });
   const leases = new Leases({ connections, member, holder, version, log });
+  const since = new Since();
   /** Rooms whose name is another's, which was told. */
   const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;
@@ -105,6 +109,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     const row = getHost(queries, hostId);
     return row ? toHost(row) : null;
   };
+
+  /** Where the database is away what is said of the others is no news. */
+  const look = () => leases.isFresh && since.note(listHosts(queries).map(toHost));
 
   const candidates = () =>
     listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
@@ -228,6 +235,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       });
       await Promise.all([rounds.pull(), leases.start(given.load)]);
       await settle();
+      look();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
       pruning = setInterval(() => {
         const old = at(Date.now() - IDEMPOTENCY_SECONDS * 1000);
@@ -243,6 +251,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       looking = setInterval(() => {
         void rounds.pull();
         void settle();
+        look();
       }, LOOK_MS);
     },
 
@@ -251,6 +260,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
+    // Its last word says it, also of one that was silent before this host began.
+    sinceOf: (host) => (host.state === "unreachable" ? leases.of(host.host_id)?.alive_until : null) ?? since.of(host),
 
     close: async () => {
       clearInterval(looking ?? undefined);

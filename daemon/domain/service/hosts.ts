@@ -3,6 +3,8 @@ import { hostList } from "../../../shared/api/hosts.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { ServiceDeps } from "./deps.ts";
 
-export function makeHosts({ hosts }: ServiceDeps): Bound {
-  return bind(hostList, { run: async () => ({ outcome: "ok", body: { items: hosts() } }) });
+export function makeHosts({ hosts, directoryAgeSeconds }: ServiceDeps): Bound {
+  return bind(hostList, {
+    run: async () => ({ outcome: "ok", body: { items: hosts(), directory_age_seconds: directoryAgeSeconds() } }),
+  });
 }
