@@ -96,10 +96,11 @@ export const hostList = operation({
   path: "/v1/hosts",
   summary: "List the hosts of the service",
   description:
-    "A host that is by itself lists itself. What is told of the others is as old as their last word, three seconds at most. The operator's key is good for it too.",
+    "A host that is by itself lists itself. What is told of the others is as old as their last word, three seconds at most. The operator's key is good for it too, and so is the session of an owner or admin.",
   access: "org:admin",
   openToHost: true,
   openToOperator: true,
+  ofAccount: true,
   params: NONE,
   query: NONE,
   body: null,
