@@ -1,14 +1,14 @@
 /** Owns `roomd cluster`: hosts that are one service, by a PostgreSQL database. */
 import type { Command } from "commander";
-import type { OutputOf } from "../../shared/api/contract.ts";
 import { hostList } from "../../shared/api/hosts.ts";
 import type { openMemberships } from "../compose/memberships.ts";
 import { makeLog } from "../core/log.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
+import { hostLines } from "./host-lines.ts";
 import { evacuateCommand } from "./move.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
-import { fieldLines, type JsonOption, say, show, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, say, show, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 type Options = JsonOption & ConfigOption;
@@ -73,8 +73,6 @@ function join(): Command {
   });
 }
 
-type ListedHost = OutputOf<typeof hostList>["items"][number];
-
 function list(): Command {
   const about = {
     summary: "list the hosts, and what to do about them",
@@ -82,27 +80,8 @@ function list(): Command {
     examples: ["roomd cluster list", "roomd cluster list --json"],
   };
   return command("list", about).action(async (options: JsonOption) => {
-    await show(await call(hostList, {}), options, ({ items }) =>
-      table(
-        ["HOST", "STATE", "ROOMS", "MEMORY", "VERSION", "URL", "WHAT TO DO"],
-        items
-          .filter(({ state }) => state !== "gone")
-          .map((each) => [
-            ...[each.host, each.state, each.capacity?.rooms ?? "-"],
-            each.capacity ? `${each.capacity.memory_mib.promised} of ${each.capacity.memory_mib.total} MiB` : "-",
-            ...[each.version ?? "-", each.url, todoOf(each)],
-          ]),
-      ),
-    );
+    await show(await call(hostList, {}), options, (found) => hostLines(found, Date.now(), process.stdout.columns));
   });
-}
-
-function todoOf({ host, state, capacity }: ListedHost): string {
-  if (state === "unreachable") return `start it, or give its rooms up: roomd cluster remove ${host} --force`;
-  if (state === "degraded") return "its last sandboxes did not start: roomd doctor there";
-  if (state !== "draining") return "";
-  if (capacity?.rooms === 0) return `it is empty: roomd cluster remove ${host}, or roomd cluster drain ${host} --undo`;
-  return `wait until its rooms have ended, or move them: roomd cluster evacuate ${host}`;
 }
 
 function drain(): Command {

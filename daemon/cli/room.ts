@@ -9,7 +9,7 @@ import { asList, type ListOptions } from "./list-options.ts";
 import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { pair, seconds, word } from "./values.ts";
+import { pair, seconds } from "./values.ts";
 
 export { asList, type ListOptions };
 
@@ -44,7 +44,7 @@ function create(): Command {
   })
     .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option("--ttl <time>", "destroy the room after this time, such as 90m or 7d", seconds)
-    .option("--host <host>", "on this one of several hosts; else on one with memory to give", word)
+    .option("--host <host>", "on this one of several hosts; else on one with memory to give")
     .option("--host-label <name=value>", "on a host that has this label; repeatable", pair)
     .action(async (room_id: string, options: CreateOptions) => {
       const { label: labels, ttl: ttl_seconds, host, hostLabel: host_labels } = options;
@@ -61,6 +61,7 @@ export function labelQuery(text: string | undefined): string | undefined {
 interface RoomListOptions extends ListOptions {
   state?: rooms.RoomState;
   label?: string;
+  host?: string;
 }
 
 function list(): Command {
@@ -71,8 +72,9 @@ function list(): Command {
   return asList(command("list", about))
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
     .option("--label <key=value>", "only those with this label")
-    .action(async ({ label, state, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(rooms.roomList, { state, label: labelQuery(label), limit, cursor });
+    .option("--host <host>", "only those on this one of several hosts")
+    .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(rooms.roomList, { state, label: labelQuery(label), host, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
@@ -100,8 +102,9 @@ function overview(): Command {
   return asList(command("overview", about))
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
     .option("--label <key=value>", "only those with this label")
-    .action(async ({ label, state, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(roomOverview, { state, label: labelQuery(label), limit, cursor });
+    .option("--host <host>", "only those on this one of several hosts")
+    .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(roomOverview, { state, label: labelQuery(label), host, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "AGENTS", "RUNNING", "BLOCKED", "MSG/MIN", "DRIVE", "HOURS", "CREDITS", "CREATED"],

@@ -24,6 +24,8 @@ export interface Load {
   cpus: number;
   rooms: number;
   sandboxes: number;
+  /** Of the file system of its data_dir. An older one does not say. */
+  disk?: { size_bytes: number; free_bytes: number };
   /** Whether its last starts of sandboxes failed for reasons of its own. */
   is_degraded: boolean;
   templates: readonly string[];
@@ -36,6 +38,8 @@ export interface Lease {
   version: string;
   /** Whether it had said so lately when it was last asked. */
   is_alive: boolean;
+  /** Until when it had said that it runs, by the database's clock. */
+  alive_until: string;
   load: Load;
 }
 
@@ -44,6 +48,7 @@ const BEAT = `
     UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7)
      WHERE host_id = $1 AND incarnation = $2 AND ${MAY_TAKE} RETURNING host_id)
   SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load,
+         to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS alive_until,
          EXISTS (SELECT FROM mine) AS is_member,
          (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND NOT ${MAY_TAKE}) AS others_until
     FROM roomd.leases`;

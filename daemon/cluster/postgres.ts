@@ -35,6 +35,7 @@ import {
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, prune, whoFreed } from "./schema.ts";
+import { Since } from "./since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
@@ -72,6 +73,8 @@ export interface Cluster extends Directory {
   versionOf(hostId: string): string | null;
   /** Of this host's audit. */
   anchors: AnchorStore;
+  /** Since when a host is in its state; null: since before this one began to look. */
+  sinceOf(host: Host): string | null;
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
@@ -94,6 +97,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     recovered: (within, change) => isDaemon && recovered(within, change),
   });
   const leases = new Leases({ connections, member, holder, version, log });
+  const since = new Since();
   /** Rooms whose name is another's, which was told. */
   const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;
@@ -115,6 +119,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     const row = hostOf(hostId);
     return row ? toHost(row) : null;
   };
+
+  /** Where the database is away what is said of the others is no news. */
+  const look = () => leases.isFresh && since.note(listHosts(queries).map(toHost));
 
   const candidates = () =>
     listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
@@ -252,6 +259,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         .catch((error: unknown) => log.warn("the directory not brought up to date", { error: describeError(error) }));
       await Promise.all([rounds.pull(), leases.start(given.load), broughtUp]);
       await settle();
+      look();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
       pruning = setInterval(() => {
         const old = at(Date.now() - IDEMPOTENCY_SECONDS * 1000);
@@ -267,6 +275,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       looking = setInterval(() => {
         void rounds.pull();
         void settle();
+        look();
       }, LOOK_MS);
     },
 
@@ -275,6 +284,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
+    // Its last word says it, also of one that was silent before this host began.
+    sinceOf: (host) => (host.state === "unreachable" ? leases.of(host.host_id)?.alive_until : null) ?? since.of(host),
 
     anchors: makeAnchors({ connections, member, holder }),
 

@@ -110,6 +110,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
         lettersPerHour: config["signup.per_hour"],
         orgName: orgs.nameOf,
         url: () => reached.url,
+        hasHosts: () => (cluster?.others().length ?? 0) > 0,
         log,
       })
     : null;

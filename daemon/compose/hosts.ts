@@ -14,10 +14,12 @@ import { heldHere } from "./orgs.ts";
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
 /** What this host has to give, and has given. */
-function loadOf({ database, templates }: Base, sandboxes: Measured): Omit<Load, "ssh"> {
+function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<Load, "ssh"> {
   const { memory_mib: promised, sandboxes: states, outcomes } = sandboxes.figures();
+  const { size_bytes, free_bytes } = disk.state();
   return {
     memory_mib: { promised, total: promised + sandboxes.capacity().memory_mib_free },
+    disk: { size_bytes, free_bytes },
     cpus: availableParallelism(),
     rooms: countAllRooms(database.queries),
     sandboxes: Object.values(states).reduce((sum, count) => sum + count, 0),
@@ -43,8 +45,9 @@ export async function followOthers(
   });
 }
 
-const capacityOf = ({ is_degraded: _, ssh: __, templates, ...capacity }: Load) => ({
+const capacityOf = ({ is_degraded: _, ssh: __, templates, disk, ...capacity }: Load) => ({
   ...capacity,
+  disk: disk ?? null,
   templates: [...templates],
 });
 
@@ -55,14 +58,15 @@ export function listedHosts(base: Base, sandboxes: Measured, url: () => string):
     return capacityOf(loadOf(base, sandboxes));
   };
   if (!cluster) {
-    const alone = { state: "active" as const, url: url(), labels: {}, version: VERSION, joined_at: null };
+    const alone = { state: "active" as const, since: null, url: url(), labels: {}, version: VERSION, joined_at: null };
     return [{ host: hostId, is_self: true, ...alone, capacity: own() }];
   }
-  return cluster.hosts().map(({ host_id, state, url, labels, joined_at }) => {
+  return cluster.hosts().map((each) => {
+    const { host_id, state, url, labels, joined_at } = each;
     const is_self = host_id === hostId;
     const said = cluster.loadOf(host_id);
     return {
-      ...{ host: host_id, is_self, state, url, labels, joined_at },
+      ...{ host: host_id, is_self, state, since: cluster.sinceOf(each), url, labels, joined_at },
       version: is_self ? VERSION : cluster.versionOf(host_id),
       // One that has joined and was not started yet has said nothing.
       capacity: is_self ? own() : said?.templates ? capacityOf(said) : null,

@@ -103,6 +103,7 @@ export function composeService(base: Base, told: Told) {
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
     hosts: () => listedHosts(base, sandboxes, told.url),
+    directoryAgeSeconds: () => base.cluster?.behindSeconds() ?? 0,
     paths,
     templates,
     findings: () => inspected.findings,
@@ -123,7 +124,6 @@ export function composeService(base: Base, told: Told) {
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),
-      directory_age_seconds: base.cluster?.behindSeconds() ?? 0,
       audit_records: countRecords(database.queries),
       happened: told.meter.happened,
       egress: egress.figures(),

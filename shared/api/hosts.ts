@@ -21,12 +21,22 @@ export const host = record("Host", {
     description:
       "degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed.",
   }),
+  since: nullable({
+    ...timestamp,
+    description: "Since when it is in this state; null where it was so before the host that answers began to look.",
+  }),
   url: Type.String({ description: "Where clients reach it by itself; every other host leads there too." }),
   labels: hostLabels,
   version: nullable(Type.String()),
   capacity: nullable(
     record("HostCapacity", {
       memory_mib: fields({ promised: Type.Integer(), total: Type.Integer() }),
+      disk: nullable(
+        record("HostDisk", {
+          size_bytes: Type.Integer(),
+          free_bytes: Type.Integer({ description: "Free in data_dir." }),
+        }),
+      ),
       cpus: Type.Integer(),
       rooms: Type.Integer(),
       sandboxes: Type.Integer(),
@@ -86,14 +96,21 @@ export const hostList = operation({
   path: "/v1/hosts",
   summary: "List the hosts of the service",
   description:
-    "A host that is by itself lists itself. What is told of the others is as old as their last word, three seconds at most. The operator's key is good for it too.",
+    "A host that is by itself lists itself. What is told of the others is as old as their last word, three seconds at most. The operator's key is good for it too, and so is the session of an owner or admin.",
   access: "org:admin",
   openToHost: true,
   openToOperator: true,
+  ofAccount: true,
   params: NONE,
   query: NONE,
   body: null,
-  output: fields({ items: Type.Array(host) }),
+  output: fields({
+    items: Type.Array(host),
+    directory_age_seconds: Type.Number({
+      description:
+        "Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run.",
+    }),
+  }),
   outcomes: { ok: 200 },
   errors: [],
   audit: "host.listed",

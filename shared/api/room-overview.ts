@@ -1,7 +1,7 @@
 /** Owns the interface of what shows an organization's rooms at a glance: who works in each, who waits, and what it costs. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
-import { anyWarnings, labels, ROOM_STATES, roomId, roomQuery } from "./rooms.ts";
+import { anyWarnings, labels, ROOM_STATES, roomHost, roomId, roomQuery } from "./rooms.ts";
 
 /** Older days of a room are not added up. */
 export const MOST_COST_DAYS = 366;
@@ -14,6 +14,7 @@ const cost = fields({
 const glance = record("RoomGlance", {
   room_id: roomId,
   room_uid: Type.String(),
+  host: roomHost,
   state: oneOf(ROOM_STATES),
   labels,
   agents: Type.Integer({ description: "Agents that are not gone, with or without a sandbox." }),

@@ -41,11 +41,15 @@ export const actor = fields({ type: Type.String(), id: Type.String() });
 export const ROOM_STATES = ["active", "destroying", "destroyed"] as const;
 export type RoomState = (typeof ROOM_STATES)[number];
 
+export const roomHost = Type.String({
+  description: "Name of the host that it is on, as X-Roomd-Host of its answers.",
+});
+
 export const room = record("Room", {
   room_id: roomId,
   room_uid: Type.String(),
   org_id: Type.String(),
-  host: Type.String({ description: "Name of the host that it is on, as X-Roomd-Host of its answers." }),
+  host: roomHost,
   state: oneOf(ROOM_STATES),
   status,
   labels,
@@ -109,6 +113,7 @@ export const roomCreate = operation({
 export const roomQuery = fields({
   state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
   label: labelFilter,
+  host: Type.Optional(Type.String({ pattern: NAME_PATTERN, description: "Only those on this one of several hosts." })),
   ...pageQuery,
 });
 

@@ -7,6 +7,9 @@ export interface Boot {
   version: string;
   user: { name: string; email: string; role: Role };
   org: { org_id: string; name: string };
+  /** Whether the service has several hosts, and whether this person may see how they are. */
+  has_hosts: boolean;
+  sees_hosts: boolean;
   /** What a style of this page that comes later must carry. */
   style_nonce: string;
 }

@@ -88,6 +88,7 @@ const PATHS = {
   audit: "/audit",
   usage: "/usage",
   webhooks: "/webhooks",
+  "hosts-alone": "/hosts",
 };
 
 let seen: Json;

@@ -13,6 +13,7 @@ export interface OverviewRoom {
   room_id: string;
   room_uid: RoomUid;
   org_id: OrgId;
+  host_id: string;
   state: RoomState;
   labels: Record<string, string>;
   drive_limit_bytes: number;

@@ -46,9 +46,9 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
 type OfRow = ReturnType<typeof ofRow>;
 
 function ofRow(row: OverviewRoom, used_bytes: number) {
-  const { room_id, room_uid, state, labels, drive_limit_bytes, created_at, expires_at } = row;
+  const { room_id, room_uid, host_id: host, state, labels, drive_limit_bytes, created_at, expires_at } = row;
   const drive = { used_bytes, limit_bytes: drive_limit_bytes };
-  return { room_id, room_uid, state, labels, drive, created_at, expires_at };
+  return { room_id, room_uid, host, state, labels, drive, created_at, expires_at };
 }
 
 /** In a room that has ended, or is about to, nobody works. */

@@ -15,7 +15,7 @@ export function makeGet(
   return [
     bind(roomList, {
       run: async (call, input) => {
-        const page = pageOfRooms(deps.database.queries, call.caller, input);
+        const page = pageOfRooms(deps.database.queries, deps.hostId, call.caller, input);
         const items = await Promise.all(page.rows.map((row) => records.of(row)));
         return { outcome: "ok", body: { org_id: call.caller.org_id, items, next_cursor: page.next_cursor } };
       },

@@ -226,7 +226,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   };
 
   return {
-    page: (caller, query) => pageOfRooms(database.queries, caller, query),
+    page: (caller, query) => pageOfRooms(database.queries, deps.hostId, caller, query),
     current: (roomUid) => getRoom(database.queries, roomUid),
     driveUsed: async (row) =>
       row.state === "destroyed" ? 0 : (await deps.drive.measure(toTarget(row, paths))).used_bytes,

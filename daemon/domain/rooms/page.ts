@@ -7,13 +7,15 @@ import type { Queries } from "../../db/client.ts";
 import { listRooms } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 
-/** Throws invalid_cursor. */
+/** `hostId` is this host's name. Throws invalid_cursor. */
 export function pageOfRooms(
   queries: Queries,
+  hostId: string,
   { org_id, room_ids }: Caller,
-  { state, label, limit = DEFAULT_PAGE, cursor }: InputOf<typeof roomList>,
+  { state, label, host = hostId, limit = DEFAULT_PAGE, cursor }: InputOf<typeof roomList>,
 ): { rows: RoomRow[]; next_cursor: string | null } {
   const after = afterRoom(org_id, cursor);
+  if (host !== hostId) return { rows: [], next_cursor: null };
   const rows = listRooms(queries, { org_id, room_ids, state, label, after, limit: limit + 1 });
   return toPage(kindOf(org_id), rows, limit, (row) => row.room_uid);
 }

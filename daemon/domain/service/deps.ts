@@ -18,8 +18,6 @@ import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
   rooms: number;
-  /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
-  directory_age_seconds: number;
   /** Ever written. */
   audit_records: number;
   happened: Meter["happened"];
@@ -37,6 +35,8 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
 export interface ServiceDeps {
   /** This one, and the others that are one service with it. */
   hosts(): OutputOf<typeof hostList>["items"];
+  /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
+  directoryAgeSeconds(): number;
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;

@@ -1,8 +1,20 @@
 /** The call that lists the hosts of the service. */
 import { hostList } from "../../../shared/api/hosts.ts";
 import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import type { ServiceDeps } from "./deps.ts";
 
-export function makeHosts({ hosts }: ServiceDeps): Bound {
-  return bind(hostList, { run: async () => ({ outcome: "ok", body: { items: hosts() } }) });
+export function makeHosts({ hosts, directoryAgeSeconds }: ServiceDeps): Bound {
+  return bind(hostList, {
+    run: async ({ caller }) => {
+      // Nobody: whoever is on the host itself.
+      if (caller?.session && !caller.session.gives.includes("org:admin")) {
+        throw new ServiceError("insufficient_scope", {
+          detail: "Hosts are seen by owners and admins.",
+          details: { required: "org:admin" },
+        });
+      }
+      return { outcome: "ok", body: { items: hosts(), directory_age_seconds: directoryAgeSeconds() } };
+    },
+  });
 }

@@ -28,7 +28,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
       const figures = deps.figures();
       const families = [
         ...ofService(deps, (performance.now() - began.up) / 1000),
-        ...ofHosts(deps, figures),
+        ...ofHosts(deps),
         ...ofSandboxes(deps, figures),
         ...ofRequests(deps),
         ...ofWork(figures),
@@ -135,7 +135,7 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
   ];
 }
 
-function ofHosts({ hosts }: ServiceDeps, { directory_age_seconds }: Figures): string[] {
+function ofHosts({ hosts, directoryAgeSeconds }: ServiceDeps): string[] {
   const states = hosts().map(({ state }) => state);
   const known = HOST_STATES.filter((state) => state !== "gone");
   return [
@@ -152,7 +152,7 @@ function ofHosts({ hosts }: ServiceDeps, { directory_age_seconds }: Figures): st
       "roomd_directory_age_seconds",
       "gauge",
       "Since what hosts share was last read from their database; 0 for a host by itself.",
-      alone(directory_age_seconds),
+      alone(directoryAgeSeconds()),
     ),
   ];
 }

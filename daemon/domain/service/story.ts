@@ -52,6 +52,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   room_id: [ROOM],
   room_uid: [ROOM_UID],
   "room.host": ["host-k3vq7m2xdw5t"],
+  "room_glance.host": ["host-k3vq7m2xdw5t"],
   sandbox_id: ["sbx_01KG9YSCC8J4D7F9H2M5Q8S3VX"],
   sandbox: [WORKER],
   agent_id: [WORKER],
@@ -615,14 +616,23 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
     ok: {
       items: [
         {
-          ...{ host: "host-k3vq7m2xdw5t", is_self: true, state: "active", url: PUBLIC_URL, labels: { zone: "a" } },
+          ...{
+            host: "host-k3vq7m2xdw5t",
+            is_self: true,
+            state: "active",
+            since: null,
+            url: PUBLIC_URL,
+            labels: { zone: "a" },
+          },
           ...{ version: "0.1.0", joined_at: ROOM_MADE },
           capacity: {
             memory_mib: { promised: 512, total: 28_672 },
+            disk: { size_bytes: 500_000_000_000, free_bytes: 320_000_000_000 },
             ...{ cpus: 8, rooms: 1, sandboxes: 1, templates: ["default"] },
           },
         },
       ],
+      directory_age_seconds: 0.3,
     },
   },
   openapi_get: { ok: { openapi: "3.1.0", info: { title: "roomd", version: "0.1.0" }, paths: {} } },

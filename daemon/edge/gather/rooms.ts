@@ -2,7 +2,7 @@
  * Owns putting pages of rooms together. Every host has the same order, by room_uid, and the same cursors: each is asked for the whole page,
  * and the first rooms of all are it. Of a host that does not answer it is known which rooms it has, and what they are called.
  */
-import { DEFAULT_PAGE, type OutputOf } from "../../../shared/api/contract.ts";
+import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
@@ -13,13 +13,19 @@ import { withWarnings } from "./words.ts";
 const PATIENCE_MS = 1000;
 const MISSING = "of its rooms only names, labels and times are known now, and those that have ended are not listed.";
 
+/** Who is asked for the rooms of one host asks no other. */
+const partOf = (hostId: string, { input }: { input: InputOf<typeof roomList> }) =>
+  input.host === undefined || input.host === hostId ? input : null;
+
 export const listOfRooms: Merging<typeof roomList> = {
   patienceMs: PATIENCE_MS,
+  part: partOf,
   merge: (own, others, about) => pageOf<RoomRecord, OutputOf<typeof roomList>>(own, others, about, unknownRoom),
 };
 
 export const overviewOfRooms: Merging<typeof roomOverview> = {
   patienceMs: PATIENCE_MS,
+  part: partOf,
   merge: (own, others, about) => pageOf<RoomGlance, OutputOf<typeof roomOverview>>(own, others, about, unknownGlance),
 };
 
@@ -84,7 +90,7 @@ function unknownRoom({ room_id, room_uid, org_id, labels, created_at }: PlacedRo
 
 function unknownGlance({ room_id, room_uid, labels, created_at }: PlacedRoom, host: string): RoomGlance {
   return {
-    ...{ room_id, room_uid, labels, created_at },
+    ...{ room_id, room_uid, host, labels, created_at },
     state: "active",
     ...{ agents: 0, running: 0, blocked: 0, in_circle: false, truncated: false, messages_last_minute: 0 },
     drive: { used_bytes: 0, limit_bytes: 0 },

@@ -121,7 +121,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       if (wait !== null) shown.set("Retry-After", String(Math.ceil(wait)));
       if (outcome.look_again_seconds !== undefined) shown.set("Refresh", String(outcome.look_again_seconds));
       const said = visit?.isPost === false && page.who ? notices.take(visit.asked.session_id) : null;
-      return new Response(render(page, said), { status: page.status ?? 200, headers: shown });
+      return new Response(render(page, said, deps.hasHosts()), { status: page.status ?? 200, headers: shown });
     }
     if (outcome.said) notices.put(visit?.asked.session_id ?? null, outcome.said);
     shown.set("Location", outcome.to);

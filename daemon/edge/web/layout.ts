@@ -12,6 +12,8 @@ export { SCRIPT, STYLE };
 export interface Shown {
   name: string;
   org: string;
+  /** Of the organization: an owner or admin. */
+  isKeeper: boolean;
 }
 
 export interface Page {
@@ -42,21 +44,28 @@ export function tabs(at: string): Markup {
   return html`<div class="tabs" role="navigation" aria-label="Account">${links}</div>`;
 }
 
+const HOSTS = "Hosts";
 const RAIL: readonly (readonly [path: string, name: string])[] = [
   ["/", "Home"],
   ["/rooms", "Rooms"],
   ["/audit", "Audit"],
   ["/usage", "Usage"],
+  ["/hosts", HOSTS],
   ["/prompts", "Prompts"],
   ["/docs", "API"],
 ];
 
 const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
 
-/** `said` is what was done by the form before, in a sentence. */
-export function render({ title, at = "/account", who = null, body, hub }: Page, said: string | null = null): string {
+/** `said` is what was done by the form before, in a sentence; `hasHosts`: whether the service has several. */
+export function render(
+  { title, at = "/account", who = null, body, hub }: Page,
+  said: string | null = null,
+  hasHosts = false,
+): string {
+  const entries = RAIL.filter(([, name]) => name !== HOSTS || (hasHosts && who?.isKeeper));
   const rail = who
-    ? html`<nav aria-label="roomd"><span class="brand">roomd</span>${RAIL.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
+    ? html`<nav aria-label="roomd"><span class="brand">roomd</span>${entries.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
     : "";
   const style = hub ? html`<link rel="stylesheet" href="${HUB_STYLE}">` : html`<style>${new Markup(STYLE)}</style>`;
   const script = hub

@@ -147,6 +147,7 @@ export const PLACES: Record<string, Place> = {
   "/audit": HUB,
   "/usage": HUB,
   "/webhooks": HUB,
+  "/hosts": HUB,
   "/prompts": { who: "person", isSeen: true, forms: {} },
   "/go/{id}": { who: "person", isSeen: true, forms: {} },
   "/billing": {

@@ -27,6 +27,8 @@ export interface Follower {
   /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
+  /** It was refused: for now, or for good. */
+  refused?(problem: Problem): void;
   /** It was answered, with these headers. */
   opened?(headers: Headers): void;
   /** Something came, a ping at least. */
@@ -65,6 +67,7 @@ export async function follow(follower: Follower, left: AbortSignal): Promise<Ove
       if (left.aborted) return null;
       if (error instanceof Refused && error.problem.status !== 0) {
         const { problem } = error;
+        follower.refused?.(problem);
         if (await follower.heal?.(problem.code).catch(() => false)) continue;
         if (!problem.retryable) {
           follower.became("over");

@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { Problem } from "../../../shared/api/errors.ts";
 import { part, pathOf, signedOut } from "./api.ts";
 import { type Heard, LEAST_MS, latenessOf } from "./behind.ts";
 import { type Following, follow as followStream, later } from "./follow.ts";
@@ -12,6 +13,12 @@ import { type Following, follow as followStream, later } from "./follow.ts";
 export type LiveState = Following | "off" | "signed-out";
 
 export const liveState = signal<LiveState>("off");
+/** Why what is followed is refused just now; null: it is not. */
+export const refusal = signal<Problem | null>(null);
+
+/** A room cannot be reached for a while: it moves to another host, or its host is silent. */
+export const isAway = (problem: Problem | null): problem is Problem =>
+  problem?.code === "room_moving" || problem?.code === "host_unreachable";
 /** When something was last heard, pings too. */
 let heardAt = Date.now();
 let lateMs = 0;
@@ -55,6 +62,7 @@ export function follow(roomId: string | null): void {
   const path = roomId === null ? "/v1/orgs/self/events" : `/v1/rooms/${part(roomId)}/events`;
   if (followed === path) return;
   followed = path;
+  refusal.value = null;
   run?.abort();
   waiting = [];
   run = new AbortController();
@@ -64,6 +72,8 @@ export function follow(roomId: string | null): void {
 
 async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal): Promise<void> {
   let after: string | null = null;
+  /** Which host tells it. */
+  let host: string | null = null;
   /** Whether the stream was open before: what came between, where nothing was heard, is not known. */
   let wasOpen = false;
   const follower: Parameters<typeof followStream>[0] = {
@@ -83,7 +93,18 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
       tell(null);
       return true;
     },
+    refused: (problem) => {
+      if (!left.aborted) refusal.value = problem;
+    },
     opened: (headers) => {
+      if (!left.aborted) refusal.value = null;
+      const now = headers.get("x-roomd-host");
+      // A room that has moved: each host has an order of its own.
+      if (host !== null && host !== now) {
+        after = null;
+        tell(null);
+      }
+      host = now;
       const date = Date.parse(headers.get("date") ?? "");
       if (!Number.isNaN(date)) aheadMs = Date.now() - date;
     },

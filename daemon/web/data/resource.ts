@@ -80,9 +80,10 @@ export function useLoaded<T>(
     const stop = listen((records) => {
       if (records === null || (touches && records.some((each) => !isOfPage(each) && touches(each)))) soon();
     });
-    // Where the service did not answer, it does again once it is heard of again.
+    // Where it did not answer, or could not for a while, it does again once it is heard of again.
     const stopWatching = liveState.subscribe((live) => {
-      if (live === "live" && state.peek().problem?.status === 0) soon();
+      const problem = state.peek().problem;
+      if (live === "live" && (problem?.status === 0 || problem?.retryable)) soon();
     });
     return () => {
       over.abort();

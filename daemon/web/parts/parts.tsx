@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { shellLine } from "../../../shared/shell.ts";
+import { isAway, refusal } from "../data/live.ts";
 import type { Loaded } from "../data/resource.ts";
 import { say } from "../shell/said.ts";
 import { visible } from "./text.tsx";
@@ -99,7 +100,7 @@ export function Loading({ rows = 3 }: { rows?: number }) {
   );
 }
 
-/** What is loaded, or its place, or why it is not there. */
+/** What is loaded, or its place, or why it is not there. That its room is away the page says once. */
 export function Shown<T>({
   of: { data, problem, again },
   rows,
@@ -111,7 +112,7 @@ export function Shown<T>({
 }) {
   return (
     <>
-      {problem ? <Trouble problem={problem} again={again} /> : null}
+      {problem && !(isAway(problem) && isAway(refusal.value)) ? <Trouble problem={problem} again={again} /> : null}
       {data !== undefined ? children(data) : problem ? null : <Loading {...(rows ? { rows } : {})} />}
     </>
   );

@@ -1,15 +1,18 @@
 /** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
 
-import { part } from "../data/api.ts";
+import { part, pathOf } from "../data/api.ts";
+import { isAway, refusal } from "../data/live.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, Tabs, Trouble } from "../parts/parts.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
 import { Labels, RoomState } from "../rooms/table.tsx";
+import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
 import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
+import { Away } from "./away.tsx";
 import { loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
@@ -34,6 +37,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data } = room;
+  const away = [refusal.value, room.problem].find(isAway) ?? null;
   return (
     <>
       <Head title={<Foreign text={roomId} />}>
@@ -41,7 +45,8 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
           <>
             <RoomState room={data} />
             <span class="muted">
-              for <Since at={data.created_at} /> <Labels labels={data.labels} />
+              for <Since at={data.created_at} />
+              {boot.has_hosts ? <OnHost host={data.host} /> : null} <Labels labels={data.labels} />
             </span>
           </>
         ) : null}
@@ -49,6 +54,8 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
       </Head>
       {room.problem?.code === "room_not_found" ? (
         <Gone roomId={roomId} />
+      ) : away ? (
+        <Away problem={away} />
       ) : room.problem ? (
         <Trouble problem={room.problem} again={room.again} />
       ) : null}
@@ -63,9 +70,21 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
         <Lost />
       ) : data && Shown ? (
         <Shown room={data} />
-      ) : room.problem ? null : (
+      ) : room.problem || away ? null : (
         <Loading rows={6} />
       )}
+    </>
+  );
+}
+
+function OnHost({ host }: { host: string }) {
+  return (
+    <>
+      {" "}
+      on{" "}
+      <a href={pathOf("/rooms", { host })} title="Rooms on this host">
+        <Foreign text={host} />
+      </a>
     </>
   );
 }

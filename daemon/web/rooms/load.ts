@@ -10,7 +10,7 @@ import type { Glances } from "./table.tsx";
 export const GLANCE_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 
 export async function loadGlances(
-  { state, label, page, most }: { state: string; label?: string; page: number; most: number },
+  { state, label, host, page, most }: { state: string; label?: string; host?: string; page: number; most: number },
   signal: AbortSignal,
 ): Promise<Glances & { isAll: boolean }> {
   const items: RoomGlance[] = [];
@@ -19,7 +19,7 @@ export async function loadGlances(
   do {
     const answer: Awaited<ReturnType<typeof get<typeof roomOverview>>> = await get<typeof roomOverview>(
       "/v1/overview/rooms",
-      { state, label, limit: page, cursor },
+      { state, label, host, limit: page, cursor },
       signal,
     );
     items.push(...answer.items);

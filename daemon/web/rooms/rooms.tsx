@@ -2,15 +2,20 @@
 import { useSignal } from "@preact/signals";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
+import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
+import { Foreign } from "../parts/text.tsx";
+import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 import { changesGlances, GLANCE_PACE, loadGlances } from "./load.ts";
-import { RoomTable } from "./table.tsx";
+import { isUnknown, RoomTable } from "./table.tsx";
 
 const PAGE = 100;
+/** How soon it is seen that a silent host is back. */
+const LOOK_MS = 5000;
 const STATES = ["active", "destroying", "destroyed"] as const satisfies typeof ROOM_STATES;
 
 export default function Rooms() {
@@ -18,14 +23,17 @@ export default function Rooms() {
   const { query } = place.value;
   const state = STATES.find((each) => each === query.get("state")) ?? "active";
   const label = query.get("label") ?? "";
+  const host = query.get("host") ?? "";
   const most = useSignal(PAGE);
   const search = useSignal("");
   const rooms = useLoaded(
-    `${state} ${label} ${most.value}`,
-    (signal) => loadGlances({ state, label, page: PAGE, most: most.value }, signal),
+    `${state} ${label} ${host} ${most.value}`,
+    (signal) => loadGlances({ state, label, host, page: PAGE, most: most.value }, signal),
     changesGlances,
     GLANCE_PACE,
   );
+  // A host that is silent says nothing when it is back.
+  useEvery(rooms.data?.items.some(isUnknown) ?? false, LOOK_MS, rooms.again);
   return (
     <>
       <Head title="Rooms">
@@ -48,11 +56,19 @@ export default function Rooms() {
             search.value = currentTarget.value;
           }}
         />
+        {host ? (
+          <p class="on-host">
+            On <Foreign text={host} />{" "}
+            <button type="button" class="link" onClick={() => setQuery({ host: null })}>
+              Show those of all hosts
+            </button>
+          </p>
+        ) : null}
       </search>
       <Shown of={rooms} rows={6}>
         {({ items, askedMs, isAll }) => {
           const found = items.filter((room) => matches(room, search.value));
-          if (items.length === 0) return <NoRooms state={state} />;
+          if (items.length === 0) return <NoRooms state={state} host={host} />;
           if (found.length === 0) return <Empty title={`No ${state} room is called so.`} />;
           return (
             <>
@@ -78,14 +94,17 @@ export default function Rooms() {
   );
 }
 
-function matches({ room_id, labels }: RoomGlance, text: string): boolean {
+function matches({ room_id, host, labels }: RoomGlance, text: string): boolean {
   const wanted = text.trim().toLowerCase();
-  return [room_id, ...Object.entries(labels).map(([name, value]) => `${name}=${value}`)].some((each) =>
-    each.toLowerCase().includes(wanted),
-  );
+  return [
+    room_id,
+    ...(boot.has_hosts ? [host] : []),
+    ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
+  ].some((each) => each.toLowerCase().includes(wanted));
 }
 
-function NoRooms({ state }: { state: string }) {
+function NoRooms({ state, host }: { state: string; host: string }) {
+  if (host) return <Empty title={`No room on this host is ${state}.`} />;
   if (state !== "active") return <Empty title={`No room is ${state}.`} />;
   return (
     <Empty title="No room is active.">

@@ -2,15 +2,22 @@
 
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
+import { pathOf } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
 import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../parts/text.tsx";
+import { boot } from "../shell/boot.ts";
 
 const LOOKS = { active: "ok", destroying: "busy", destroyed: "quiet" } as const;
 
 export function RoomState({ room: { state } }: { room: Pick<RoomRecord, "state"> }) {
   return <State look={LOOKS[state]}>{state}</State>;
 }
+
+/** Whether its host is silent, so that no more is known of it than its name, labels and time. */
+export const isUnknown = ({ warnings = [] }: RoomGlance): boolean => warnings.length > 0;
+
+const UNKNOWN = <span class="muted">–</span>;
 
 export function Labels({ labels }: { labels: Record<string, string> }) {
   return (
@@ -64,6 +71,7 @@ export function RoomTable({ items, askedMs }: Glances) {
           <tr>
             <th>Room</th>
             <th>State</th>
+            {boot.has_hosts ? <th>Host</th> : null}
             <th class="num">Agents</th>
             <th class="num">Running</th>
             <th>Blocked</th>
@@ -83,22 +91,35 @@ export function RoomTable({ items, askedMs }: Glances) {
                 </a>
               </td>
               <td data-label="State">
-                <RoomState room={room} />
+                {isUnknown(room) ? (
+                  <State look="bad">
+                    <span title={room.warnings?.join(" ")}>host silent</span>
+                  </State>
+                ) : (
+                  <RoomState room={room} />
+                )}
               </td>
+              {boot.has_hosts ? (
+                <td data-label="Host">
+                  <a href={pathOf("/rooms", { host: room.host })} title="Rooms on this host">
+                    <Foreign text={room.host} />
+                  </a>
+                </td>
+              ) : null}
               <td data-label="Agents" class="num">
-                {countText(room.agents)}
+                {isUnknown(room) ? UNKNOWN : countText(room.agents)}
               </td>
               <td data-label="Running" class="num">
-                {countText(room.running)}
+                {isUnknown(room) ? UNKNOWN : countText(room.running)}
               </td>
               <td data-label="Blocked">
                 <Blocked room={room} />
               </td>
               <td data-label="Messages/min" class="num">
-                {countText(isQuiet ? 0 : room.messages_last_minute)}
+                {isUnknown(room) ? UNKNOWN : countText(isQuiet ? 0 : room.messages_last_minute)}
               </td>
               <td data-label="Drive" class="num">
-                {sizeText(room.drive.used_bytes)}
+                {isUnknown(room) ? UNKNOWN : sizeText(room.drive.used_bytes)}
               </td>
               <td data-label="Cost" class="num">
                 {costText(room.cost)}

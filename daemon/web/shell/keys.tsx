@@ -1,6 +1,7 @@
 /** Owns the keyboard: what each key does, and the list of them that `?` shows. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { boot } from "./boot.ts";
 import { go } from "./router.ts";
 
 const WAYS: Record<string, readonly [to: string, name: string]> = {
@@ -10,6 +11,7 @@ const WAYS: Record<string, readonly [to: string, name: string]> = {
   u: ["/usage", "Usage"],
   p: ["/prompts", "Prompts"],
   k: ["/account/keys", "API keys"],
+  ...(boot.sees_hosts ? { o: ["/hosts", "Hosts"] as const } : {}),
 };
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [

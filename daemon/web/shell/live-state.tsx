@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { behindMs } from "../data/behind.ts";
-import { heardSoFar, type LiveState, liveState } from "../data/live.ts";
-import { State } from "../parts/parts.tsx";
+import { heardSoFar, type LiveState, liveState, refusal } from "../data/live.ts";
+import { type Look, State } from "../parts/parts.tsx";
 import { spanText } from "../parts/text.tsx";
 
 const WORDS = {
@@ -16,6 +16,13 @@ const WORDS = {
   "signed-out": ["bad", "signed out"],
 } as const;
 
+/** Of a room that cannot be reached just now. */
+const AWAY: Record<string, readonly [Look, string]> = {
+  room_moving: ["busy", "moving"],
+  host_unreachable: ["bad", "host silent"],
+};
+const awayWords = () => AWAY[refusal.value?.code ?? ""];
+
 /** In the others nothing is caught up with. */
 const MOVES: readonly LiveState[] = ["connecting", "live", "reconnecting"];
 const LOOK_MS = 1000;
@@ -23,7 +30,7 @@ const LOOK_MS = 1000;
 export function Live() {
   const { value: state } = liveState;
   const behind = useBehind(state);
-  const words = WORDS[state];
+  const words = state === "reconnecting" || state === "connecting" ? (awayWords() ?? WORDS[state]) : WORDS[state];
   if (!words) return null;
   const [look, word] = words;
   const isLate = state === "live" && behind !== null;

@@ -17,6 +17,7 @@ export const PAGES = [
   page("/rooms/:room_id/:tab", room),
   page("/audit", () => import("../audit/audit.tsx")),
   page("/usage", () => import("../usage/usage.tsx")),
+  page("/hosts", () => import("../hosts/hosts.tsx")),
   page("/webhooks", () => import("../webhooks/webhooks.tsx")),
   page("/rooms/:room_id/agents/:agent_id", agent),
   page("/rooms/:room_id/agents/:agent_id/:tab", agent),

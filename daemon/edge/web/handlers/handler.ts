@@ -22,6 +22,8 @@ export interface HandlerDeps {
   orgName(orgId: OrgId): string;
   /** Where browsers find us, without a slash at its end. */
   url(): string;
+  /** Whether the service has several hosts. */
+  hasHosts(): boolean;
   log: Log;
 }
 

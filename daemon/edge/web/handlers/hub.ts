@@ -7,7 +7,13 @@ import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from
 export function hubHandlers(deps: HandlerDeps): Handlers {
   const page: Handler = inside(deps, async (visit) => {
     const nonce = randomBytes(16).toString("base64");
-    return { page: hubPage(await accountOf(visit), visit.request.url.pathname, deps.url(), nonce) };
+    return {
+      page: hubPage(await accountOf(visit), visit.request.url.pathname, {
+        url: deps.url(),
+        nonce,
+        hasHosts: deps.hasHosts(),
+      }),
+    };
   });
   return Object.fromEntries(Object.entries(PLACES).flatMap(([path, { isHub }]) => (isHub ? [[path, page]] : [])));
 }

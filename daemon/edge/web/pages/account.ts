@@ -21,8 +21,9 @@ export interface Told {
 const heading = (at: string, { problem = null, done = null }: Told): Markup =>
   html`<h1>Account</h1>${tabs(at)}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}`;
 
-const whoOf = ({ name, org_id, organizations }: AccountRecord): Shown => ({
+const whoOf = ({ name, org_id, organizations, role }: AccountRecord): Shown => ({
   name,
+  isKeeper: role === "owner" || role === "admin",
   org: organizations.find((each) => each.org_id === org_id)?.name ?? "",
 });
 

@@ -6,13 +6,22 @@ import { html } from "../../../core/markup.ts";
 import type { Page } from "../layout.ts";
 import { whoOf } from "./account.ts";
 
-export function hubPage(account: AccountRecord, path: string, url: string, nonce: string): Page {
+interface HubOptions {
+  url: string;
+  nonce: string;
+  /** Whether the service has several. */
+  hasHosts: boolean;
+}
+
+export function hubPage(account: AccountRecord, path: string, { url, nonce, hasHosts }: HubOptions): Page {
   const who = whoOf(account);
   const boot: Boot = {
     url,
     version: VERSION,
     user: { name: account.name, email: account.email, role: account.role },
     org: { org_id: account.org_id, name: who.org },
+    has_hosts: hasHosts,
+    sees_hosts: hasHosts && who.isKeeper,
     style_nonce: nonce,
   };
   return {

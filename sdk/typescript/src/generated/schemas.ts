@@ -1040,6 +1040,12 @@ export interface components {
              * @enum {string}
              */
             state: "active" | "degraded" | "draining" | "unreachable" | "gone";
+            /**
+             * Format: date-time
+             * @description Since when it is in this state; null where it was so before the host that answers began to look.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string | null;
             /** @description Where clients reach it by itself; every other host leads there too. */
             url: string;
             labels: {
@@ -1058,6 +1064,7 @@ export interface components {
                 promised: number;
                 total: number;
             };
+            disk: components["schemas"]["HostDisk"] | null;
             cpus: number;
             rooms: number;
             sandboxes: number;
@@ -1073,6 +1080,11 @@ export interface components {
             /** @description The first record that breaks the chain. */
             broken_at: number | null;
         };
+        HostDisk: {
+            size_bytes: number;
+            /** @description Free in data_dir. */
+            free_bytes: number;
+        };
         HostEvacuateRequest: {
             /** @description Rooms that stay, by room_uid: those that could not be moved. */
             skip?: string[];
@@ -1086,6 +1098,8 @@ export interface components {
         };
         HostListResult: {
             items: components["schemas"]["Host"][];
+            /** @description Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run. */
+            directory_age_seconds: number;
         };
         HostMemory: {
             size_bytes: number;
@@ -2000,6 +2014,8 @@ export interface components {
              */
             room_id: string;
             room_uid: string;
+            /** @description Name of the host that it is on, as X-Roomd-Host of its answers. */
+            host: string;
             /** @enum {string} */
             state: "active" | "destroying" | "destroyed";
             /** @description Up to 64 labels of the caller's own. */
@@ -3815,6 +3831,8 @@ export interface components {
             state?: "active" | "destroying" | "destroyed";
             /** @description Only those with this label, as key:value. */
             label?: string;
+            /** @description Only those on this one of several hosts. */
+            host?: string;
             /** @description Most items to return; 100 if absent. */
             limit?: number;
             /** @description next_cursor of the previous page, unchanged. */
@@ -4785,6 +4803,8 @@ export interface components {
             state?: "active" | "destroying" | "destroyed";
             /** @description Only those with this label, as key:value. */
             label?: string;
+            /** @description Only those on this one of several hosts. */
+            host?: string;
             /** @description Most items to return; 100 if absent. */
             limit?: number;
             /** @description next_cursor of the previous page, unchanged. */
@@ -5137,6 +5157,7 @@ export type HealthResult = components['schemas']['HealthResult'];
 export type Host = components['schemas']['Host'];
 export type HostCapacity = components['schemas']['HostCapacity'];
 export type HostChain = components['schemas']['HostChain'];
+export type HostDisk = components['schemas']['HostDisk'];
 export type HostEvacuateRequest = components['schemas']['HostEvacuateRequest'];
 export type HostEvacuated = components['schemas']['HostEvacuated'];
 export type HostListResult = components['schemas']['HostListResult'];

@@ -16,7 +16,7 @@ const CALLER = { org_id: ORG, scopes: ["rooms:read", "usage:read"], agent_id: nu
 const SLOW_MS = 20;
 
 const roomOf = (room_id: string): OverviewRoom => ({
-  ...{ room_id, room_uid: `rom_${room_id}` as RoomUid, org_id: ORG, state: "active", labels: {} },
+  ...{ room_id, room_uid: `rom_${room_id}` as RoomUid, org_id: ORG, host_id: "host-1", state: "active", labels: {} },
   ...{ drive_limit_bytes: 9, drive_until_at: null, created_at: "2026-01-31T12:00:00.000Z", expires_at: null },
 });
 

@@ -1144,8 +1144,15 @@ class HostCapacityMemoryMib(TypedDict):
     total: int
 
 
+class HostDisk(TypedDict):
+    size_bytes: int
+    free_bytes: int
+    """Free in data_dir."""
+
+
 class HostCapacity(TypedDict):
     memory_mib: HostCapacityMemoryMib
+    disk: HostDisk | None
     cpus: int
     rooms: int
     sandboxes: int
@@ -1160,6 +1167,8 @@ class Host(TypedDict):
     """Whether it is the one that answers."""
     state: Literal["active", "degraded", "draining", "unreachable", "gone"]
     """degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed."""
+    since: str | None
+    """Since when it is in this state; null where it was so before the host that answers began to look. RFC 3339, in UTC."""
     url: str
     """Where clients reach it by itself; every other host leads there too."""
     labels: dict[str, str]
@@ -1194,6 +1203,8 @@ class HostEvacuated(TypedDict):
 
 class HostListResult(TypedDict):
     items: list[Host]
+    directory_age_seconds: float
+    """Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run."""
 
 
 class HostMemory(TypedDict):
@@ -1871,6 +1882,8 @@ class RoomGlance(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     room_uid: str
+    host: str
+    """Name of the host that it is on, as X-Roomd-Host of its answers."""
     state: Literal["active", "destroying", "destroyed"]
     labels: dict[str, str]
     """Up to 64 labels of the caller's own."""
@@ -3509,6 +3522,8 @@ class RoomListInput(TypedDict):
     """Only those in this state."""
     label: NotRequired[str]
     """Only those with this label, as key:value."""
+    host: NotRequired[str]
+    """Only those on this one of several hosts."""
     limit: NotRequired[int]
     """Most items to return; 100 if absent."""
     cursor: NotRequired[str]
@@ -4650,6 +4665,8 @@ class RoomOverviewInput(TypedDict):
     """Only those in this state."""
     label: NotRequired[str]
     """Only those with this label, as key:value."""
+    host: NotRequired[str]
+    """Only those on this one of several hosts."""
     limit: NotRequired[int]
     """Most items to return; 100 if absent."""
     cursor: NotRequired[str]

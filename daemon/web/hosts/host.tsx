@@ -1,0 +1,198 @@
+/** Owns what is shown of one host: its state, what it has given of what it has, its rooms, and what to do about it. */
+import type { roomList } from "../../../shared/api/rooms.ts";
+import { type Advice, adviceFor, isOlderThanOthers, type ListedHost } from "../../../shared/host-advice.ts";
+import { get, pathOf } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
+import { type Pace, useLoaded } from "../data/resource.ts";
+import { Line, type Look, State, Trouble } from "../parts/parts.tsx";
+import { Clock, countText, Foreign, Since, sizeText } from "../parts/text.tsx";
+import { Labels } from "../rooms/table.tsx";
+import { Bar } from "../usage/bar.tsx";
+
+export const LOOKS = {
+  active: "ok",
+  degraded: "wait",
+  draining: "busy",
+  unreachable: "bad",
+  gone: "quiet",
+} as const satisfies Record<ListedHost["state"], Look>;
+
+const MIB = 1024 ** 2;
+/** From here on a bar says that little is left. */
+const HIGH = 0.9;
+/** Rooms that are named; the page of rooms has all. */
+const NAMED = 12;
+const ROOM_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
+
+interface CardProps {
+  host: ListedHost;
+  all: readonly ListedHost[];
+  /** Whether what is said of it may be old. */
+  isStale: boolean;
+}
+
+export function HostCard({ host: each, all, isStale }: CardProps) {
+  const { host, is_self, state, since, url, labels, version, joined_at } = each;
+  const isOld = isOlderThanOthers(each, all);
+  return (
+    <section class="host-card" aria-label={host}>
+      <header>
+        <h2>
+          <Foreign text={host} />
+        </h2>
+        <State look={isStale && !is_self ? "quiet" : LOOKS[state]}>
+          <span>
+            {state}
+            {since === null ? null : (
+              <>
+                {" "}
+                for <Since at={since} />
+              </>
+            )}
+          </span>
+        </State>
+        <Labels labels={labels} />
+        {is_self ? <span class="muted">answers this page</span> : null}
+      </header>
+      {(isStale ? [] : adviceFor(each, all)).map((advice) => (
+        <ToDo key={advice.text} advice={advice} />
+      ))}
+      <Given host={each} />
+      <dl class="facts">
+        <dt>Your rooms</dt>
+        <dd>
+          <Rooms host={host} state={state} />
+        </dd>
+        <dt>Version</dt>
+        <dd>
+          {version ?? <span class="muted">not known</span>}
+          {isOld ? <span class="muted"> older than others</span> : null}
+        </dd>
+        <dt>Address</dt>
+        <dd>
+          <Foreign text={url} most={120} mono />
+        </dd>
+        {joined_at === null ? null : (
+          <>
+            <dt>Joined</dt>
+            <dd>
+              <Clock at={joined_at} />
+            </dd>
+          </>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function ToDo({ advice: { text, lines, where } }: { advice: Advice }) {
+  return (
+    <div class="warning">
+      <p>{text}</p>
+      {lines.map((words) => (
+        <Line key={words.join(" ")} words={words} />
+      ))}
+      {lines.length > 0 && where === "anywhere" ? (
+        <p class="muted">On any host of the service, as its operator.</p>
+      ) : null}
+    </div>
+  );
+}
+
+/** What it has given of what it has: in numbers, with bars beside them. */
+function Given({ host: { capacity, state } }: { host: ListedHost }) {
+  if (capacity === null) {
+    return <p class="muted">What it has to give is known once it has run.</p>;
+  }
+  const { memory_mib, disk, cpus, sandboxes, rooms, templates } = capacity;
+  return (
+    <>
+      {state === "unreachable" ? <p class="muted">As it was when it was last heard of:</p> : null}
+      <dl class="host-given">
+        <Share
+          name="Memory promised"
+          used={memory_mib.promised * MIB}
+          of={memory_mib.total * MIB}
+          title="To guests, of what they may be promised"
+        />
+        {disk ? (
+          <Share
+            name="Disk used"
+            used={disk.size_bytes - disk.free_bytes}
+            of={disk.size_bytes}
+            title="Of the file system of data_dir"
+          />
+        ) : null}
+        <div>
+          <dt>Sandboxes</dt>
+          <dd>{countText(sandboxes)}</dd>
+        </div>
+        <div>
+          <dt>Rooms, of all</dt>
+          <dd>{countText(rooms)}</dd>
+        </div>
+        <div>
+          <dt>Processors</dt>
+          <dd>{countText(cpus)}</dd>
+        </div>
+        <div>
+          <dt>Templates</dt>
+          <dd>
+            {templates.length === 0 ? (
+              <span class="muted">none</span>
+            ) : (
+              <Foreign text={templates.join(", ")} most={80} />
+            )}
+          </dd>
+        </div>
+      </dl>
+    </>
+  );
+}
+
+function Share({ name, used, of, title }: { name: string; used: number; of: number; title: string }) {
+  const share = of > 0 ? used / of : 0;
+  return (
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd>
+        <Bar share={share} isHigh={share >= HIGH} />
+        <span class="tight">
+          {sizeText(used)} of {sizeText(of)}
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+/** Those of the organization; of a silent host their names are known. */
+function Rooms({ host, state }: Pick<ListedHost, "host" | "state">) {
+  const found = useLoaded(
+    `rooms of ${host} ${state}`,
+    (signal) => get<typeof roomList>("/v1/rooms", { host, state: "active", limit: NAMED }, signal),
+    ({ event }) => /^room\.(?:created|destroyed|moved)/.test(event),
+    ROOM_PACE,
+  );
+  if (found.problem) return <Trouble problem={found.problem} again={found.again} />;
+  if (!found.data) return <span class="muted">…</span>;
+  const { items, next_cursor } = found.data;
+  if (items.length === 0) return <span class="muted">none</span>;
+  return (
+    <>
+      {items.map(({ room_id, room_uid }, n) => (
+        <span key={room_uid}>
+          {n > 0 ? ", " : ""}
+          <a href={roomPath(room_id)}>
+            <Foreign text={room_id} />
+          </a>
+        </span>
+      ))}
+      {next_cursor === null ? null : (
+        <>
+          {" "}
+          and more: <a href={pathOf("/rooms", { host })}>all of them</a>
+        </>
+      )}
+    </>
+  );
+}

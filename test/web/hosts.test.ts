@@ -1,0 +1,99 @@
+/** The pages of a service of two hosts in a real browser: how hosts are, where rooms are, and what is said of those that cannot be reached. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { beforeAll, expect, test } from "vitest";
+import type { Json } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { HOSTILE } from "../harness/hostile-room.ts";
+import { TestHosts } from "../harness/hosts.ts";
+import { realNode } from "../harness/real-terminal.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const READER = join(import.meta.dirname, "../harness/hosts-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`hosts in a browser: left out, because there is no ${CHROMIUM}`);
+
+let seen: Json;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  await using hosts = await TestHosts.start(1, { env: { ROOMD_CLUSTER_LABELS: "zone=a" } });
+  // It is started again at the same address.
+  const listen = `127.0.0.1:${await freePort()}`;
+  const other = await hosts.add({ env: { ROOMD_CLUSTER_LABELS: "zone=b", ROOMD_HTTP_LISTEN: listen } });
+  await hosts.knowEachOther();
+  const owner = await Visitor.owner(hosts.first);
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const told = {
+    cookies: [...owner.cookies],
+    key: hosts.first.apiKey,
+    ...{ here: "host-1", other: "host-2", hostile: HOSTILE.texts },
+  };
+  const argv = [realNode(), READER, CHROMIUM, hosts.first.url, pictures, JSON.stringify(told)];
+  const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+  const does: Record<string, () => Promise<unknown>> = { stop: () => other.end("SIGTERM"), start: () => other.serve() };
+  const printed: string[] = [];
+  for await (const line of createInterface({ input: Readable.fromWeb(reader.stdout as never) })) {
+    printed.push(line);
+    if (!does[line]) continue;
+    await does[line]();
+    reader.stdin.write("\n");
+    reader.stdin.flush();
+  }
+  expect([await reader.exited, await reader.stderr.text()]).toEqual([0, ""]);
+  seen = JSON.parse(printed.at(-1) ?? "");
+}, 300_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("where there are several hosts there is a way to them, with what each has given of what it has", () => {
+  expect(seen.rail).toContain("Hosts");
+  expect(seen.well.summary).toBe("2 hosts: 2 active");
+  expect(seen.well.bars).toBe(4);
+});
+
+inBrowser("what a host says of itself is text", () => {
+  expect(seen.hostile).toContain("javascript:alert(1)");
+});
+
+inBrowser("each state comes with what to do", () => {
+  for (const line of [
+    "roomd cluster remove host-silent --force",
+    "roomd doctor",
+    "roomd cluster evacuate host-draining",
+    "roomd cluster drain host-empty --undo",
+    "roomd cluster evacuate host-older",
+    "start the service there",
+    "roomd template build default",
+    "Taken out of the service: host-gone.",
+  ])
+    expect(seen.states).toContain(line);
+});
+
+inBrowser("where the database is away, it is said since when, and what still works", () => {
+  expect(seen.stale).toContain("host-1 last read what hosts share 1 min ago");
+  expect(seen.stale).toContain("Rooms go on");
+});
+
+inBrowser("rooms say on which host they are", () => {
+  expect(seen.filtered).toEqual(["far"]);
+  expect(seen.before).toContain("on host-2");
+});
+
+inBrowser("a silent host's rooms say so, with what to do, and go on by themselves once it is back", () => {
+  expect(seen.silent_room).toContain("The host host-2, which has the room, does not answer.");
+  expect(seen.silent_room).toContain("Hosts");
+  expect(seen.silent).toContain("roomd cluster remove host-2 --force");
+  expect(seen.silent).toContain("far");
+  expect([seen.back.includes("on host-2"), seen.troubles]).toEqual([true, 0]);
+});
+
+inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
+  expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
+  const expected = /status of (?:403|503)/;
+  expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
+});
