@@ -6,7 +6,7 @@ import { room, roomId, roomPath } from "./rooms.ts";
 
 export const ROOM_FILE_TYPE = "application/octet-stream";
 
-export const leftOut = fields({
+export const leftOut = record("LeftOut", {
   sandboxes: Type.Integer({ minimum: 0 }),
   snapshots: Type.Integer({ minimum: 0 }),
   checkpoints: Type.Integer({ minimum: 0 }),

