@@ -1,6 +1,7 @@
 /** Owns rooms' own backups: taking a room away as a file, and making a room of one. */
 import { ROOM_FILE_TYPE, roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { within } from "../../../core/published.ts";
 import { requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { requireWholeRoom } from "../checkpoints/fork.ts";
@@ -59,27 +60,48 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
       requireWholeRoom(call);
       requireEnter(call, room_id);
       call.audit.room_id = room_id;
-      if (lookup(call.caller.org_id, room_id)) throw inUse(room_id);
       if (!body) throw new ServiceError("invalid_body", { detail: "The body is to be a room's file." });
-      const file = await files.begin(call.caller.org_id);
-      try {
-        const { row, about, warnings } = await bringBack(deps, call, room_id, body, file);
-        call.audit.room_uid = row.room_uid;
-        call.audit.details = { of_room: about.room_id, backed_up_at: about.made_at };
-        schedule(row);
-        const record = await records.of(row);
-        return {
-          outcome: "created",
-          body: {
-            room: { ...record, warnings: [...warnings, ...record.warnings] },
-            ...{ of_room: about.room_id, backed_up_at: about.made_at, left_out: about.left_out },
-          },
-        };
-      } finally {
-        await file.remove();
-      }
+      const source = body[Symbol.asyncIterator]();
+      const { row, about, warnings } = await heard(source, async () => {
+        if (lookup(call.caller.org_id, room_id)) throw inUse(room_id);
+        const file = await files.begin(call.caller.org_id);
+        try {
+          return await bringBack(deps, call, room_id, { [Symbol.asyncIterator]: () => source }, file);
+        } finally {
+          await file.remove();
+        }
+      });
+      call.audit.room_uid = row.room_uid;
+      call.audit.details = { of_room: about.room_id, backed_up_at: about.made_at };
+      schedule(row);
+      const record = await records.of(row);
+      return {
+        outcome: "created",
+        body: {
+          room: { ...record, warnings: [...warnings, ...record.warnings] },
+          ...{ of_room: about.room_id, backed_up_at: about.made_at, left_out: about.left_out },
+        },
+      };
     },
   });
 
   return { operations: [backup, fromBackup], sweep: () => files.sweep() };
+}
+
+/** For who still sends when a file is refused. */
+const HEARD_MS = 10_000;
+
+/** Who is refused in the middle of a file gets to hear why: what comes of it then is taken for a while, and thrown away. */
+async function heard<T>(source: AsyncIterator<Uint8Array>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const since = performance.now();
+    const left = () => HEARD_MS - (performance.now() - since);
+    const rest = async () => {
+      while (left() > 0) if ((await source.next()).done) return;
+    };
+    await within(rest(), HEARD_MS, "the rest of a room's file").catch(() => {});
+    throw error;
+  }
 }
