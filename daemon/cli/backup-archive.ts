@@ -124,6 +124,7 @@ function isLeftOut(paths: Paths, name: string): boolean {
     paths.trials,
     paths.films,
     paths.savings,
+    paths.room_files,
     paths.reserve,
     paths.backup,
     paths.before_upgrade,

@@ -9,12 +9,14 @@ import {
   roomRestore,
 } from "../../shared/api/checkpoints.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";
+import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { seconds } from "./values.ts";
+import { restoreFile } from "./room-file.ts";
+import { seconds, word } from "./values.ts";
 
 export function checkpointCommand(): Command {
   return commandGroup("checkpoint", {
@@ -118,19 +120,38 @@ export function forkRoomCommand(): Command {
     });
 }
 
+interface RestoreOptions extends JsonOption {
+  name?: string;
+  host?: string;
+}
+
 export function restoreRoomCommand(): Command {
-  return command("restore <room> <checkpoint>", {
-    summary: "turn a room back to a checkpoint; what it has become since is lost",
-    examples: ["roomd room restore build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  }).action(async (room_id: string, checkpoint_id: string, options: JsonOption) => {
-    const reply = await withProgress(`turning room ${room_id} back`, () =>
-      call(roomRestore, { room_id, checkpoint_id }),
-    );
-    await show(reply, options, ({ room, items }) => [
-      `room ${room.room_id} is ${room.state}, as of ${checkpoint_id}`,
-      ...items.map(itemText),
-    ]);
-  });
+  return command("restore <room-or-file>", {
+    summary: "turn a room back to a checkpoint, or make a room of a room's file",
+    examples: [
+      "roomd room restore build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2",
+      "roomd room restore build-42.room",
+      "roomd room restore - --name build-43 < build-42.room",
+    ],
+    notes: ["What a room has become since a checkpoint is lost. A file makes another room, and - is standard input."],
+  })
+    .argument("[checkpoint]", "as of this checkpoint; without one a file is meant")
+    .option("--name <name>", "of a file: the new room's name (default: the former room's)")
+    .option("--host <host>", "of a file: on this one of several hosts", word)
+    .action(async (given: string, checkpoint: string | undefined, { name, host, json }: RestoreOptions) => {
+      if (checkpoint === undefined) return await restoreFile(given, { name, host, json });
+      if (name !== undefined || host !== undefined)
+        throw new CliError("--name and --host are of a room's file.", EXIT.usage);
+      await turnBack(given, checkpoint, { json });
+    });
+}
+
+async function turnBack(room_id: string, checkpoint_id: string, options: JsonOption): Promise<void> {
+  const reply = await withProgress(`turning room ${room_id} back`, () => call(roomRestore, { room_id, checkpoint_id }));
+  await show(reply, options, ({ room, items }) => [
+    `room ${room.room_id} is ${room.state}, as of ${checkpoint_id}`,
+    ...items.map(itemText),
+  ]);
 }
 
 type Item = OutputOf<typeof roomFork>["items"][number];

@@ -9,7 +9,8 @@ import { asList, type ListOptions } from "./list-options.ts";
 import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { pair, seconds } from "./values.ts";
+import { backupRoomCommand } from "./room-file.ts";
+import { pair, seconds, word } from "./values.ts";
 
 export { asList, type ListOptions };
 
@@ -27,6 +28,7 @@ export function roomCommand(): Command {
     .addCommand(forkRoomCommand())
     .addCommand(restoreRoomCommand())
     .addCommand(moveRoomCommand())
+    .addCommand(backupRoomCommand())
     .addCommand(destroy());
 }
 

@@ -1,6 +1,7 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
 import type { InputOf } from "../../shared/api/contract.ts";
 import { hostEvacuate } from "../../shared/api/hosts.ts";
+import { roomFromBackup } from "../../shared/api/room-backups.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Certificate } from "../core/certificate.ts";
@@ -220,6 +221,8 @@ function composeRoad(
       return host;
     },
     choose: ({ name }, { org_id }, input) => {
+      if (name === roomFromBackup.name)
+        return directory.choose({ org_id, ...(input as InputOf<typeof roomFromBackup>) });
       if (name === roomCreate.name) return directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) });
       if (name !== hostEvacuate.name) return null;
       const { host } = input as InputOf<typeof hostEvacuate>;

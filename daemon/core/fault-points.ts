@@ -59,6 +59,11 @@ const PLACES = [
   "move.ready", // … what says so is there too, the other host has no answer
   "move.placed", // the room is here by the directory, its drive is in its place, its row is not there
   "move.arrived", // … its row is there, and what it came in
+  "backup.copied", // a room's drive is copied for its file while its guests run
+  "backup.packed", // … drive and state are packed, nobody has any of it
+  "backup.read", // all of a room's file is on disk, nothing of its room is
+  "backup.drive", // … the drive of that room is there, its row is not
+  "backup.made", // … its row is there, and what it came in
   "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded

@@ -180,6 +180,12 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
         whole: join(directory, "room.json"),
       };
     },
+    /** Rooms' files that are being made or read: nothing of the service is there. */
+    room_files: join(data, "room-files"),
+    room_file: (name: string) => {
+      const directory = join(data, "room-files", name);
+      return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
+    },
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),

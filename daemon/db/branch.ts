@@ -6,6 +6,7 @@
  *   put       fills another room, which has nothing of the noun yet
  *   replace   turns the room itself back: what it has now goes
  *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
+ *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
  *
  * take, put and replace may run twice, and be rolled back, as every write.
  */
@@ -29,6 +30,8 @@ export interface Branch<State> {
   put(queries: Queries, state: State, room: BranchedRoom): void;
   replace(queries: Queries, state: State, room: BranchedRoom): void;
   wake(room: BranchedRoom): Promise<void>;
+  /** Throws Foreign (foreign.ts). */
+  accept(given: unknown): Promise<State>;
 }
 
 /** Rows of one owner, without the column that says whose they are. */

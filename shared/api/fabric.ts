@@ -42,6 +42,8 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 export const agentName = (description: string) =>
   Type.String({ pattern: AGENT_PATTERN, description, examples: ["worker-1"] });
 export const TOPIC_PATTERN = "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
+/** Of topics, as an agent subscribes to them. */
+export const SUBSCRIPTION_PATTERN = "^(>|([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*(\\.>)?)$";
 /** An empty one counts as absent; of others the pattern is checked by the verb. */
 const orNone = (pattern: string, description: string) =>
   Type.Optional(nullable(Type.String({ maxLength: 256, description: `${description} Matches ${pattern}.` })));
@@ -357,7 +359,7 @@ export const agentSubscribe = operation({
   body: fields({
     topics: Type.Array(
       Type.String({
-        pattern: "^(>|([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*(\\.>)?)$",
+        pattern: SUBSCRIPTION_PATTERN,
         maxLength: 256,
       }),
       { maxItems: MAX_TOPICS, uniqueItems: true },

@@ -23,6 +23,7 @@ import * as overview from "./overview.ts";
 import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
 import * as recordings from "./recordings.ts";
+import * as roomBackups from "./room-backups.ts";
 import * as roomOverview from "./room-overview.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
@@ -116,6 +117,8 @@ export const operations = {
   room_fork: checkpoints.roomFork,
   room_restore: checkpoints.roomRestore,
   room_move: moves.roomMove,
+  room_backup: roomBackups.roomBackup,
+  room_from_backup: roomBackups.roomFromBackup,
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,

@@ -228,6 +228,11 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     say: (facts) => `turned back to ${text(facts.checkpoint_id)}${missing(facts)}`,
     ref: named("checkpoint", "checkpoint_id"),
   },
+  "room.backed_up": {
+    type: "room",
+    lane: "room",
+    say: ({ drive_bytes }) => `taken away as a file, with a drive of ${text(drive_bytes)} bytes`,
+  },
   "room.moved": {
     type: "room",
     lane: "room",

@@ -84,7 +84,7 @@ const actsAs = [
 
 const ofSnapshots = ["snapshot_get", "snapshot_delete"];
 /** They are about all of a room's agents. */
-const ofWholeRooms = ["room_checkpoint", "room_fork", "room_move"];
+const ofWholeRooms = ["room_checkpoint", "room_fork", "room_move", "room_backup", "room_from_backup"];
 
 /** What operations are to a key that is bound to another agent, in the same room. */
 const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {

@@ -6,14 +6,9 @@
  * nobody reads, until every message to them is refused. It does not go along. In the room itself its sandbox says what it is.
  */
 import type { RoomUid } from "../../../shared/ids.ts";
-import { type Branch, putRows, type Rows, removeRows, takeRows, valuesIn } from "../../db/branch.ts";
+import { type Branch, putRows, removeRows, takeRows, valuesIn } from "../../db/branch.ts";
+import { type AgentsState, acceptAgents } from "./foreign.ts";
 import { agents } from "./table.ts";
-
-export interface AgentsState {
-  agents: Rows;
-  /** Those of them whose sandbox was gone. */
-  gone: string[];
-}
 
 interface Present {
   isGone(roomUid: RoomUid, agentId: string): boolean;
@@ -45,5 +40,6 @@ export function makeBranch({ isGone, changed }: Present): Branch<AgentsState> {
     },
     // Who waits for messages or at barriers is woken with those.
     wake: async () => {},
+    accept: acceptAgents,
   };
 }

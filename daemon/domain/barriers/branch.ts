@@ -7,16 +7,11 @@
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { type Branch, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
+import { type Branch, putRows, removeRows, takeRows } from "../../db/branch.ts";
 import type { BarrierDeps } from "./deps.ts";
+import { acceptBarriers, type BarriersState } from "./foreign.ts";
 import { breakBarriers, waitedForIn } from "./store.ts";
 import { barriers } from "./table.ts";
-
-export interface BarriersState {
-  barriers: Rows;
-  /** Agents that were gone though a barrier still waited for them: it is broken where it is put. */
-  gone: string[];
-}
 
 /** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
 export function makeBranch(
@@ -42,5 +37,6 @@ export function makeBranch(
       bells.ringAll(room_uid);
       await breakGone(room_uid);
     },
+    accept: acceptBarriers,
   };
 }

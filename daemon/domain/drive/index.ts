@@ -47,6 +47,8 @@ export interface DriveService {
   modeOf(roomUid: string): ShareMode;
   /** Has no call change the drive until `work` is done. */
   holding<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
+  /** Has neither calls nor guests change the drive until `work` is done; guests wait. Throws DeadlineError. */
+  still<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
   /** Goes on counting the drive of a room that has ended. */
   keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;
   /** Drops what is remembered of a drive that is gone. */
@@ -90,6 +92,8 @@ export function makeDrive(deps: DriveDeps): DriveService {
     },
     modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
     holding: (roomUid, work) => drive.stillness.holding(roomUid, work),
+    still: (roomUid, work) =>
+      drive.stillness.holding(roomUid, () => deps.restraints.still(() => deps.sharesOf(roomUid), work)),
     keep: (room) => {
       drive.usage.keep(room);
       quota?.forget(room.room_uid);

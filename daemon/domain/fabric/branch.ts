@@ -18,16 +18,9 @@ import { type Branch, type BranchedRoom, putRows, type Rows, removeRows, takeRow
 import type { Queries } from "../../db/client.ts";
 import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
+import { acceptFabric, type FabricState } from "./foreign.ts";
 import { lastSeq, nextDue } from "./store.ts";
 import { deliveries, messages } from "./table.ts";
-
-export interface FabricState {
-  /** The last seq that was given out; no message needs to have it. */
-  last_seq: number;
-  gone_seq: number;
-  messages: Rows;
-  deliveries: Rows;
-}
 
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
   const { bells, budget, database, due, history, space } = deps;
@@ -67,6 +60,8 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       history.grown(org_id);
       bells.ringAll(room_uid);
     },
+
+    accept: acceptFabric,
   };
 }
 

@@ -96,6 +96,8 @@ export interface RoomDeps {
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Has no call change it until `work` is done. */
     holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
+    /** The same, and of its guests too: who uses it there waits. */
+    still<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
     /** Removes what a crash left on it. */
     sweep(room: RoomTarget): Promise<void>;
     /** Goes on counting the drive of a room that has ended. */

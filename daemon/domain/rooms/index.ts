@@ -15,6 +15,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Place } from "../orgs/index.ts";
+import { makeRoomBackups } from "./backup/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
 import { Locks } from "./checkpoints/locks.ts";
 import { makeCreate } from "./create.ts";
@@ -164,6 +165,11 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
     schedule: (row) => schedule(row),
   });
+  const backups = makeRoomBackups({
+    ...{ deps, records, locks, lookup: finder.lookup },
+    findRow: (call, roomId) => finder.findRow(call.caller, roomId),
+    schedule: (row) => schedule(row),
+  });
   const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept, checkpoints });
   const moves = makeMoves({
     deps: {
@@ -236,6 +242,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       destroyer.operation,
       ...checkpoints.operations,
       ...moves.operations,
+      ...backups.operations,
     ],
     forPeers: moves.forPeers,
     isComing: moves.isComing,
@@ -250,6 +257,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       for (const name of await readdir(paths.rooms)) {
         if (!known.has(name) && !arriving.has(name)) await removeCutOff(name);
       }
+      await backups.sweep();
       await moves.recover();
       checkpoints.recover(answering);
       for (const row of live) {

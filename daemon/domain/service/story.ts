@@ -594,6 +594,13 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
       non_guarantees: NON_GUARANTEES.slice(0, 2),
     },
   },
+  room_from_backup: {
+    created: {
+      of_room: "build-42",
+      backed_up_at: at("12:00:00.000"),
+      left_out: { sandboxes: 1, snapshots: 0, checkpoints: 0, recordings: 0 },
+    },
+  },
   room_move: {
     ok: {
       ...{ from: "host-1", to: "host-2", epoch: 2, drive_bytes: 4096, sandboxes_ended: [WORKER] },

@@ -251,10 +251,12 @@ export interface Restoring {
   links: string;
   /** Who root of its guests is on the host. */
   root: number;
+  /** What may come of it at most, where anybody may have made the store: one file in it can be named as many. */
+  bounds?: Bounds;
 }
 
 /** Makes a drive of a store. Returns once it is on disk. */
-export function restoreStore({ store, drive, links, root }: Restoring, between: Between): Copied {
+export function restoreStore({ store, drive, links, root, bounds }: Restoring, between: Between): Copied {
   const copied: Copied = { bytes: 0, entries: 0, copied: 0 };
   rmSync(links, { recursive: true, force: true });
   mkdirSync(links, { mode: 0o700 });
@@ -262,6 +264,7 @@ export function restoreStore({ store, drive, links, root }: Restoring, between: 
     using target = new Target(store, drive, root, links);
     for (const line of linesOf(entriesIn(store))) {
       target.add(line, copied, between);
+      if (bounds) requireWithin(bounds, copied);
       between();
     }
     target.finish();
@@ -270,6 +273,11 @@ export function restoreStore({ store, drive, links, root }: Restoring, between: 
   }
   syncTree(drive);
   return copied;
+}
+
+function requireWithin({ bytes, entries }: Bounds, copied: Copied): void {
+  if (copied.bytes > bytes) throw new SystemError("EDQUOT", "too many bytes");
+  if (copied.entries > entries) throw new SystemError("EDQUOT", "too many entries");
 }
 
 interface Level {

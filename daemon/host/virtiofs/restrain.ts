@@ -9,6 +9,7 @@
  * else. Meanwhile it is only stopped.
  */
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { DeadlineError } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { ifThere } from "../files/gone.ts";
 import { limitFileSize } from "../files/libc.ts";
@@ -23,18 +24,53 @@ const SIGXFSZ_BIT = 1n << 24n;
 export class Restraints {
   readonly #held = new Map<string, ProcessRecord>();
   readonly #answering = new Map<string, number>();
+  /** Those that stand still, and into which mode each is put after that. */
+  readonly #still = new Map<string, { over: Promise<void>; after: () => void }>();
 
   /** Puts a share into a mode, for good; `largestFile` is in bytes. One that has ended is nothing. Throws when the daemon may not. */
   set(share: ProcessRecord, mode: ShareMode, largestFile: number): void {
     for (const [key, held] of this.#held) if (!isAlive(held)) this.#held.delete(key);
     if (mode === "held") this.#held.set(keyOf(share), share);
     else this.#held.delete(keyOf(share));
-    this.#apply(share, mode, largestFile);
+    const still = this.#still.get(keyOf(share));
+    if (still) still.after = () => this.#apply(share, mode, largestFile);
+    else this.#apply(share, mode, largestFile);
+  }
+
+  /**
+   * Has guests wait with their drive until the work is done, in which nothing of theirs changes it. A share that answers QEMU just now
+   * is waited for, and one that has to meanwhile waits. Throws DeadlineError where one does not come to rest, or another came.
+   */
+  async still<T>(sharesNow: () => readonly ProcessRecord[], work: () => Promise<T>): Promise<T> {
+    const shares = sharesNow();
+    const over = Promise.withResolvers<void>();
+    const isFree = () => shares.every((share) => !this.#answering.has(keyOf(share)) && !this.#still.has(keyOf(share)));
+    while (!isFree()) await until(isFree, "a sandbox that is being saved");
+    for (const share of shares) {
+      const after = () => (this.#held.has(keyOf(share)) ? undefined : wake(share));
+      this.#still.set(keyOf(share), { over: over.promise, after });
+    }
+    try {
+      for (const share of shares) if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGSTOP");
+      await until(() => shares.every(isAtRest), "what a guest does on its drive");
+      const done = await work();
+      const known = new Set(shares.map(keyOf));
+      if (sharesNow().every((share) => known.has(keyOf(share)))) return done;
+      throw new DeadlineError("a sandbox was started meanwhile");
+    } finally {
+      for (const share of shares) {
+        const still = this.#still.get(keyOf(share));
+        this.#still.delete(keyOf(share));
+        still?.after();
+      }
+      over.resolve();
+    }
   }
 
   /** Lets the share answer for as long as the work takes, whatever its mode is or becomes meanwhile. */
   async answering<T>(share: ProcessRecord, work: () => Promise<T>): Promise<T> {
     const key = keyOf(share);
+    for (let still = this.#still.get(key); still; still = this.#still.get(key)) await still.over;
     this.#answering.set(key, (this.#answering.get(key) ?? 0) + 1);
     try {
       if (this.#held.has(key)) this.#apply(share, "held");
@@ -67,6 +103,27 @@ export function modeFound(share: ProcessRecord): ShareMode {
   if (processes.some((pid) => /^State:\s+T/m.test(textOf(`/proc/${pid}/status`)))) return "held";
   const mayNotWrite = (pid: number) => /^Max file size\s+0\s/m.test(textOf(`/proc/${pid}/limits`));
   return processes.some(mayNotWrite) ? "stopped" : "open";
+}
+
+/** Every thread of it is stopped, or it has ended. */
+function isAtRest(share: ProcessRecord): boolean {
+  if (!isAlive(share)) return true;
+  return treeOf(share.pid).every((pid) =>
+    namesIn(`/proc/${pid}/task`).every(
+      (task) => !/^State:\s+[^TtZX]/m.test(textOf(`/proc/${pid}/task/${task}/status`)),
+    ),
+  );
+}
+
+const PATIENCE_MS = 10_000;
+const LOOK_MS = 2;
+
+async function until(isSo: () => boolean, what: string): Promise<void> {
+  const since = performance.now();
+  while (!isSo()) {
+    if (performance.now() - since > PATIENCE_MS) throw new DeadlineError(`${what} took over ${PATIENCE_MS} ms`);
+    await Bun.sleep(LOOK_MS);
+  }
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -22,7 +22,7 @@ const COMMANDS = [
   ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map(
     (verb) => `template ${verb}`,
   ),
-  ...["create", "list", "overview", "get", "move", "destroy"].map((verb) => `room ${verb}`),
+  ...["create", "list", "overview", "get", "move", "backup", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "hibernate", "resume"].map(
     (verb) => `sandbox ${verb}`,
   ),

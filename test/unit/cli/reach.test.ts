@@ -45,6 +45,8 @@ const LINES: readonly string[][] = [
   "room fork r other --checkpoint CHECKPOINT",
   "room restore r CHECKPOINT",
   "room move r --to host-2 --force",
+  "room backup r FILE",
+  "room restore FILE --name r --host host-2",
   "cluster evacuate host-1 --force",
   "checkpoint get r CHECKPOINT",
   "checkpoint delete r CHECKPOINT",

@@ -37,7 +37,7 @@ export interface RoomState {
   calls: unknown;
 }
 
-const NAMES = ["agents", "fabric", "barriers"] as const satisfies (keyof Nouns)[];
+export const NAMES = ["agents", "fabric", "barriers"] as const satisfies (keyof Nouns)[];
 
 /** Within a transaction, while nothing of the room runs. Throws quota_exceeded. */
 export function takeState(
@@ -80,13 +80,13 @@ export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void>
   for (const name of NAMES) await nouns[name].wake(room);
 }
 
-const FORMAT = 1;
+export const STATE_FORMAT = 1;
 const ROWS_AT_ONCE = 500;
 
 type Line = { rows: number; some: Rows["rows"] } | { format: number; rest: unknown };
 
 /** Writes it to a file, which is on disk then; returns its bytes. */
-export async function writeState(path: string, state: object): Promise<number> {
+export async function writeState(path: string, state: object, rowsAtOnce = ROWS_AT_ONCE): Promise<number> {
   const tables: Rows[] = [];
   const rest = JSON.stringify(state, (_key, value: unknown) => {
     if (!isRows(value)) return value;
@@ -96,12 +96,12 @@ export async function writeState(path: string, state: object): Promise<number> {
   const file = await open(path, "wx", 0o600);
   try {
     for (const [number, { rows }] of tables.entries()) {
-      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-        const line: Line = { rows: number, some: rows.slice(at, at + ROWS_AT_ONCE) };
+      for (let at = 0; at < rows.length; at += rowsAtOnce) {
+        const line: Line = { rows: number, some: rows.slice(at, at + rowsAtOnce) };
         await file.write(`${JSON.stringify(line)}\n`);
       }
     }
-    await file.write(`{"format":${FORMAT},"rest":${rest}}\n`);
+    await file.write(`{"format":${STATE_FORMAT},"rest":${rest}}\n`);
     await file.sync();
     return (await file.stat()).size;
   } finally {
@@ -120,7 +120,7 @@ export async function readState<State = RoomState>(path: string): Promise<State>
       for (const row of line.some) rows.push(row);
       continue;
     }
-    if (line.format !== FORMAT) throw new Error("the checkpoint has a form that this roomd does not know");
+    if (line.format !== STATE_FORMAT) throw new Error("the checkpoint has a form that this roomd does not know");
     return withRows(line.rest, tables) as State;
   }
   throw new Error("what the database had is not whole");
@@ -131,7 +131,7 @@ function isRows(value: unknown): value is Rows {
   return Array.isArray(columns) && Array.isArray(rows);
 }
 
-function withRows(value: unknown, tables: ReadonlyMap<number, Rows["rows"]>): unknown {
+export function withRows(value: unknown, tables: ReadonlyMap<number, Rows["rows"]>): unknown {
   if (Array.isArray(value)) return value.map((each) => withRows(each, tables));
   if (typeof value !== "object" || value === null) return value;
   const { $rows, columns } = value as { $rows?: number; columns?: string[] };

@@ -27,6 +27,7 @@ import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { Belongings } from "./belongings.ts";
 import type { MoveDeps } from "./deps.ts";
+import { FORMAT } from "./format.ts";
 import { packed } from "./pack.ts";
 import { aboutOf, recordMove, takeRows } from "./rows.ts";
 
@@ -98,7 +99,7 @@ export async function departRoom(
       await writeState(place.state, state);
       await faultPoint("move.packed");
       over.throwIfAborted();
-      const file = packed(place, about, belongings.all(last.carried));
+      const file = packed(place, { roomd_room: FORMAT, about }, belongings.all(last.carried));
       const { head } = await deps.branch.sandboxes.use(snapshots, () => deps.peers().send(to, room_uid, file, over));
       await faultPoint("move.sent");
       over.throwIfAborted();

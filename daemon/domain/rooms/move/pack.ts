@@ -3,7 +3,7 @@ import { type FileHandle, open, readdir } from "node:fs/promises";
 import { findData } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
 import type { Belonging } from "./belongings.ts";
-import { type About, type FileName, FORMAT, PIECE_BYTES } from "./format.ts";
+import { type FileName, PIECE_BYTES } from "./format.ts";
 
 export interface Packed {
   /** Of the drive. */
@@ -12,14 +12,14 @@ export interface Packed {
   state: string;
 }
 
-/** `belongings` is what the room has besides. Throws what reading throws. */
+/** `first` says what the room is, `belongings` is what the room has besides. Throws what reading throws. */
 export async function* packed(
   { store, state }: Packed,
-  about: About,
+  first: object,
   belongings: AsyncIterable<Belonging>,
 ): AsyncGenerator<Uint8Array> {
   const writing = new Writing();
-  yield writing.line({ roomd_room: FORMAT, about });
+  yield writing.line(first);
   yield* writing.file("state", state);
   yield* writing.file("entries", entriesIn(store));
   for (const shard of shardsIn(store)) {

@@ -6,7 +6,7 @@ import { within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
-import { type About, type FileName, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
+import { type About, type FileName, type Line, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
 
 export interface Unpacked extends Packed {
@@ -24,6 +24,10 @@ export interface UnpackBounds {
   /** Of all files' bytes, without holes. */
   bytes: number;
   files: number;
+  /** Of one file, with its holes; absent: any. */
+  size?: number;
+  /** Only what the database has and the drive may come. */
+  isDriveOnly?: boolean;
 }
 
 export class RoomReader {
@@ -40,6 +44,11 @@ export class RoomReader {
   /** What the room is; first. Throws NotWhole. */
   async about(): Promise<About> {
     return readFirst(await this.#line());
+  }
+
+  /** The first line of a file of another kind. Throws NotWhole. */
+  async first(): Promise<string> {
+    return await this.#line();
   }
 
   /** Writes the rest into directories that are there, and returns once all was seen to be whole. Throws NotWhole, ENOSPC. */
@@ -66,8 +75,10 @@ export class RoomReader {
           await this.#requireEnd();
           return;
         }
+        if (bounds.isDriveOnly && !isOfDrive(line)) throw new NotWhole("a room's file has what none of these may have");
         if ("file" in line) {
           await finish();
+          if (line.size > (bounds.size ?? line.size)) throw new NotWhole("a file of it is longer than one may be");
           files++;
           if (files > bounds.files) throw tooMany();
           current = { handle: await made(into, line.file), size: line.size, at: 0 };
@@ -132,6 +143,11 @@ export class RoomReader {
   }
 }
 
+function isOfDrive(line: Line): boolean {
+  const isFile = "file" in line && (typeof line.file === "number" || line.file === "state" || line.file === "entries");
+  return isFile || "at" in line;
+}
+
 function placeOf({ store, state, ...into }: Unpacked, name: FileName): string {
   if (name === "state") return state;
   if (name === "entries") return entriesIn(store);
@@ -149,7 +165,9 @@ const FROZEN = /^(snapshots|sandboxes)\/\w+\/(base\/|disk|memory)/;
 async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
   const path = placeOf(into, name);
   if (typeof name === "string") await makeAbove(path);
-  const handle = await open(path, "wx", 0o600);
+  const handle = await open(path, "wx", 0o600).catch((error: unknown) => {
+    throw errnoOf(error) === "EEXIST" ? new NotWhole("a room's file has two files of one name") : error;
+  });
   if (typeof name === "string" && FROZEN.test(name)) await handle.chmod(0o444);
   return handle;
 }

@@ -159,6 +159,10 @@ export interface Operations {
   room_restore: { input: s.RoomRestoreInput; answer: s.RoomRestoreAnswer };
   /** Move a room to another host. */
   room_move: { input: s.RoomMoveInput; answer: s.RoomMoveAnswer };
+  /** Take a room away as a file. */
+  room_backup: { input: s.RoomBackupInput; answer: Uint8Array };
+  /** Make a room of a room's file. */
+  room_from_backup: { input: s.RoomFromBackupInput; answer: s.RoomFromBackupAnswer };
   /** Resume a sandbox in standby or hibernation. */
   sandbox_resume: { input: s.SandboxResumeInput; answer: s.SandboxResumeAnswer };
   /** Read a sandbox's console or agent log. */
@@ -412,6 +416,8 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   room_fork: {"method":"POST","path":"/v1/rooms/{source_room_id}/fork","body":"json","answer":"json"},
   room_restore: {"method":"POST","path":"/v1/rooms/{room_id}/checkpoints/{checkpoint_id}/restore","answer":"json"},
   room_move: {"method":"POST","path":"/v1/rooms/{room_id}/move","body":"json","answer":"json"},
+  room_backup: {"method":"GET","path":"/v1/rooms/{room_id}/backup","answer":"bytes"},
+  room_from_backup: {"method":"PUT","path":"/v1/rooms/{room_id}/backup","query":["host"],"body":"bytes","answer":"json"},
   sandbox_resume: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/resume","answer":"json"},
   sandbox_logs: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/logs","query":["source","after","limit"],"answer":"json"},
   sandbox_metrics: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics","answer":"json"},

@@ -1259,6 +1259,12 @@ export interface components {
             amount: number;
             reason: string;
         };
+        LeftOut: {
+            sandboxes: number;
+            snapshots: number;
+            checkpoints: number;
+            recordings: number;
+        };
         LocateResult: {
             /** @description As it is called: of a room its room_id, of an agent its agent_id. */
             id: string;
@@ -2006,6 +2012,17 @@ export interface components {
             checkpoint_id: string;
             /** @description One for each sandbox of the checkpoint: what it is now, or what was in its way. */
             items: components["schemas"]["Fork"][];
+        };
+        RoomFromBackup: {
+            room: components["schemas"]["Room"];
+            /** @description Name of the room of which the file was made. */
+            of_room: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            backed_up_at: string;
+            left_out: components["schemas"]["LeftOut"];
         };
         RoomGlance: {
             /**
@@ -4074,6 +4091,23 @@ export interface components {
             room_id: string;
         };
         RoomMoveAnswer: components["schemas"]["RoomMoved"];
+        RoomBackupInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+        };
+        RoomFromBackupInput: {
+            /**
+             * @description Name of the new room.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description Where it is to be, of several hosts; else one with memory. */
+            host?: string;
+        };
+        RoomFromBackupAnswer: components["schemas"]["RoomFromBackup"];
         SandboxResumeInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5175,6 +5209,7 @@ export type KeyCreateRequest = components['schemas']['KeyCreateRequest'];
 export type KeyRotateRequest = components['schemas']['KeyRotateRequest'];
 export type KeyRotateResult = components['schemas']['KeyRotateResult'];
 export type LedgerEntry = components['schemas']['LedgerEntry'];
+export type LeftOut = components['schemas']['LeftOut'];
 export type LocateResult = components['schemas']['LocateResult'];
 export type MeGetResult = components['schemas']['MeGetResult'];
 export type Member = components['schemas']['Member'];
@@ -5220,6 +5255,7 @@ export type RoomCreateRequest = components['schemas']['RoomCreateRequest'];
 export type RoomDestroyResult = components['schemas']['RoomDestroyResult'];
 export type RoomForkRequest = components['schemas']['RoomForkRequest'];
 export type RoomForkResult = components['schemas']['RoomForkResult'];
+export type RoomFromBackup = components['schemas']['RoomFromBackup'];
 export type RoomGlance = components['schemas']['RoomGlance'];
 export type RoomListResult = components['schemas']['RoomListResult'];
 export type RoomMoveRequest = components['schemas']['RoomMoveRequest'];
@@ -5454,6 +5490,9 @@ export type RoomRestoreInput = components['schemas']['RoomRestoreInput'];
 export type RoomRestoreAnswer = components['schemas']['RoomRestoreAnswer'];
 export type RoomMoveInput = components['schemas']['RoomMoveInput'];
 export type RoomMoveAnswer = components['schemas']['RoomMoveAnswer'];
+export type RoomBackupInput = components['schemas']['RoomBackupInput'];
+export type RoomFromBackupInput = components['schemas']['RoomFromBackupInput'];
+export type RoomFromBackupAnswer = components['schemas']['RoomFromBackupAnswer'];
 export type SandboxResumeInput = components['schemas']['SandboxResumeInput'];
 export type SandboxResumeAnswer = components['schemas']['SandboxResumeAnswer'];
 export type SandboxLogsInput = components['schemas']['SandboxLogsInput'];

@@ -127,7 +127,7 @@ function makeAll() {
     onEvent: () => {},
     drive: {
       ...noDrive,
-      holding,
+      ...{ holding, still: holding },
       sweep: async () => {},
       keep: () => {},
       forget: (name: string) => forgotten.push(name),

@@ -323,6 +323,10 @@ class Call(Protocol):
         """Move a room to another host."""
 
     @overload
+    def __call__(self, name: Literal["room_from_backup"], options: CallOptions | None = None, /, **input: Unpack[s.RoomFromBackupInput]) -> s.RoomFromBackupAnswer:
+        """Make a room of a room's file."""
+
+    @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> s.SandboxResumeAnswer:
         """Resume a sandbox in standby or hibernation."""
 
@@ -917,6 +921,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["room_move"], options: CallOptions | None = None, /, **input: Unpack[s.RoomMoveInput]) -> Coroutine[Any, Any, s.RoomMoveAnswer]:
         """Move a room to another host."""
+
+    @overload
+    def __call__(self, name: Literal["room_from_backup"], options: CallOptions | None = None, /, **input: Unpack[s.RoomFromBackupInput]) -> Coroutine[Any, Any, s.RoomFromBackupAnswer]:
+        """Make a room of a room's file."""
 
     @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> Coroutine[Any, Any, s.SandboxResumeAnswer]:

@@ -93,6 +93,8 @@ OPERATIONS: dict[str, Operation] = {
     "room_fork": Operation("POST", "/v1/rooms/{source_room_id}/fork", (), "json", "json"),
     "room_restore": Operation("POST", "/v1/rooms/{room_id}/checkpoints/{checkpoint_id}/restore", (), None, "json"),
     "room_move": Operation("POST", "/v1/rooms/{room_id}/move", (), "json", "json"),
+    "room_backup": Operation("GET", "/v1/rooms/{room_id}/backup", (), None, "bytes"),
+    "room_from_backup": Operation("PUT", "/v1/rooms/{room_id}/backup", ("host",), "bytes", "json"),
     "sandbox_resume": Operation("POST", "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume", (), None, "json"),
     "sandbox_logs": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/logs", ("source", "after", "limit"), None, "json"),
     "sandbox_metrics": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics", (), None, "json"),

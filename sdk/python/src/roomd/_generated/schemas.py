@@ -1330,6 +1330,13 @@ class KeyRotateResult(TypedDict):
     replaces: ApiKey
 
 
+class LeftOut(TypedDict):
+    sandboxes: int
+    snapshots: int
+    checkpoints: int
+    recordings: int
+
+
 class LocateResult(TypedDict):
     id: str
     """As it is called: of a room its room_id, of an agent its agent_id."""
@@ -1861,6 +1868,15 @@ class RoomForkResult(TypedDict):
     checkpoint_id: str
     items: list[Fork]
     """One for each sandbox of the checkpoint: what it is now, or what was in its way."""
+
+
+class RoomFromBackup(TypedDict):
+    room: Room
+    of_room: str
+    """Name of the room of which the file was made."""
+    backed_up_at: str
+    """RFC 3339, in UTC."""
+    left_out: LeftOut
 
 
 class RoomGlanceDrive(TypedDict):
@@ -3830,6 +3846,20 @@ class RoomMoveInput(TypedDict):
     """Name of the room, unique among the organization's active rooms."""
 
 RoomMoveAnswer: TypeAlias = RoomMoved
+
+
+class RoomBackupInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+
+
+class RoomFromBackupInput(TypedDict):
+    room_id: str
+    """Name of the new room."""
+    host: NotRequired[str]
+    """Where it is to be, of several hosts; else one with memory."""
+
+RoomFromBackupAnswer: TypeAlias = RoomFromBackup
 
 
 class SandboxResumeInput(TypedDict):

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Belonging } from "../../../../../daemon/domain/rooms/move/belongings.ts";
-import { type About, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
 import { RoomReader } from "../../../../../daemon/domain/rooms/move/unpack.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
@@ -54,7 +54,8 @@ async function* belongings(): AsyncGenerator<Belonging> {
 }
 const DIGEST = "0".repeat(64);
 
-const whole = async () => Buffer.concat(await Array.fromAsync(packed(from, ABOUT, belongings())));
+const whole = async () =>
+  Buffer.concat(await Array.fromAsync(packed(from, { roomd_room: FORMAT, about: ABOUT }, belongings())));
 
 /** The bytes in pieces of a size. */
 async function* inPieces(bytes: Buffer, size: number) {

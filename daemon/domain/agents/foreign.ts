@@ -1,0 +1,52 @@
+/** Owns what of a room's agents goes into a checkpoint or a file, and what such a file from outside may say of them. */
+import { Type } from "@sinclair/typebox";
+import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS, MAX_TOPICS, SUBSCRIPTION_PATTERN } from "../../../shared/api/fabric.ts";
+import { AGENT_PATTERN } from "../../../shared/ids.ts";
+import type { Rows } from "../../db/branch.ts";
+import {
+  accept,
+  acceptRows,
+  type Cells,
+  Foreign,
+  isJson,
+  isMoment,
+  isText,
+  jsonOf,
+  onlyOnce,
+} from "../../db/foreign.ts";
+import { agents } from "./table.ts";
+
+/** What a checkpoint has of them. */
+export interface AgentsState {
+  agents: Rows;
+  /** Those of them whose sandbox was gone. */
+  gone: string[];
+}
+
+const topics = Type.Array(Type.String({ pattern: SUBSCRIPTION_PATTERN, maxLength: 256 }), { maxItems: MAX_TOPICS });
+
+const CELLS: Cells = {
+  agent_id: isText(new RegExp(AGENT_PATTERN)),
+  topics: isJson(topics),
+  last_seen_at: isMoment,
+};
+
+const state = Type.Object(
+  { agents: Type.Unknown(), gone: Type.Array(Type.String({ pattern: AGENT_PATTERN }), { maxItems: MAX_ROOM_AGENTS }) },
+  { additionalProperties: false },
+);
+
+export async function acceptAgents(given: unknown): Promise<AgentsState> {
+  const said = accept(state, given, "agents");
+  const once = onlyOnce("agents");
+  let subscribed = 0;
+  const rows = await acceptRows(agents, said.agents, {
+    ...{ cells: CELLS, most: MAX_ROOM_AGENTS },
+    each: ({ agent_id, topics: own }) => {
+      once(agent_id);
+      subscribed += (jsonOf(own ?? null) as string[]).length;
+    },
+  });
+  if (subscribed > MAX_ROOM_TOPICS) throw new Foreign("its agents have more topics than those of a room may have");
+  return { agents: rows, gone: said.gone };
+}

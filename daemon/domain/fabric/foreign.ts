@@ -1,0 +1,139 @@
+/** Owns what of a room's messages goes into a checkpoint or a file, and what such a file from outside may say of them. */
+import { Type } from "@sinclair/typebox";
+import {
+  DELIVERY_STATES,
+  EVERYONE,
+  MAX_DESTINATIONS,
+  MAX_HEADER_BYTES,
+  MAX_INBOX,
+  MAX_PAYLOAD_BYTES,
+  MAX_ROOM_AGENTS,
+  MESSAGE_KINDS,
+  REDELIVERIES,
+  TOPIC_PATTERN,
+} from "../../../shared/api/fabric.ts";
+import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
+import type { Rows } from "../../db/branch.ts";
+import {
+  accept,
+  acceptRows,
+  type Cells,
+  Foreign,
+  isCount,
+  isFlag,
+  isJson,
+  isMoment,
+  isMs,
+  isOneOf,
+  isText,
+  jsonOf,
+  type Named,
+  onlyOnce,
+  orNull,
+} from "../../db/foreign.ts";
+import { deliveries, messages } from "./table.ts";
+
+/** What a checkpoint has of them. */
+export interface FabricState {
+  /** The last seq that was given out; no message needs to have it. */
+  last_seq: number;
+  gone_seq: number;
+  messages: Rows;
+  deliveries: Rows;
+}
+
+/** Of one room, and of all its inboxes. */
+const MOST_MESSAGES = 1_000_000;
+const MOST_DELIVERIES = 2_000_000;
+/** So that no room comes to the end of its numbers. */
+const MOST_SEQ = 2 ** 50;
+
+const agent = Type.String({ pattern: AGENT_PATTERN });
+const isAgent = isText(new RegExp(AGENT_PATTERN));
+const isName = isText(new RegExp(NAME_PATTERN));
+const isTopic = isText(new RegExp(`^(?=.{1,256}$)${TOPIC_PATTERN.slice(1)}`));
+const isSeq = isCount(1, MOST_SEQ);
+const headers = Type.Record(Type.String({ pattern: "^[A-Za-z0-9_.-]{1,128}$" }), Type.String(), {
+  additionalProperties: false,
+  maxProperties: 32,
+});
+
+const MESSAGE: Cells = {
+  seq: isSeq,
+  message_id: isName,
+  source: isAgent,
+  destination: orNull((cell) => cell === EVERYONE || isAgent(cell)),
+  destinations: orNull(isJson(Type.Array(agent, { maxItems: MAX_DESTINATIONS }))),
+  topic: orNull(isTopic),
+  kind: isOneOf(MESSAGE_KINDS),
+  payload: orNull((cell) => typeof cell === "string" && jsonOf(cell) !== undefined),
+  payload_b64: orNull(isText(/^[A-Za-z0-9+/]*={0,2}$/)),
+  size_bytes: isCount(0, MAX_PAYLOAD_BYTES),
+  headers: (cell) => isJson(headers)(cell) && Buffer.byteLength(cell as string) <= 2 * MAX_HEADER_BYTES,
+  reply_to: orNull(isName),
+  ack_required: isFlag,
+  recipients: isJson(Type.Array(agent, { maxItems: MAX_ROOM_AGENTS })),
+  fingerprint: isText(/^([0-9a-f]{64})?$/),
+  created_at: isMoment,
+  expires_at: orNull(isMoment),
+};
+
+const DELIVERY: Cells = {
+  agent_id: isAgent,
+  seq: isSeq,
+  state: isOneOf(DELIVERY_STATES),
+  attempts: isCount(0, REDELIVERIES + 1),
+  ack_required: isFlag,
+  due_at_ms: orNull(isMs),
+  expires_at_ms: orNull(isMs),
+  awaited: isFlag,
+};
+
+const numbers = Type.Integer({ minimum: 0, maximum: MOST_SEQ });
+const state = Type.Object(
+  { last_seq: numbers, gone_seq: numbers, messages: Type.Unknown(), deliveries: Type.Unknown() },
+  { additionalProperties: false },
+);
+
+export async function acceptFabric(given: unknown): Promise<FabricState> {
+  const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
+  if (gone_seq > last_seq) throw new Foreign("messages of it are gone that were never sent");
+  const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
+  /** How many may still be told what became of each. */
+  const recipients = new Map<unknown, number>();
+  const kept = await acceptRows(messages, said.messages, {
+    ...{ cells: MESSAGE, most: MOST_MESSAGES },
+    each: (message) => {
+      onceBySeq(message.seq);
+      onceById(message.message_id);
+      if (Number(message.seq) > last_seq) throw new Foreign("a message of it has a number that was not given out");
+      requireSize(message);
+      recipients.set(message.seq, (jsonOf(message.recipients ?? null) as string[]).length);
+    },
+  });
+  const once = onlyOnce("deliveries");
+  const open = new Map<unknown, number>();
+  const told = await acceptRows(deliveries, said.deliveries, {
+    ...{ cells: DELIVERY, most: MOST_DELIVERIES },
+    each: ({ agent_id, seq, state: became }) => {
+      once(`${agent_id} ${seq}`);
+      const left = recipients.get(seq) ?? 0;
+      if (left === 0) throw new Foreign("a message of it was delivered to who was no recipient");
+      recipients.set(seq, left - 1);
+      if (became !== "queued" && became !== "delivered") return;
+      const held = (open.get(agent_id) ?? 0) + 1;
+      if (held > MAX_INBOX) throw new Foreign("an inbox of it has more than one may have");
+      open.set(agent_id, held);
+    },
+  });
+  return { last_seq, gone_seq, messages: kept, deliveries: told };
+}
+
+/** What a message takes is known again from its row: a size that is none of its payload's would be given back. */
+function requireSize({ payload, payload_b64, size_bytes }: Named): void {
+  const bytes = typeof payload_b64 === "string" ? Buffer.from(payload_b64, "base64") : null;
+  const isOne = (payload === null) !== (payload_b64 === null);
+  const size = bytes ? bytes.length : Buffer.byteLength(String(payload));
+  const isCanonical = bytes === null || bytes.toString("base64") === payload_b64;
+  if (!isOne || !isCanonical || size !== size_bytes) throw new Foreign("a message of it is not as long as it says");
+}

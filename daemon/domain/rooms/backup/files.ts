@@ -1,0 +1,66 @@
+/**
+ * Owns where rooms' files are put together and read: a directory for each, away from rooms, which is gone as soon as the file is. What a
+ * daemon that was killed has left is thrown away at the next start. An organization has few at a time, since each may be as large as a
+ * drive.
+ */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { eraseDirectory } from "../../../host/files/erase.ts";
+import type { RoomDeps } from "../deps.ts";
+
+const MOST_OF_ORG = 2;
+
+export interface RoomFile {
+  place: { directory: string; store: string; state: string };
+  /** Again does nothing. */
+  remove(): Promise<void>;
+}
+
+export class RoomFiles {
+  readonly #deps: Pick<RoomDeps, "paths" | "giveUpSpace">;
+  readonly #held = new Map<OrgId, number>();
+
+  constructor(deps: Pick<RoomDeps, "paths" | "giveUpSpace">) {
+    this.#deps = deps;
+  }
+
+  /** Throws invalid_state where the organization has as many as it may. */
+  async begin(orgId: OrgId): Promise<RoomFile> {
+    const held = this.#held.get(orgId) ?? 0;
+    if (held >= MOST_OF_ORG) {
+      throw new ServiceError("invalid_state", {
+        detail: `${held} files of the organization's rooms are just being made or read.`,
+        hint: "Try again once one of them is done.",
+        retryAfterSeconds: 5,
+      });
+    }
+    this.#held.set(orgId, held + 1);
+    const place = this.#deps.paths.room_file(crypto.randomUUID());
+    let removal: Promise<void> | null = null;
+    const remove = () => {
+      removal ??= eraseDirectory(place.directory, this.#deps.giveUpSpace).finally(() => this.#end(orgId));
+      return removal;
+    };
+    try {
+      await mkdir(place.directory, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      await remove().catch(() => {});
+      throw error;
+    }
+    return { place, remove };
+  }
+
+  /** Before any is made. */
+  async sweep(): Promise<void> {
+    const { paths, giveUpSpace } = this.#deps;
+    if (existsSync(paths.room_files)) await eraseDirectory(paths.room_files, giveUpSpace);
+  }
+
+  #end(orgId: OrgId): void {
+    const left = (this.#held.get(orgId) ?? 1) - 1;
+    if (left > 0) this.#held.set(orgId, left);
+    else this.#held.delete(orgId);
+  }
+}

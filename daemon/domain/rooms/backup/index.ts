@@ -1,0 +1,107 @@
+/** Owns rooms' own backups: taking a room away as a file, and making a room of one. */
+import { ROOM_FILE_TYPE, roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { within } from "../../../core/published.ts";
+import { requireActive } from "../../../core/room-target.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { requireWholeRoom } from "../checkpoints/fork.ts";
+import type { Locks } from "../checkpoints/locks.ts";
+import { inUse, requireEnter } from "../create.ts";
+import type { RoomDeps } from "../deps.ts";
+import type { RoomRecords } from "../record.ts";
+import type { RoomRow } from "../table.ts";
+import { toTarget } from "../target.ts";
+import { bringBack } from "./bring-back.ts";
+import { RoomFiles } from "./files.ts";
+import { packRoom, streamOf } from "./take.ts";
+
+interface Parts {
+  deps: RoomDeps;
+  records: RoomRecords;
+  locks: Pick<Locks, "take">;
+  findRow(call: KeyCall, roomId: string): RoomRow;
+  lookup(orgId: RoomRow["org_id"], roomId: string): RoomRow | undefined;
+  schedule(row: RoomRow): void;
+}
+
+export interface RoomBackups {
+  operations: Bound[];
+  /** Throws away what a daemon that was killed has left of files. */
+  sweep(): Promise<void>;
+}
+
+export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedule }: Parts): RoomBackups {
+  const files = new RoomFiles(deps);
+  const backup = bind(roomBackup, {
+    find: (call, { room_id }) => findRow(call, String(room_id)),
+    run: async (call, _input, row) => {
+      call.audit.room_id = row.room_id;
+      call.audit.room_uid = row.room_uid;
+      requireWholeRoom(call);
+      const room = toTarget(row, deps.paths);
+      requireActive(room);
+      const file = await files.begin(row.org_id);
+      try {
+        const about = await locks.take(row.room_uid, "copied into a file", (over) =>
+          packRoom(deps, row, room, file, AbortSignal.any([over, call.signal])),
+        );
+        const { drive_bytes, left_out } = about;
+        call.audit.details = { drive_bytes, left_out };
+        return { outcome: "ok", stream: { type: ROOM_FILE_TYPE, bytes: streamOf(file, about) } };
+      } catch (error) {
+        await file.remove();
+        throw error;
+      }
+    },
+  });
+
+  const fromBackup = bind(roomFromBackup, {
+    run: async (call, { room_id }, _target, { body }) => {
+      requireWholeRoom(call);
+      requireEnter(call, room_id);
+      call.audit.room_id = room_id;
+      if (!body) throw new ServiceError("invalid_body", { detail: "The body is to be a room's file." });
+      const source = body[Symbol.asyncIterator]();
+      const { row, about, warnings } = await heard(source, async () => {
+        if (lookup(call.caller.org_id, room_id)) throw inUse(room_id);
+        const file = await files.begin(call.caller.org_id);
+        try {
+          return await bringBack(deps, call, room_id, { [Symbol.asyncIterator]: () => source }, file);
+        } finally {
+          await file.remove();
+        }
+      });
+      call.audit.room_uid = row.room_uid;
+      call.audit.details = { of_room: about.room_id, backed_up_at: about.made_at };
+      schedule(row);
+      const record = await records.of(row);
+      return {
+        outcome: "created",
+        body: {
+          room: { ...record, warnings: [...warnings, ...record.warnings] },
+          ...{ of_room: about.room_id, backed_up_at: about.made_at, left_out: about.left_out },
+        },
+      };
+    },
+  });
+
+  return { operations: [backup, fromBackup], sweep: () => files.sweep() };
+}
+
+/** For who still sends when a file is refused. */
+const HEARD_MS = 10_000;
+
+/** Who is refused in the middle of a file gets to hear why: what comes of it then is taken for a while, and thrown away. */
+async function heard<T>(source: AsyncIterator<Uint8Array>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const since = performance.now();
+    const left = () => HEARD_MS - (performance.now() - since);
+    const rest = async () => {
+      while (left() > 0) if ((await source.next()).done) return;
+    };
+    await within(rest(), HEARD_MS, "the rest of a room's file").catch(() => {});
+    throw error;
+  }
+}

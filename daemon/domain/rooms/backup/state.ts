@@ -1,0 +1,77 @@
+/** Owns reading what a file from outside says that the database had of its room: bounded line by line, and given to the nouns to be held against what they write. */
+import { createReadStream } from "node:fs";
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { Values } from "../../../db/client.ts";
+import { Foreign } from "../../../db/foreign.ts";
+import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
+import { NotWhole } from "../move/format.ts";
+import { MOST_ROW_BYTES, MOST_STATE_BYTES } from "./format.ts";
+
+/** Agents, messages, deliveries, barriers: a later form may have some more. */
+const MOST_TABLES = 8;
+
+const cell = Type.Union([Type.String(), Type.Number(), Type.Null()]);
+const some = Type.Object({
+  rows: Type.Integer({ minimum: 0, maximum: MOST_TABLES - 1 }),
+  some: Type.Array(Type.Array(cell, { maxItems: 64 }), { maxItems: 1 }),
+});
+const rest = Type.Object({
+  format: Type.Literal(STATE_FORMAT),
+  rest: Type.Object({ nouns: Type.Object(Object.fromEntries(NAMES.map((name) => [name, Type.Unknown()]))) }),
+});
+
+/** Throws NotWhole. */
+export async function readForeignState(path: string, nouns: Nouns): Promise<RoomState["nouns"]> {
+  try {
+    const said = await stateIn(path);
+    const accepted: [string, unknown][] = [];
+    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name])]);
+    return Object.fromEntries(accepted) as RoomState["nouns"];
+  } catch (error) {
+    if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });
+    // Of what is nested too deep.
+    if (error instanceof SyntaxError || error instanceof RangeError) throw notOurs(error);
+    throw error;
+  }
+}
+
+async function stateIn(path: string): Promise<Record<string, unknown>> {
+  const tables = new Map<number, Values[]>();
+  let found: Record<string, unknown> | null = null;
+  for await (const text of linesOf(path)) {
+    if (found) throw notOurs();
+    const line: unknown = JSON.parse(text);
+    if (Value.Check(some, line)) {
+      const rows = tables.get(line.rows) ?? [];
+      tables.set(line.rows, rows);
+      rows.push(...(line.some as Values[]));
+    } else if (Value.Check(rest, line)) found = withRows(line.rest.nouns, tables) as Record<string, unknown>;
+    else throw notOurs();
+  }
+  if (!found) throw notOurs();
+  return found;
+}
+
+async function* linesOf(path: string): AsyncGenerator<string> {
+  let left = MOST_STATE_BYTES;
+  let parts: Buffer[] = [];
+  let held = 0;
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    left -= chunk.length;
+    if (left < 0) throw notOurs();
+    let at = 0;
+    for (let end = chunk.indexOf(10, at); end !== -1; end = chunk.indexOf(10, at)) {
+      yield Buffer.concat([...parts, chunk.subarray(at, end)]).toString("utf8");
+      [parts, held, at] = [[], 0, end + 1];
+    }
+    parts.push(chunk.subarray(at));
+    held += chunk.length - at;
+    if (held > MOST_ROW_BYTES) throw notOurs();
+  }
+  if (held > 0) throw notOurs();
+}
+
+function notOurs(cause?: unknown): NotWhole {
+  return new NotWhole("what it says of messages, barriers and agents is none that a roomd has written", { cause });
+}

@@ -1,0 +1,119 @@
+/**
+ * Owns making a room's file:
+ *
+ *   the drive is copied while all run → neither calls nor guests change it: what the database has is read in one commit, the copy is
+ *   brought up to date → all go on → the file is sent as it is taken
+ *
+ * The room does not know of it afterwards, and whoever does not take the file for a while is sent no more of it.
+ */
+
+import { now } from "../../../core/clock.ts";
+import { faultPoint } from "../../../core/fault-points.ts";
+import { within } from "../../../core/published.ts";
+import type { RoomTarget } from "../../../core/room-target.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { namesIn } from "../../../host/files/gone.ts";
+import { copying } from "../checkpoints/copying.ts";
+import { takeNouns, writeState } from "../checkpoints/nouns.ts";
+import { countCheckpoints } from "../checkpoints/store.ts";
+import type { RoomDeps } from "../deps.ts";
+import { packed } from "../move/pack.ts";
+import type { RoomRow } from "../table.ts";
+import type { RoomFile } from "./files.ts";
+import { type BackedUp, BEYOND, MOST_STATE_BYTES, opening } from "./format.ts";
+
+/** Guests that wait for their drive for longer may take it for broken. */
+const MOST_STILL_MS = 60_000;
+/** Of a reader that takes nothing. */
+const SILENCE_MS = 120_000;
+
+/** Packs what the room is into the file's place. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
+export async function packRoom(
+  deps: RoomDeps,
+  row: RoomRow,
+  room: RoomTarget,
+  { place }: RoomFile,
+  over: AbortSignal,
+): Promise<BackedUp> {
+  const { database, branch, drive } = deps;
+  const { used_bytes } = await drive.measure(room);
+  await branch.sandboxes.requireBytes(row, { added: used_bytes, freed: used_bytes });
+  return await copying(over, async (copier) => {
+    await copier.copy(room.drive_directory, place.store, {
+      bytes: row.drive_limit_bytes + BEYOND.bytes,
+      entries: deps.driveLimitEntries + BEYOND.entries,
+    });
+    await faultPoint("backup.copied");
+    const { nouns, made_at, drive_bytes } = await drive.still(row.room_uid, async () => {
+      over.throwIfAborted();
+      const made_at = now();
+      const nouns = await database.commit((queries) => takeNouns(queries, branch.nouns, row.room_uid));
+      const { bytes } = await within(copier.complete(), MOST_STILL_MS, "copying what has changed on the drive");
+      return { nouns, made_at, drive_bytes: bytes };
+    });
+    const bytes = await writeState(place.state, { nouns }, 1);
+    if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
+    await faultPoint("backup.packed");
+    const left_out = await leftOutOf(deps, row);
+    return { room_id: row.room_id, labels: row.labels, ttl_seconds: lifeOf(row), made_at, drive_bytes, left_out };
+  });
+}
+
+async function leftOutOf({ database, paths, branch }: RoomDeps, { room_uid }: RoomRow): Promise<BackedUp["left_out"]> {
+  return {
+    sandboxes: branch.sandboxes.guests(room_uid).length,
+    snapshots: (await namesIn(paths.snapshots(room_uid))).length,
+    checkpoints: countCheckpoints(database.queries, room_uid),
+    recordings: (await namesIn(paths.recordings(room_uid))).filter((name) => name.endsWith(".json")).length,
+  };
+}
+
+/** One that ends by itself after a while makes one that does. */
+function lifeOf({ created_at, expires_at }: RoomRow): number | null {
+  if (expires_at === null) return null;
+  return Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
+}
+
+/** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does. */
+export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8Array> {
+  const pieces = packed(file.place, opening(about), nothing());
+  let silence: Timer | undefined;
+  const end = async () => {
+    clearTimeout(silence);
+    await pieces.return(undefined);
+    await file.remove();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        clearTimeout(silence);
+        try {
+          const { done, value } = await pieces.next();
+          if (done) {
+            await end();
+            return controller.close();
+          }
+          controller.enqueue(value);
+          silence = setTimeout(() => {
+            controller.error(new Error("nobody took the room's file"));
+            void end().catch(() => {});
+          }, SILENCE_MS);
+        } catch (error) {
+          await end().catch(() => {});
+          throw error;
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+function tooMuch(bytes: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MOST_STATE_BYTES} of them.`,
+    details: { limit: "room_file", used: bytes, cap: MOST_STATE_BYTES },
+  });
+}
