@@ -10,7 +10,7 @@ import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { backupRoomCommand } from "./room-file.ts";
-import { pair, seconds, word } from "./values.ts";
+import { pair, seconds } from "./values.ts";
 
 export { asList, type ListOptions };
 

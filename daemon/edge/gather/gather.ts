@@ -106,8 +106,10 @@ export class Gather {
   #partsOf(rule: Merging<Operation>, caller: Caller, input: Input) {
     const { own, directory } = this.#deps;
     const about = { caller, input: input as InputOf<Operation> };
-    const partOf = (host: Member): Input | null =>
-      rule.part ? rule.part({ name: chainNameOf(host), joined_at: host.joined_at }, about) : input;
+    const partOf = (member: Member): Input | null => {
+      const { host_id: host, joined_at } = member;
+      return rule.part ? rule.part({ name: chainNameOf(member), host, is_own: host === own, joined_at }, about) : input;
+    };
     const parts = directory.others().flatMap((host) => {
       const part = partOf(host);
       return part === null ? [] : [{ host, part }];

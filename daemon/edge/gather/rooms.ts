@@ -7,15 +7,15 @@ import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
 import { afterRoom, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
-import type { Merging, Told, Whole } from "./rule.ts";
+import type { Chain, Merging, Told, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
 const MISSING = "of its rooms only names, labels and times are known now, and those that have ended are not listed.";
 
 /** Who is asked for the rooms of one host asks no other. */
-const partOf = (hostId: string, { input }: { input: InputOf<typeof roomList> }) =>
-  input.host === undefined || input.host === hostId ? input : null;
+const partOf = ({ host, is_own }: Chain, { input }: { input: InputOf<typeof roomList> }) =>
+  input.host === undefined || is_own || input.host === host ? input : null;
 
 export const listOfRooms: Merging<typeof roomList> = {
   patienceMs: PATIENCE_MS,

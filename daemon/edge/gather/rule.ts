@@ -16,6 +16,9 @@ export interface Told<Body> {
 export interface Chain {
   /** As cursors have it. */
   name: string;
+  host: string;
+  /** Of the host that gathers. */
+  is_own: boolean;
   /** When its host became a member. */
   joined_at: string;
 }

@@ -46,7 +46,7 @@ function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: 
   const gone = items.filter(({ state }) => state === "gone");
   const isStale = ageSeconds >= DIRECTORY_STALE_SECONDS;
   const rank = (each: ListedHost) =>
-    ORDER.findIndex((state) => state === each.state) - (adviceFor(each, items).length > 0 ? 0.5 : 0);
+    ORDER.indexOf(each.state) - (adviceFor(each, items).length > 0 ? 0.5 : 0);
   const sorted = here.toSorted((one, other) => rank(one) - rank(other) || (one.host < other.host ? -1 : 1));
   return (
     <>
