@@ -134,10 +134,18 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     );
 
     const counted = async () => Number(await one.sh(ROOM, "w", "cat /dev/shm/count"));
+    /** A guest whose host's daemon was killed amid its resume may get its drive a moment later. */
     const linesOf = async (path: string) => {
-      const { stdout } = await one.ok("POST", `/v1/rooms/${ROOM}/sandboxes/w/exec`, {
-        ...{ command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 },
-      });
+      const asked = { command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 };
+      const { stdout } = await until(
+        "the drive is there",
+        async () => {
+          const done = await one.exec(ROOM, "w", asked);
+          if (done.exit_code !== 0) console.log(`the drive is not there yet: ${done.stderr}`);
+          return done.exit_code === 0 && done;
+        },
+        BACK_MS,
+      );
       return String(stdout).trim().split("\n").map(Number);
     };
     const numbers = async () => (await messagesOf(one, ROOM)).map(({ payload }) => payload.n as number);
