@@ -221,12 +221,15 @@ describe("either host is killed at any step", () => {
 /** A host that is killed may take so long until it is back, while much else runs here. */
 const RESTART_MS = 60_000;
 
+/** An inbox takes 1,000 messages, and a host that is killed may take long until it is back. */
+const MOST_WRITTEN = 900;
+
 /** Sends by both hosts, each message again and again until it is acknowledged, by a name of its own. */
 function writers(room_id: string) {
   const written: number[] = [];
   let isOver = false;
   const write = async (host: TestDaemon, from: number) => {
-    for (let n = from; !isOver; n += 2) {
+    for (let n = from; !isOver && n < MOST_WRITTEN; n += 2) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
       let said = "";
       const taken = async () => {

@@ -79,12 +79,23 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     let count = 0;
     for (const host of ["host-2", "host-1"]) {
       const [from, to] = host === "host-2" ? [owner, other] : [other, owner];
+      const gate = `/dev/shm/go-${host}`;
+      const waits = {
+        ...{ exec_id: `waits-${host}`, timeout_ms: 200_000 },
+        argv: ["sh", "-c", `echo > ${gate}.begun; until [ -e ${gate} ]; do sleep 0.1; done; echo through`],
+      };
+      const waiting = other.api("POST", `${sandbox}/exec`, waits);
+      await until("it is begun", async () => (await run(`[ -e ${gate}.begun ] && echo yes; true`)) === "yes", 30_000);
       const moved = await owner.ok("POST", "/v1/rooms/r/move", { host });
+      // Who waits for a command does not hold the room, and hears of the command there.
+      expect([(await waiting).status, (await waiting).body.code]).toEqual([503, "room_moving"]);
       expect(moved.sandboxes_ended).toEqual([]);
       console.log(`moved to ${host}: away for ${moved.away_ms} ms`);
       await until("it runs there", async () => (await owner.ok("GET", sandbox)).state === "running", 60_000);
       expect(existsSync(join(from.dataDir, "sandboxes", before.sandbox_id))).toBe(false);
       expect(existsSync(join(to.dataDir, "sandboxes", before.sandbox_id))).toBe(true);
+      await run(`touch ${gate}`);
+      expect((await other.ok("POST", `${sandbox}/exec`, waits)).stdout).toBe("through\n");
       const counted = Number(await run("cat /dev/shm/count"));
       expect(counted).toBeGreaterThan(count);
       count = counted;

@@ -50,7 +50,8 @@ export function makeExec(deps: ExecutionDeps): Bound {
       // Until the guest has answered nobody knows; and the call may be over before that.
       call.work.effect = { started: "unknown" };
       return await supervisors.use(row.sandbox_id, async () => {
-        const reach = reachOf(supervisors, row.sandbox_id);
+        const leaves = () => deps.sandboxes.currentRoom(row.room_uid).is_moving;
+        const reach = reachOf(supervisors, row.sandbox_id, leaves);
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         let asked: Pick<Following, "existing"> | undefined;
         const begun = (following: Pick<Following, "existing">) => {

@@ -8,12 +8,16 @@ import type { Supervisors } from "../supervisors.ts";
 const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "hibernating", "hibernated", "resuming"];
 const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 
-export function reachOf(supervisors: Supervisors, sandbox_id: string): Reach {
+/** `leaves`: whether its room is on its way to another host, so that a call is answered and asks there; absent: it waits all the same. */
+export function reachOf(supervisors: Supervisors, sandbox_id: string, leaves: () => boolean = () => false): Reach {
+  const isLeaving = (state: SandboxState) => STANDS_STILL.includes(state) && leaves();
   return async (started, over) => {
     for (;;) {
       // A command stands still with its sandbox, and is not lost by that: so does whoever feeds or follows it.
       const waits = started === true ? supervisors.get(sandbox_id)?.published : undefined;
-      await waits?.until(({ state }) => !STANDS_STILL.includes(state), Number.POSITIVE_INFINITY, over);
+      const isOver = (state: SandboxState) => !STANDS_STILL.includes(state) || isLeaving(state);
+      const found = await waits?.until(({ state }) => isOver(state), Number.POSITIVE_INFINITY, over);
+      if (found && isLeaving(found.state)) throw movesWith();
       try {
         return await linkOf(supervisors, sandbox_id, { started });
       } catch (error) {
@@ -23,4 +27,11 @@ export function reachOf(supervisors: Supervisors, sandbox_id: string): Reach {
       }
     }
   };
+}
+
+function movesWith(): ServiceError {
+  return new ServiceError("room_moving", {
+    detail: "The command goes on where its room is on its way to.",
+    details: { started: true },
+  });
 }
