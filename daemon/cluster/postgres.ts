@@ -4,6 +4,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
@@ -54,6 +55,8 @@ export interface PostgresDeps {
   recovered(queries: Queries, change: Recovered): void;
   /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
   nameLost(queries: Queries, room: LostName): void;
+  /** How rounds go. */
+  tally: Tally;
   log: Log;
 }
 
@@ -70,7 +73,7 @@ export interface Cluster extends Directory {
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
-  const { url, database, member, self, version, holder, recovered, nameLost, log } = deps;
+  const { url, database, member, self, version, holder, recovered, nameLost, tally, log } = deps;
   const { queries } = database;
   const { host_id } = member;
   const connections = new Connections({ address: readAddress(url) });
@@ -82,7 +85,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   /** An operator's command beside the daemon is none. */
   let isDaemon = false;
   const rounds = new Rounds({
-    ...{ database, shared, connections, member, log, onNews },
+    ...{ database, shared, connections, member, tally, log, onNews },
     run: () => (isDaemon ? holder : null),
     recovered: (within, change) => isDaemon && recovered(within, change),
   });
