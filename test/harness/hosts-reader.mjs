@@ -1,6 +1,6 @@
 /**
  * The pages of a service of two hosts, in a real browser: `node hosts-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON: cookies
- * of an owner, a key, the name of the other host and the URL of a third page's viewer. What only an operator can do is asked for by a line, and has been
+ * of an owner, a key, the names of both hosts, and hostile texts. What only an operator can do is asked for by a line, and has been
  * done when a line comes back. Prints as its last line one JSON object with what was seen.
  */
 import { createInterface } from "node:readline";
@@ -154,16 +154,9 @@ await look(page, "hosts-room-silent");
 await page.getByRole("link", { name: "Hosts", exact: true }).last().click();
 await card(other).getByText("unreachable").waitFor();
 seen.silent = await card(other).textContent();
+seen.troubles = await page.locator("main .trouble").count();
 await go("/rooms");
 await page.getByText("host silent").waitFor();
 await look(page, "hosts-rooms-silent");
-// Opened while it is silent, it is there once the host is back.
-await page.goto(`${url}/rooms/far`);
-await page.locator(".room-away.is-silent").waitFor();
-await operator("start");
-await page.getByRole("heading", { name: "Agents" }).waitFor();
-seen.back = await page.locator("main header").textContent();
-seen.troubles = await page.locator("main .trouble").count();
-
 await close();
 console.log(JSON.stringify({ ...seen, ...noted }));
