@@ -5,6 +5,7 @@ import type { AnchorStore } from "../core/anchor-store.ts";
 import { at, now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
@@ -60,6 +61,8 @@ export interface PostgresDeps {
   recovered(queries: Queries, change: Recovered): void;
   /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
   nameLost(queries: Queries, room: LostName): void;
+  /** How rounds go. */
+  tally: Tally;
   log: Log;
 }
 
@@ -78,7 +81,7 @@ export interface Cluster extends Directory {
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
-  const { url, database, member, self, version, holder, recovered, nameLost, log } = deps;
+  const { url, database, member, self, version, holder, recovered, nameLost, tally, log } = deps;
   const { queries } = database;
   const placementIn = preparePlacementLookup(queries);
   const hostOf = prepareHostLookup(queries);
@@ -92,7 +95,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   /** An operator's command beside the daemon is none. */
   let isDaemon = false;
   const rounds = new Rounds({
-    ...{ database, shared, connections, member, log, onNews },
+    ...{ database, shared, connections, member, tally, log, onNews },
     run: () => (isDaemon ? holder : null),
     recovered: (within, change) => isDaemon && recovered(within, change),
   });

@@ -15,6 +15,7 @@ import { randomUUID } from "node:crypto";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import type { LocalStep, Rehearsed } from "../db/rehearsal.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
@@ -36,6 +37,8 @@ export interface RoundDeps {
   connections: Connections;
   member: Member;
   log: Log;
+  /** How rounds go; absent: an operator's command counts none. */
+  tally?: Tally;
   /** Something that is shared was changed elsewhere. */
   onNews(): void;
   /** By which a daemon is a member, and no other with its data; absent, or null: an operator's command. */
@@ -173,8 +176,12 @@ export class Rounds {
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (!(found && (await this.#isTrue(error, change_id)))) return await this.#failed(batch, error);
+      if (!(found && (await this.#isTrue(error, change_id)))) {
+        this.#deps.tally?.note(false, askedAt);
+        return await this.#failed(batch, error);
+      }
     }
+    this.#deps.tally?.note(true, askedAt);
     await faultPoint("round.true");
     this.#wholeAt = askedAt;
     await this.#finish(batch, found as unknown as Round);

@@ -8,6 +8,7 @@ import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import { Tally } from "../core/tally.ts";
 import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
 import { makeLogSync, rewriteLog } from "../db/log-sync.ts";
@@ -46,7 +47,8 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     reserve_mib: config["limits.disk_reserve_mib"],
   });
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
-  const cluster = await openCluster({ config, paths, log, database }, hostId);
+  const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
+  const cluster = await openCluster({ config, paths, log, database, tally: betweenHosts.rounds }, hostId);
   const inspected = await inspectHost(config, paths, log);
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
   return {
@@ -59,6 +61,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     database,
     /** Of several hosts; null: this one is by itself. */
     cluster,
+    betweenHosts,
     directory: cluster ?? makeAlone(database, hostId),
     inspected,
     templates: templatesOn(options, inspected),

@@ -11,6 +11,7 @@ import { type Config, ConfigError } from "../core/config.ts";
 import { parseListen, WILDCARDS } from "../core/listen.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { appendAudit, appendAudits } from "../domain/audit/index.ts";
@@ -67,10 +68,15 @@ interface Opened {
   paths: Paths;
   log: Log;
   database: Database;
+  /** How rounds go. */
+  tally: Tally;
 }
 
 /** The directory of a host that is a member; null for one by itself. Throws ConfigError where it has not joined. */
-export async function openCluster({ config, paths, log, database }: Opened, hostId: string): Promise<Cluster | null> {
+export async function openCluster(
+  { config, paths, log, database, tally }: Opened,
+  hostId: string,
+): Promise<Cluster | null> {
   const plan = planCluster(config);
   const member = readMembership(paths.cluster);
   if (!plan) {
@@ -92,7 +98,7 @@ export async function openCluster({ config, paths, log, database }: Opened, host
   const { newHolder } = await import("../cluster/holder.ts");
   const holder = newHolder(memberFile(paths.cluster));
   const { self, url } = plan;
-  return makePostgres({ url, database, member, self, version: VERSION, holder, recovered, nameLost, log });
+  return makePostgres({ url, database, member, self, version: VERSION, holder, recovered, nameLost, tally, log });
 }
 
 const BY_CLUSTER = { actor: systemActor("cluster"), source: "reconciler", outcome: "success" } as const;

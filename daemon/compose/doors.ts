@@ -79,7 +79,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   });
   const { traces } = base.tracing;
   const own = base.cluster && (await loadHostCertificate(paths.cluster));
-  const others = own && new HostClient({ certificate: own });
+  const others = own && new HostClient({ certificate: own, tally: base.betweenHosts.calls });
   const { cluster } = base;
   const whereabouts = (question: typeof PORTS) =>
     others && cluster && new Whereabouts({ question, client: others, own: host, others: cluster.others });

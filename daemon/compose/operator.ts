@@ -6,6 +6,7 @@ import type { Cluster } from "../cluster/postgres.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { Tally } from "../core/tally.ts";
 import type { Database } from "../db/transact.ts";
 import { headsFilesOf, listService, lostAnchors, verifyAll } from "../domain/audit/index.ts";
 import { backupFigures, planBackups } from "../domain/backups/index.ts";
@@ -41,7 +42,7 @@ export async function openOperator(options: ComposeOptions) {
   /** Opened by those alone who change what hosts share. */
   const openDirectory = onceOnly(async () => {
     const hostId = hostIdOf(config, paths.host_id);
-    cluster = await openCluster({ config, paths, log, database }, hostId);
+    cluster = await openCluster({ config, paths, log, database, tally: new Tally() }, hostId);
     return cluster ?? makeAlone(database, hostId);
   });
   const shared: Database = {

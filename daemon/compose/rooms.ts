@@ -31,6 +31,7 @@ export function composeRooms(
     paths,
     quota,
     hostId,
+    moveTally: base.betweenHosts.moves,
     driveLimitBytes: limits.bytes,
     driveLimitEntries: limits.entries,
     driveQuota: kernelQuota,

@@ -103,6 +103,7 @@ export function composeService(base: Base, told: Told) {
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
     hosts: () => listedHosts(base, sandboxes, told.url),
+    betweenHosts: base.betweenHosts,
     directoryAgeSeconds: () => base.cluster?.behindSeconds() ?? 0,
     paths,
     templates,

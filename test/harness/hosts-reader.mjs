@@ -1,6 +1,6 @@
 /**
  * The pages of a service of two hosts, in a real browser: `node hosts-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON: cookies
- * of an owner, a key, the name of the other host and the URL of a third page's viewer. What only an operator can do is asked for by a line, and has been
+ * of an owner, a key, the names of both hosts, and hostile texts. What only an operator can do is asked for by a line, and has been
  * done when a line comes back. Prints as its last line one JSON object with what was seen.
  */
 import { createInterface } from "node:readline";
@@ -54,7 +54,6 @@ seen.well = {
   summary: await page.locator("main .lead").textContent(),
   bars: await page.locator(".host-card .bar").count(),
 };
-await look(page, "hosts");
 
 // What a host calls itself is text, whatever it says.
 const answer = await api("GET", "/v1/hosts");
@@ -63,26 +62,23 @@ const shown = (changes) => ({
   ...changes,
   items: (changes.items ?? ((items) => items))(answer.items.map((each) => ({ ...each }))),
 });
-const asIf = async (changes, name) => {
+const asIf = async (changes, name = null) => {
   await page.route("**/v1/hosts", (route) => route.fulfill({ json: shown(changes) }));
   await go("/hosts");
   await page.locator(".host-card").first().waitFor();
-  await look(page, name);
+  if (name) await look(page, name);
   const text = await page.locator("main").textContent();
   await page.unroute("**/v1/hosts");
   return text;
 };
 const DAY = 86_400_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
-seen.hostile = await asIf(
-  {
-    items: ([one, two]) => [
-      { ...one, labels: Object.fromEntries(hostile.map((text, n) => [`l${n}`, text.slice(0, 63)])) },
-      { ...two, url: "javascript:alert(1)", version: hostile[0], capacity: { ...two.capacity, templates: hostile } },
-    ],
-  },
-  "hosts-hostile",
-);
+seen.hostile = await asIf({
+  items: ([one, two]) => [
+    { ...one, labels: Object.fromEntries(hostile.map((text, n) => [`l${n}`, text.slice(0, 63)])) },
+    { ...two, url: "javascript:alert(1)", version: hostile[0], capacity: { ...two.capacity, templates: hostile } },
+  ],
+});
 // Every state at once, each with what to do.
 seen.states = await asIf(
   {
@@ -96,7 +92,11 @@ seen.states = await asIf(
         as("host-degraded", { state: "degraded", version: "9.9.9", since: ago(400_000) }),
         as("host-draining", { state: "draining", version: "9.9.9" }),
         as("host-empty", { state: "draining", version: "9.9.9", capacity: { ...big, rooms: 0, sandboxes: 0 } }),
-        as("host-silent", { state: "unreachable", version: "9.9.9", labels: { zone: "b", rack: "4" } }),
+        as("host-silent", {
+          state: "unreachable",
+          version: "9.9.9",
+          labels: { zone: "b", says: hostile[0].slice(0, 63) },
+        }),
         as("host-older", { state: "active", version: "9.8.0" }),
         as("host-new", { state: "active", version: null, capacity: null, since: null }),
         as("host-bare", { state: "active", version: "9.9.9", capacity: { ...big, templates: [], disk: null } }),
@@ -106,13 +106,12 @@ seen.states = await asIf(
   },
   "hosts-states",
 );
-seen.stale = await asIf({ directory_age_seconds: 95 }, "hosts-stale");
+seen.stale = await asIf({ directory_age_seconds: 95 });
 // Whoever may not see them is told who may.
 const refused = { status: 403, code: "insufficient_scope", title: "no", detail: "no", retryable: false, errors: [] };
 await page.route("**/v1/hosts", (route) => route.fulfill({ status: 403, json: refused }));
 await go("/hosts");
 await page.getByText("Hosts are seen by owners and admins.").waitFor();
-await look(page, "hosts-refused");
 await page.unroute("**/v1/hosts");
 
 // Rooms say where they are, and can be seen by host.
@@ -121,7 +120,6 @@ await page.locator("table.rooms").getByRole("link", { name: other, exact: true }
 await page.getByText("Show those of all hosts").waitFor();
 await page.getByRole("link", { name: "near", exact: true }).waitFor({ state: "detached" });
 seen.filtered = await page.locator("table.rooms .name").allTextContents();
-await look(page, "hosts-rooms");
 
 // A room that moves says so, and goes on by itself.
 await go("/rooms/far");
@@ -140,7 +138,13 @@ await api("POST", "/v1/rooms/far/move", { host: here });
 await page.locator("main header").getByRole("link", { name: here, exact: true }).waitFor();
 await page.locator(".state.live").waitFor();
 await api("POST", "/v1/rooms/far/move", { host: other });
-await page.locator("main header").getByRole("link", { name: other, exact: true }).waitFor();
+await page
+  .locator("main header")
+  .getByRole("link", { name: other, exact: true })
+  .waitFor({ timeout: 15_000 })
+  .catch(async () => {
+    throw new Error(String(await page.locator("main").textContent()));
+  });
 
 // The other host falls silent: its rooms keep their names, and everything says what to do.
 await operator("stop");
@@ -150,17 +154,9 @@ await look(page, "hosts-room-silent");
 await page.getByRole("link", { name: "Hosts", exact: true }).last().click();
 await card(other).getByText("unreachable").waitFor();
 seen.silent = await card(other).textContent();
-await look(page, "hosts-silent");
+seen.troubles = await page.locator("main .trouble").count();
 await go("/rooms");
 await page.getByText("host silent").waitFor();
 await look(page, "hosts-rooms-silent");
-// Opened while it is silent, it is there once the host is back.
-await page.goto(`${url}/rooms/far`);
-await page.locator(".room-away.is-silent").waitFor();
-await operator("start");
-await page.getByRole("heading", { name: "Agents" }).waitFor();
-seen.back = await page.locator("main header").textContent();
-seen.troubles = await page.locator("main .trouble").count();
-
 await close();
 console.log(JSON.stringify({ ...seen, ...noted }));

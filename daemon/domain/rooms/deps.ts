@@ -6,6 +6,7 @@ import type { Paths } from "../../core/paths.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
+import type { Tally } from "../../core/tally.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../sandboxes/index.ts";
@@ -52,6 +53,8 @@ export interface RoomDeps {
     | "chooseOther"
     | "drain"
   >;
+  /** How moves to other hosts go. */
+  moveTally: Tally;
   /** How other hosts are asked; there once the doors are open. */
   peers(): Peers;
   /** The calls that are under way about a room. */

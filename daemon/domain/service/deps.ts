@@ -7,6 +7,7 @@ import type { LogCounts } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RequestCounts } from "../../core/request-counts.ts";
 import type { FindRoom } from "../../core/room-target.ts";
+import type { Tally } from "../../core/tally.ts";
 import type { DiskState } from "../../host/files/disk.ts";
 import type { BackupFigures } from "../backups/index.ts";
 import type { Egress } from "../egress/index.ts";
@@ -37,6 +38,8 @@ export interface ServiceDeps {
   hosts(): OutputOf<typeof hostList>["items"];
   /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
   directoryAgeSeconds(): number;
+  /** How changes of what hosts share go, calls to other hosts, and moves of rooms to them. */
+  betweenHosts: Record<"rounds" | "calls" | "moves", Tally>;
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;

@@ -7,6 +7,7 @@ import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind, boundTo, type OpenCall } from "../../core/operation.ts";
 import type { RequestCount } from "../../core/request-counts.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Tally } from "../../core/tally.ts";
 import { mostOpenFiles, openFiles, useOfHost } from "../../host/use.ts";
 import { runChecks } from "./checks.ts";
 import type { Figures, ServiceDeps } from "./deps.ts";
@@ -135,7 +136,7 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
   ];
 }
 
-function ofHosts({ hosts, directoryAgeSeconds }: ServiceDeps): string[] {
+function ofHosts({ hosts, directoryAgeSeconds, betweenHosts }: ServiceDeps): string[] {
   const states = hosts().map(({ state }) => state);
   const known = HOST_STATES.filter((state) => state !== "gone");
   return [
@@ -154,6 +155,28 @@ function ofHosts({ hosts, directoryAgeSeconds }: ServiceDeps): string[] {
       "Since what hosts share was last read from their database; 0 for a host by itself.",
       alone(directoryAgeSeconds()),
     ),
+    ...tallied(
+      "roomd_directory_rounds",
+      "Changes of what hosts share, some together, by whether they came true.",
+      betweenHosts.rounds,
+    ),
+    ...tallied("roomd_host_calls", "Calls to other hosts, by whether an answer began.", betweenHosts.calls),
+    ...tallied("roomd_room_moves", "Rooms moved to other hosts, by whether they came there.", betweenHosts.moves),
+  ];
+}
+
+function tallied(name: string, help: string, { done, failed, times }: Tally): string[] {
+  return [
+    family(
+      `${name}_total`,
+      "counter",
+      help,
+      each("outcome", [
+        ["done", done],
+        ["failed", failed],
+      ]),
+    ),
+    family(`${name}_duration_seconds`, "histogram", "How long that took.", distribution(times)),
   ];
 }
 

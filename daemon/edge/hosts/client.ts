@@ -6,6 +6,7 @@ import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Tally } from "../../core/tally.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
 import { Dialing } from "./dialing.ts";
@@ -28,6 +29,8 @@ export interface HostAnswer extends Answered {
 export interface HostClientOptions {
   /** What is shown of us. */
   certificate: Certificate;
+  /** How calls go; who left has made none. */
+  tally?: Tally;
   connectMs?: number;
   /** How long a connection is kept that nobody uses. */
   idleMs?: number;
@@ -53,6 +56,7 @@ interface Group {
 
 export class HostClient {
   readonly #own: Certificate;
+  readonly #tally: Tally | undefined;
   readonly #connectMs: number;
   readonly #idleMs: number;
   readonly #mostIdle: number;
@@ -61,8 +65,9 @@ export class HostClient {
   /** Connections that were opened so far. */
   opened = 0;
 
-  constructor({ certificate, connectMs, idleMs, mostIdle }: HostClientOptions) {
+  constructor({ certificate, tally, connectMs, idleMs, mostIdle }: HostClientOptions) {
     this.#own = certificate;
+    this.#tally = tally;
     this.#connectMs = connectMs ?? CONNECT_MS;
     this.#idleMs = idleMs ?? IDLE_MS;
     this.#mostIdle = mostIdle ?? MOST_IDLE;
@@ -75,6 +80,18 @@ export class HostClient {
    * `gone`, or with an error of the body that the caller sends.
    */
   async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
+    const since = performance.now();
+    try {
+      const answer = await this.#ask(host, asked, gone);
+      this.#tally?.note(true, since);
+      return answer;
+    } catch (error) {
+      if (!gone.aborted) this.#tally?.note(false, since);
+      throw error;
+    }
+  }
+
+  async #ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
     const group = this.#groupOf(host);
     const head = headOf(asked);
     const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);

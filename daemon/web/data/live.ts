@@ -72,6 +72,8 @@ export function follow(roomId: string | null): void {
 
 async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal): Promise<void> {
   let after: string | null = null;
+  /** The room is another host's by now: that one tells what follows. */
+  let hasMoved = false;
   /** Which host tells it. */
   let host: string | null = null;
   /** Whether the stream was open before: what came between, where nothing was heard, is not known. */
@@ -85,7 +87,9 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
       after = isOfRoom ? String(record.seq) : record.cursor;
       waiting.push(record);
       schedule();
-      return isOfRoom && record.event === "room.destroyed" && record.outcome === "success";
+      if (!isOfRoom || record.outcome !== "success") return false;
+      hasMoved = /^room\.moved(?:_out)?$/.test(record.event);
+      return hasMoved || record.event === "room.destroyed";
     },
     heal: async (code) => {
       if (code !== "history_gone" && code !== "invalid_cursor") return false;
@@ -125,6 +129,11 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
   while (!left.aborted) {
     const over = await followStream(follower, left);
     if (left.aborted || !over) return;
+    if (hasMoved) {
+      hasMoved = false;
+      after = null;
+      continue;
+    }
     if (signedOut.value) liveState.value = "signed-out";
     if (signedOut.value || over.why !== "error") return;
     await later(AGAIN_MS, left);

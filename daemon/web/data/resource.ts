@@ -20,6 +20,9 @@ export interface Loaded<T> {
 /** At most so often, however many events touch it. */
 const EVERY_MS = 500;
 
+/** After what was refused for now. */
+const AGAIN_MS = 3000;
+
 /** How often at most something is asked for: at first, and where events touch it all the time. */
 export interface Pace {
   firstMs: number;
@@ -56,6 +59,7 @@ export function useLoaded<T>(
       isAsking = true;
       isOld = false;
       asked = performance.now();
+      let isForNow = false;
       try {
         const data = await load(over.signal);
         if (!over.signal.aborted) state.value = { key, data, problem: null };
@@ -63,10 +67,17 @@ export function useLoaded<T>(
         if (over.signal.aborted) return;
         if (!(error instanceof Refused)) throw error;
         state.value = { key, data: state.value.key === key ? state.value.data : undefined, problem: error.problem };
+        isForNow = error.problem.retryable;
       } finally {
         isAsking = false;
       }
       if (isOld) soon();
+      else if (isForNow && !over.signal.aborted) timer = setTimeout(unlessHidden, AGAIN_MS);
+    };
+    // Once it is seen, the stream is opened again, and tells.
+    const unlessHidden = () => {
+      timer = undefined;
+      if (!document.hidden) void ask();
     };
     const soon = () => {
       isOld = true;

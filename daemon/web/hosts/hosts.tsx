@@ -14,7 +14,7 @@ import { HostCard, LOOKS } from "./host.tsx";
 /** How a host is, is no event; it says so itself every three seconds. */
 const EVERY_MS = 10_000;
 /** The most pressing first. */
-const ORDER = ["unreachable", "degraded", "draining", "active"] as const;
+const ORDER: readonly ListedHost["state"][] = ["unreachable", "degraded", "draining", "active"];
 
 export default function Hosts() {
   useTitle("Hosts");
@@ -45,8 +45,7 @@ function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: 
   const here = items.filter(({ state }) => state !== "gone");
   const gone = items.filter(({ state }) => state === "gone");
   const isStale = ageSeconds >= DIRECTORY_STALE_SECONDS;
-  const rank = (each: ListedHost) =>
-    ORDER.indexOf(each.state) - (adviceFor(each, items).length > 0 ? 0.5 : 0);
+  const rank = (each: ListedHost) => ORDER.indexOf(each.state) - (adviceFor(each, items).length > 0 ? 0.5 : 0);
   const sorted = here.toSorted((one, other) => rank(one) - rank(other) || (one.host < other.host ? -1 : 1));
   return (
     <>

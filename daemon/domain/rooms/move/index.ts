@@ -82,11 +82,16 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
     const { room_id, room_uid } = row;
     requireMade(row);
+    const since = performance.now();
     try {
       const moved = await locks.take(room_uid, "moved", (over) =>
         departRoom(deps, row, to, over, { ...by, isForced: force }),
       );
+      deps.moveTally.note(true, since);
       return { room_id, room_uid, from: hostId, to: to.host_id, ...moved } satisfies OutputOf<typeof roomMove>;
+    } catch (error) {
+      deps.moveTally.note(false, since);
+      throw error;
     } finally {
       if (getRoom(database.queries, room_uid)?.branching?.kind === "move") later(room_uid);
     }

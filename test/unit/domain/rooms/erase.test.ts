@@ -7,6 +7,7 @@ import { makeAlone } from "../../../../daemon/cluster/alone.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
 import { RoomCalls } from "../../../../daemon/core/room-calls.ts";
+import { Tally } from "../../../../daemon/core/tally.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
@@ -143,6 +144,7 @@ function makeAll() {
     calls: new RoomCalls(),
     audit: { anchor: () => {}, endRoom: () => {} },
     pauses: { begin: () => {}, end: () => {} },
+    moveTally: new Tally(),
     peers: () => {
       throw new Error("there are no others");
     },
