@@ -28,6 +28,7 @@ import { fileOf, type Part, partsOf, withFile, withFirst } from "../harness/room
 import { bearer, makeKey, makeOrg } from "./calls.ts";
 
 const chance = new Chance();
+if (!LONG) console.log("a file whose drive would be too large; 6 of 200 damaged files: ROOMD_TEST_LONG=1 runs all");
 let daemon: TestDaemon;
 let file: Buffer;
 
