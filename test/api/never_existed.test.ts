@@ -91,7 +91,9 @@ const CONTROLS = {
   barriers: ["/v1/rooms/own-room/barriers", "/v1/rooms/nobody/barriers"],
 } as const;
 
-const parametersOf = ({ params }: Operation) => Object.keys(params.properties);
+/** What room_from_backup names is a room that it makes. */
+const parametersOf = ({ name, params }: Operation) =>
+  name === "room_from_backup" ? [] : Object.keys(params.properties);
 
 type Ask = (parameter: string, given: string, requestId: string) => Promise<Answer>;
 

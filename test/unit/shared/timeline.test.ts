@@ -55,7 +55,7 @@ test("what only reads is left out, and nothing else that has an operation", () =
   const leftOut = LEFT_OUT.filter((event) => reads.has(event));
   expect(leftOut.filter((event) => !reads.get(event))).toEqual([]);
   const shown = Object.keys(EVENTS).filter((event) => reads.get(event));
-  expect(shown.sort()).toEqual(["exec.terminal_attached", "message.read"]);
+  expect(shown.sort()).toEqual(["exec.terminal_attached", "message.read", "room.backed_up"]);
 });
 
 describe("an item", () => {
@@ -158,6 +158,7 @@ describe("an item", () => {
     ],
     ["room.restored", { checkpoint_id: "chk_1" }, { title: "turned back to chk_1", type: "room" }],
     ["room.restored", { checkpoint_id: "chk_1", failed: 2 }, { title: "turned back to chk_1, 2 sandboxes failed" }],
+    ["room.backed_up", { drive_bytes: 7 }, { title: "taken away as a file, with a drive of 7 bytes", type: "room" }],
     ["room.moved", { to: "host-2", away_ms: 7 }, { title: "move to host-2, out of reach for 7 ms", type: "room" }],
     ["room.moved_out", { to: "host-2", epoch: 2 }, { title: "moved to host-2", type: "room" }],
     ["room.moved_in", { from: "host-1", epoch: 2 }, { title: "came from host-1", type: "room" }],

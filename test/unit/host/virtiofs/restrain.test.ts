@@ -112,3 +112,45 @@ test("the mode that an earlier daemon left is found", async () => {
   restraints.set(share, "open", LARGEST);
   expect(modeFound(share)).toBe("open");
 });
+
+test("a share stands still until the work is done; who asks it or sets it meanwhile waits, and it is as it was set", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  restraints.set(share, "open", LARGEST);
+  const seen: string[] = [];
+  const asked = await restraints.still(
+    () => [share],
+    async () => {
+      await untilStands(true);
+      restraints.set(share, "stopped", LARGEST);
+      const asking = restraints.answering(share, async () => void seen.push("asked"));
+      await Bun.sleep(20);
+      await untilStands(true);
+      seen.push("still");
+      return { asking };
+    },
+  );
+  await asked.asking;
+  await untilStands(false);
+  expect([seen, mayWrite()]).toEqual([["still", "asked"], false]);
+  const failing = restraints.still(
+    () => [share],
+    () => Promise.reject(new Error("no")),
+  );
+  await expect(failing).rejects.toThrow("no");
+  await untilStands(false);
+});
+
+test("a share that is held stays so after it stood still, and one that came meanwhile is told of", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  restraints.set(share, "held", LARGEST);
+  await restraints.still(
+    () => [share],
+    () => untilStands(true),
+  );
+  await untilStands(true);
+  const shares: ProcessRecord[] = [];
+  const work = async () => void shares.push(share);
+  await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started meanwhile");
+});
