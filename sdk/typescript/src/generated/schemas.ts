@@ -1248,6 +1248,7 @@ export interface components {
         LeftOut: {
             sandboxes: number;
             snapshots: number;
+            /** @description Those that come without the sandboxes that they had. */
             checkpoints: number;
             recordings: number;
         };
