@@ -14,14 +14,14 @@ const MOST_LINE_BYTES = 256 * 1024;
 
 export function backupRoomCommand(): Command {
   return command("backup <room>", {
-    summary: "take a room away as a file: its drive, messages, barriers and agents; it goes on",
+    summary: "take a room away as a file: its drive, messages, barriers, agents and checkpoints; it goes on",
     examples: [
       "roomd room backup build-42 build-42.room",
       "roomd room backup build-42 > build-42.room",
       "roomd room backup build-42 - | gzip > build-42.room.gz",
     ],
     notes: [
-      "Sandboxes, snapshots, checkpoints and recordings are not in it. `roomd room restore FILE` makes a room of it.",
+      "Sandboxes, also those of checkpoints, snapshots and recordings are not in it. `roomd room restore FILE` makes a room of it.",
     ],
   })
     .argument("[file]", "where to write it; - is standard output", "-")
@@ -89,7 +89,7 @@ function leftOutLines({ sandboxes = 0, snapshots = 0, checkpoints = 0, recording
   const all = [
     sandboxes && counted(sandboxes, "sandbox", "sandboxes"),
     snapshots && counted(snapshots, "snapshot", "snapshots"),
-    checkpoints && counted(checkpoints, "checkpoint", "checkpoints"),
+    checkpoints && `the sandboxes of ${counted(checkpoints, "checkpoint", "checkpoints")}`,
     recordings && counted(recordings, "recording", "recordings"),
   ].filter((each) => each !== 0);
   return all.length === 0 ? [] : [`not in it: ${all.join(", ")}`];

@@ -184,7 +184,13 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     room_files: join(data, "room-files"),
     room_file: (name: string) => {
       const directory = join(data, "room-files", name);
-      return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
+      const scratch = join(directory, "scratch");
+      return {
+        ...{ directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") },
+        checkpoints: join(directory, "checkpoints"),
+        /** A drive that is there for a moment. */
+        scratch: { directory: scratch, drive: join(scratch, "drive"), links: join(scratch, "links") },
+      };
     },
     /** What screens of the room's sandboxes showed; it goes with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),

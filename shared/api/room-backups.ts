@@ -9,7 +9,7 @@ export const ROOM_FILE_TYPE = "application/octet-stream";
 export const leftOut = record("LeftOut", {
   sandboxes: Type.Integer({ minimum: 0 }),
   snapshots: Type.Integer({ minimum: 0 }),
-  checkpoints: Type.Integer({ minimum: 0 }),
+  checkpoints: Type.Integer({ minimum: 0, description: "Those that come without the sandboxes that they had." }),
   recordings: Type.Integer({ minimum: 0 }),
 });
 
@@ -20,7 +20,7 @@ export const roomBackup = operation({
   path: "/v1/rooms/{room_id}/backup",
   summary: "Take a room away as a file",
   description:
-    "The room as it is at one instant: its drive, messages, inboxes, barriers and agents, its labels and lifetime. The room goes on; its sandboxes wait for the drive for a moment. Sandboxes, snapshots, checkpoints and recordings are not in it, and its first line says how many there were. Of the drive files, directories and symbolic links are kept. An answer that breaks off is no whole file, which room_from_backup says of it.",
+    "The room as it is at one instant: its drive, messages, inboxes, barriers and agents, its labels and lifetime, and its checkpoints with the same of each. The room goes on; its sandboxes wait for the drive for a moment. Sandboxes, also those of checkpoints, snapshots and recordings are not in it, and its first line says how many there were. Of the drive files, directories and symbolic links are kept. An answer that breaks off is no whole file, which room_from_backup says of it.",
   access: "org:admin",
   params: roomPath,
   query: NONE,

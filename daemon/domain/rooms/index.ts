@@ -168,7 +168,10 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const backups = makeRoomBackups({
     ...{ deps, records, locks, lookup: finder.lookup },
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
-    schedule: (row) => schedule(row),
+    schedule: (row) => {
+      schedule(row);
+      checkpoints.schedule();
+    },
   });
   const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept, checkpoints });
   const moves = makeMoves({

@@ -14,8 +14,24 @@ const waiting: Asked[] = [];
 
 /** The next data from `offset` on: what is before is a hole, and reads as zeros. The file's length where there is none. */
 export function findData(file: number, offset: number): Promise<number> {
+  return ask({ file, offset, isForHole: false });
+}
+
+/** Where the data at `offset` ends. The file's length where there is no hole after it. */
+export function findHole(file: number, offset: number): Promise<number> {
+  return ask({ file, offset, isForHole: true });
+}
+
+/** What the thread is told. */
+export interface Looked {
+  file: number;
+  offset: number;
+  isForHole: boolean;
+}
+
+function ask(look: Looked): Promise<number> {
   thread ??= startThread();
-  thread.postMessage({ file, offset });
+  thread.postMessage(look);
   return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
 }
 

@@ -1,11 +1,12 @@
-/** The thread that looks for holes in files. It is told a descriptor and an offset, and says where the next data is, or why not. */
-import { nextData } from "./libc.ts";
+/** The thread that looks for holes in files. It is told a descriptor and an offset, and says where the next data or hole is, or why not. */
+import type { Looked } from "./holes.ts";
+import { nextData, nextHole } from "./libc.ts";
 
 declare const self: Worker;
 
-self.onmessage = ({ data: { file, offset } }: MessageEvent<{ file: number; offset: number }>) => {
+self.onmessage = ({ data: { file, offset, isForHole } }: MessageEvent<Looked>) => {
   try {
-    postMessage(nextData(file, offset));
+    postMessage(isForHole ? nextHole(file, offset) : nextData(file, offset));
   } catch (error) {
     postMessage(String(error));
   }

@@ -7,6 +7,8 @@
  * What a daemon finds unborn at its start goes, and so does what it finds of files. Nothing that runs comes of a file.
  */
 import { rm, writeFile } from "node:fs/promises";
+import type { OutputOf } from "../../../../shared/api/contract.ts";
+import type { roomFromBackup } from "../../../../shared/api/room-backups.ts";
 import { after } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
@@ -14,39 +16,54 @@ import { DeadlineError } from "../../../core/published.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
+import type { Bounds } from "../../../host/files/drive-store.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
-import { copying } from "../checkpoints/copying.ts";
+import { namesIn } from "../../../host/files/gone.ts";
 import { giveNouns, type RoomState, wakeNouns } from "../checkpoints/nouns.ts";
+import { insertCheckpoint } from "../checkpoints/store.ts";
+import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import { NotWhole } from "../move/format.ts";
 import { RoomReader } from "../move/unpack.ts";
+import type { RoomRecords } from "../record.ts";
 import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
+import { bringCheckpoint } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
-import { type BackedUp, BEYOND, MOST_STATE_BYTES, readOpening } from "./format.ts";
+import { restoreForeignDrive } from "./foreign-drive.ts";
+import { type BackedUp, BEYOND, MOST_STATE_BYTES, OF_CHECKPOINT, readOpening } from "./format.ts";
 import { readForeignState } from "./state.ts";
 
 /** A file's length with its holes, as file systems have it. */
 const MOST_FILE_BYTES = 2 ** 43;
 
+type Body = OutputOf<typeof roomFromBackup>;
+
+interface Parts {
+  deps: RoomDeps;
+  records: Pick<RoomRecords, "of">;
+}
+
 export interface BroughtBack {
   row: RoomRow;
-  about: BackedUp;
-  warnings: string[];
+  body: Body;
 }
 
 /** Throws invalid_body, room_id_in_use, quota_exceeded, drive_full, disk_full. */
 export async function bringBack(
-  deps: RoomDeps,
+  { deps, records }: Parts,
   call: KeyCall,
   room_id: string,
   source: AsyncIterable<Uint8Array>,
   file: RoomFile,
 ): Promise<BroughtBack> {
   try {
-    const { about, state, row } = await readFile(deps, call, room_id, source, file);
-    return { row, about, warnings: await makeRoom(deps, call, row, about, state, file) };
+    const read = await readFile(deps, call, room_id, source, file);
+    const { row, about } = read;
+    call.audit.room_uid = row.room_uid;
+    call.audit.details = { of_room: about.room_id, backed_up_at: about.made_at };
+    return { row, body: await makeRoom({ deps, records }, call, read, file) };
   } catch (error) {
     throw meant(error, call.signal);
   }
@@ -58,55 +75,83 @@ async function readFile(
   room_id: string,
   source: AsyncIterable<Uint8Array>,
   { place }: RoomFile,
-): Promise<{ about: BackedUp; state: RoomState["nouns"]; row: RoomRow }> {
+): Promise<Read> {
   const reader = new RoomReader(source);
   const about = readOpening(await reader.first());
   const made = newRoom(deps, call, room_id, about.labels);
   const expires_at = about.ttl_seconds === null ? null : after(made.created_at, about.ttl_seconds);
   const row = { ...made, expires_at };
   requireDrive(about, row);
-  await deps.branch.sandboxes.requireBytes(row, { added: about.drive_bytes });
+  const added = about.checkpoints.reduce((sum, each) => sum + each.drive_bytes, about.drive_bytes);
+  await deps.branch.sandboxes.requireBytes(row, { added });
   const { directory, store, state } = place;
+  const bounds = boundsOf(deps, row);
+  const drives = 1 + about.checkpoints.length;
   await reader.unpack(
     { store, state, room: directory, sandboxes: directory, templates: new Map() },
     {
-      bytes: row.drive_limit_bytes + BEYOND.bytes + MOST_STATE_BYTES,
-      files: deps.driveLimitEntries + BEYOND.entries + 2,
+      bytes: drives * (bounds.bytes + MOST_STATE_BYTES),
+      files: drives * (bounds.entries + 2),
       size: MOST_FILE_BYTES,
-      isDriveOnly: true,
+      mayHave: OF_CHECKPOINT,
+      // What the file says of itself is only what it says.
+      allow: (taken) => deps.branch.sandboxes.requireBytes(row, { added: taken }),
     },
   );
+  const told = new Set<string>(about.checkpoints.map(({ checkpoint_id }) => checkpoint_id));
+  if ((await namesIn(place.checkpoints)).some((name) => !told.has(name)))
+    throw new NotWhole("files came of a checkpoint that it does not tell of");
   await faultPoint("backup.read");
   return { about, state: await readForeignState(state, deps.branch.nouns), row };
 }
 
+interface Read {
+  about: BackedUp;
+  state: RoomState["nouns"];
+  row: RoomRow;
+}
+
 async function makeRoom(
-  deps: RoomDeps,
+  { deps, records }: Parts,
   call: KeyCall,
-  row: RoomRow,
-  { made_at }: BackedUp,
-  state: RoomState["nouns"],
-  { place }: RoomFile,
-): Promise<string[]> {
+  { about, state, row }: Read,
+  file: RoomFile,
+): Promise<Body> {
+  const { place } = file;
   const { paths, branch, log } = deps;
   const { room_uid, room_id, org_id } = row;
+  const { made_at, left_out } = about;
   const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(made_at)) };
-  let warnings: string[];
+  let body: Body;
   try {
     await makeDirectories(deps, row);
     await writeFile(paths.unborn(room_uid), "", { mode: 0o600 });
     await syncDirectory(paths.room(room_uid));
-    const { bytes } = await restoreDrive(deps, row, place.store, call.signal);
+    const [drive, links, root] = [paths.drive(room_uid), paths.drive_links(room_uid), deps.driveRoot(room_uid)];
+    const bounds = boundsOf(deps, row);
+    const { bytes } = await restoreForeignDrive(call.signal, { store: place.store, drive, links, root, bounds });
+    const checkpoints: CheckpointRow[] = [];
+    for (const said of about.checkpoints) {
+      checkpoints.push(await bringCheckpoint(deps, call, row, file, { said, bounds }));
+    }
     // Others may have been made since; and what the file said of its drive is only what it said.
-    await branch.sandboxes.requireBytes(row, { added: bytes });
+    const added = checkpoints.reduce((sum, each) => sum + each.drive_bytes + each.state_bytes, bytes);
+    await branch.sandboxes.requireBytes(row, { added });
     await faultPoint("backup.drive");
-    warnings = await placing(deps, row, (queries) => {
+    const record = await records.of(row);
+    body = await placing(deps, row, (queries) => {
       call.signal.throwIfAborted();
       insertRoom(queries, row);
       giveNouns(queries, branch.nouns, state, room, "put");
-      return deps.quota.admit(queries, call, { rooms: 1 });
+      for (const checkpoint of checkpoints) insertCheckpoint(queries, checkpoint);
+      const warnings = [...deps.quota.admit(queries, call, { rooms: 1 }), ...record.warnings];
+      const made = { room: { ...record, warnings }, of_room: about.room_id, backed_up_at: made_at, left_out };
+      // On record with its row: a room that is there has come from somewhere.
+      call.work.keep("created", made);
+      return made;
     });
   } catch (error) {
+    deps.drive.forget(room_uid);
     deps.driveQuota.end(paths.drive(room_uid));
     await eraseDirectory(paths.room(room_uid), deps.giveUpSpace);
     throw violatesUnique(error, "rooms.room_id") ? inUse(room_id) : error;
@@ -116,31 +161,11 @@ async function makeRoom(
   await wakeNouns(branch.nouns, room).catch((error: unknown) =>
     log.error("whoever waits in a room was not woken", { room_uid, error: describeError(error) }),
   );
-  return warnings;
+  return body;
 }
 
-/** What a list that no roomd has made comes to. */
-const OF_THE_LIST = ["ENOENT", "EEXIST", "ENAMETOOLONG", "EINVAL", "ENOTDIR", "EISDIR", "EFBIG"];
-
-async function restoreDrive(
-  { paths, driveRoot, driveLimitEntries }: RoomDeps,
-  row: RoomRow,
-  store: string,
-  over: AbortSignal,
-) {
-  const { room_uid, drive_limit_bytes } = row;
-  const bounds = { bytes: drive_limit_bytes + BEYOND.bytes, entries: driveLimitEntries + BEYOND.entries };
-  const [drive, links, root] = [paths.drive(room_uid), paths.drive_links(room_uid), driveRoot(room_uid)];
-  return await copying(over, async (copier) => {
-    try {
-      return await copier.restore({ store, drive, links, root, bounds });
-    } catch (error) {
-      const code = errnoOf(error);
-      const isOfList = code === null || OF_THE_LIST.includes(code);
-      if (over.aborted || error instanceof DeadlineError || !isOfList) throw error;
-      throw new NotWhole("the list of what is on its drive is none that a roomd has written", { cause: error });
-    }
-  });
+function boundsOf({ driveLimitEntries }: RoomDeps, { drive_limit_bytes }: RoomRow): Bounds {
+  return { bytes: drive_limit_bytes + BEYOND.bytes, entries: driveLimitEntries + BEYOND.entries };
 }
 
 function requireDrive({ drive_bytes }: BackedUp, { drive_limit_bytes }: RoomRow): void {

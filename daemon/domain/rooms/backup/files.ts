@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import type { OrgId } from "../../../../shared/ids.ts";
+import type { Paths } from "../../../core/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";
@@ -13,7 +14,7 @@ import type { RoomDeps } from "../deps.ts";
 const MOST_OF_ORG = 2;
 
 export interface RoomFile {
-  place: { directory: string; store: string; state: string };
+  place: ReturnType<Paths["room_file"]>;
   /** Again does nothing. */
   remove(): Promise<void>;
 }

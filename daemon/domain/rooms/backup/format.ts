@@ -1,6 +1,6 @@
 /**
  * Owns the form of a room's backup file: that of a move (move/format.ts) with another first line, and with nothing in it but what the
- * database has and the drive. Anybody may have written one.
+ * database has, the drive, and the same of checkpoints. Anybody may have written one.
  *
  *   {"roomd_room_backup":1,"about":…}   what the room was
  *   {"file":"state",…} …                what the database has of it, a row in each line
@@ -8,8 +8,10 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { leftOut } from "../../../../shared/api/room-backups.ts";
 import { labels } from "../../../../shared/api/rooms.ts";
+import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { NAME_PATTERN } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { isMoment } from "../../../db/foreign.ts";
@@ -24,6 +26,25 @@ export const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 
 const MOST_SECONDS = 31_536_000;
 
+const ID = "chk_[0-9A-Z]{26}";
+/** What of a checkpoint may be in a file, by its place. */
+export const OF_CHECKPOINT = new RegExp(
+  `^checkpoints/${ID}/(state\\.ndjson|drive/entries\\.ndjson|drive/contents/[0-9a-f]{2}/(0|[1-9]\\d{0,14}))$`,
+);
+
+const savedCheckpoint = Type.Object(
+  {
+    checkpoint_id: Type.String({ pattern: `^${ID}$` }),
+    name: Type.Union([Type.Null(), Type.String({ minLength: 1, maxLength: 128 })]),
+    cut_at: Type.String({ maxLength: 32 }),
+    /** From when the file was made. */
+    expires_in_seconds: Type.Integer({ minimum: 1, maximum: MAX_SNAPSHOT_SECONDS }),
+    drive_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  },
+  { additionalProperties: false },
+);
+export type SavedCheckpoint = Static<typeof savedCheckpoint>;
+
 const backedUp = Type.Object(
   {
     room_id: Type.String({ pattern: NAME_PATTERN }),
@@ -32,6 +53,7 @@ const backedUp = Type.Object(
     ttl_seconds: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MOST_SECONDS })]),
     made_at: Type.String({ maxLength: 32 }),
     drive_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    checkpoints: Type.Array(savedCheckpoint, { maxItems: MAX_CHECKPOINTS }),
     left_out: leftOut,
   },
   { additionalProperties: false },
@@ -61,12 +83,17 @@ export function readOpening(line: string): BackedUp {
     });
   }
   const known = about as BackedUp;
-  const isPast = isMoment(known.made_at) && Date.parse(known.made_at) >= EARLIEST;
-  if (!isPast) throw new NotWhole("it does not say when it was made");
+  if (!isSince(EARLIEST, known.made_at)) throw new NotWhole("it does not say when it was made");
+  if (!known.checkpoints.every(({ cut_at }) => isSince(EARLIEST, cut_at)))
+    throw new NotWhole("it does not say when its checkpoints were taken");
+  if (new Set(known.checkpoints.map(({ checkpoint_id }) => checkpoint_id)).size < known.checkpoints.length)
+    throw new NotWhole("it has two checkpoints of one name");
   return known;
 }
 
 const EARLIEST = Date.parse("2020-01-01T00:00:00.000Z");
+
+const isSince = (least: number, moment: string) => isMoment(moment) && Date.parse(moment) >= least;
 
 function objectOf(line: string): Record<string, unknown> {
   try {
@@ -74,4 +101,12 @@ function objectOf(line: string): Record<string, unknown> {
   } catch (cause) {
     throw new NotWhole("it does not begin as a room's file does", { cause });
   }
+}
+
+/** Of a room, or a checkpoint of it. */
+export function tooMuch(bytes: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MOST_STATE_BYTES} of them.`,
+    details: { limit: "room_file", used: bytes, cap: MOST_STATE_BYTES },
+  });
 }

@@ -62,26 +62,19 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
       call.audit.room_id = room_id;
       if (!body) throw new ServiceError("invalid_body", { detail: "The body is to be a room's file." });
       const source = body[Symbol.asyncIterator]();
-      const { row, about, warnings } = await heard(source, async () => {
+      const made = await heard(source, async () => {
         if (lookup(call.caller.org_id, room_id)) throw inUse(room_id);
         const file = await files.begin(call.caller.org_id);
         try {
-          return await bringBack(deps, call, room_id, { [Symbol.asyncIterator]: () => source }, file);
+          const parts = { [Symbol.asyncIterator]: () => source };
+          const brought = await bringBack({ deps, records }, call, room_id, parts, file);
+          schedule(brought.row);
+          return brought.body;
         } finally {
           await file.remove();
         }
       });
-      call.audit.room_uid = row.room_uid;
-      call.audit.details = { of_room: about.room_id, backed_up_at: about.made_at };
-      schedule(row);
-      const record = await records.of(row);
-      return {
-        outcome: "created",
-        body: {
-          room: { ...record, warnings: [...warnings, ...record.warnings] },
-          ...{ of_room: about.room_id, backed_up_at: about.made_at, left_out: about.left_out },
-        },
-      };
+      return { outcome: "created", body: made };
     },
   });
 

@@ -2,6 +2,7 @@
 import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { errnoOf } from "../../../core/service-error.ts";
 import type { Values } from "../../../db/client.ts";
 import { Foreign } from "../../../db/foreign.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
@@ -10,11 +11,15 @@ import { MOST_ROW_BYTES, MOST_STATE_BYTES } from "./format.ts";
 
 /** Agents, messages, deliveries, barriers: a later form may have some more. */
 const MOST_TABLES = 8;
+/** Of all tables together: what each may have is looked at once all are in memory. */
+const MOST_ROWS = 4_000_000;
+/** More columns than any of these tables has. */
+const MOST_CELLS = 24;
 
 const cell = Type.Union([Type.String(), Type.Number(), Type.Null()]);
 const some = Type.Object({
   rows: Type.Integer({ minimum: 0, maximum: MOST_TABLES - 1 }),
-  some: Type.Array(Type.Array(cell, { maxItems: 64 }), { maxItems: 1 }),
+  some: Type.Array(Type.Array(cell, { maxItems: MOST_CELLS }), { maxItems: 1 }),
 });
 const rest = Type.Object({
   format: Type.Literal(STATE_FORMAT),
@@ -32,6 +37,7 @@ export async function readForeignState(path: string, nouns: Nouns): Promise<Room
     if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });
     // Of what is nested too deep.
     if (error instanceof SyntaxError || error instanceof RangeError) throw notOurs(error);
+    if (errnoOf(error) === "ENOENT") throw new NotWhole("it has nothing of messages, barriers and agents");
     throw error;
   }
 }
@@ -39,10 +45,12 @@ export async function readForeignState(path: string, nouns: Nouns): Promise<Room
 async function stateIn(path: string): Promise<Record<string, unknown>> {
   const tables = new Map<number, Values[]>();
   let found: Record<string, unknown> | null = null;
+  let left = MOST_ROWS;
   for await (const text of linesOf(path)) {
     if (found) throw notOurs();
     const line: unknown = JSON.parse(text);
     if (Value.Check(some, line)) {
+      if (--left < 0) throw notOurs();
       const rows = tables.get(line.rows) ?? [];
       tables.set(line.rows, rows);
       rows.push(...(line.some as Values[]));

@@ -6,21 +6,21 @@
  *
  * The room does not know of it afterwards, and whoever does not take the file for a while is sent no more of it.
  */
-
+import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { within } from "../../../core/published.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
-import { ServiceError } from "../../../core/service-error.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { takeNouns, writeState } from "../checkpoints/nouns.ts";
-import { countCheckpoints } from "../checkpoints/store.ts";
+import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
 import type { RoomRow } from "../table.ts";
+import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
-import { type BackedUp, BEYOND, MOST_STATE_BYTES, opening } from "./format.ts";
+import { type BackedUp, BEYOND, MOST_STATE_BYTES, opening, tooMuch } from "./format.ts";
 
 /** Guests that wait for their drive for longer may take it for broken. */
 const MOST_STILL_MS = 60_000;
@@ -32,9 +32,10 @@ export async function packRoom(
   deps: RoomDeps,
   row: RoomRow,
   room: RoomTarget,
-  { place }: RoomFile,
+  file: RoomFile,
   over: AbortSignal,
 ): Promise<BackedUp> {
+  const { place } = file;
   const { database, branch, drive } = deps;
   const { used_bytes } = await drive.measure(room);
   await branch.sandboxes.requireBytes(row, { added: used_bytes, freed: used_bytes });
@@ -55,15 +56,18 @@ export async function packRoom(
     if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
     await faultPoint("backup.packed");
     const left_out = await leftOutOf(deps, row);
-    return { room_id: row.room_id, labels: row.labels, ttl_seconds: lifeOf(row), made_at, drive_bytes, left_out };
+    const checkpoints = await keepCheckpoints(deps, row, file, { made_at, over });
+    const { room_id, labels } = row;
+    return { room_id, labels, ttl_seconds: lifeOf(row), made_at, drive_bytes, checkpoints, left_out };
   });
 }
 
 async function leftOutOf({ database, paths, branch }: RoomDeps, { room_uid }: RoomRow): Promise<BackedUp["left_out"]> {
+  const checkpoints = listCheckpoints(database.queries, { room_uid, after: null, limit: MAX_CHECKPOINTS });
   return {
     sandboxes: branch.sandboxes.guests(room_uid).length,
     snapshots: (await namesIn(paths.snapshots(room_uid))).length,
-    checkpoints: countCheckpoints(database.queries, room_uid),
+    checkpoints: checkpoints.filter(({ sandboxes }) => sandboxes.length > 0).length,
     recordings: (await namesIn(paths.recordings(room_uid))).filter((name) => name.endsWith(".json")).length,
   };
 }
@@ -76,7 +80,7 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
 
 /** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does. */
 export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8Array> {
-  const pieces = packed(file.place, opening(about), nothing());
+  const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
   let silence: Timer | undefined;
   const end = async () => {
     clearTimeout(silence);
@@ -107,13 +111,4 @@ export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8A
     },
     { highWaterMark: 0 },
   );
-}
-
-async function* nothing(): AsyncGenerator<never> {}
-
-function tooMuch(bytes: number): ServiceError {
-  return new ServiceError("quota_exceeded", {
-    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MOST_STATE_BYTES} of them.`,
-    details: { limit: "room_file", used: bytes, cap: MOST_STATE_BYTES },
-  });
 }

@@ -1,6 +1,6 @@
 /** Owns writing a room's file: a stream of what was packed of a room, which is read no faster than it is taken. */
 import { type FileHandle, open, readdir } from "node:fs/promises";
-import { findData } from "../../../host/files/holes.ts";
+import { findData, findHole } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
 import type { Belonging } from "./belongings.ts";
 import { type FileName, PIECE_BYTES } from "./format.ts";
@@ -61,10 +61,14 @@ class Writing {
   }
 
   async *#pieces(opened: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+    let end = 0;
     for (let at = 0; at < size; ) {
-      at = await findData(opened.fd, at);
-      if (at >= size) return;
-      const buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, size - at));
+      if (at >= end) {
+        at = await findData(opened.fd, at);
+        if (at >= size) return;
+        end = Math.min(size, Math.max(at + 1, await findHole(opened.fd, at)));
+      }
+      const buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, end - at));
       const { bytesRead } = await opened.read(buffer, 0, buffer.length, at);
       if (bytesRead === 0) throw new Error(`a packed file has become shorter than ${size} bytes`);
       const bytes = buffer.subarray(0, bytesRead);

@@ -20,14 +20,21 @@ export interface Unpacked extends Packed {
 /** Of silence, after which whoever sends is taken for gone. */
 const SILENCE_MS = 60_000;
 
+const ASK_EVERY_BYTES = 256 * 1024 ** 2;
+
 export interface UnpackBounds {
   /** Of all files' bytes, without holes. */
   bytes: number;
   files: number;
   /** Of one file, with its holes; absent: any. */
   size?: number;
-  /** Only what the database has and the drive may come. */
-  isDriveOnly?: boolean;
+  /**
+   * Where anybody may have written it: only what the database has, the drive, and files of such places may come, and a piece counts as
+   * what it takes on the disk: many small ones take much more than they are.
+   */
+  mayHave?: RegExp;
+  /** Asked every so often whether so many bytes may be there. Throws what it throws. */
+  allow?(taken: number): Promise<void>;
 }
 
 export class RoomReader {
@@ -57,6 +64,7 @@ export class RoomReader {
     let left = bounds.bytes;
     let files = 0;
     let links = 0;
+    let asked = 0;
     let current: { handle: FileHandle; size: number; at: number } | null = null;
     const finish = async () => {
       if (!current) return;
@@ -75,7 +83,8 @@ export class RoomReader {
           await this.#requireEnd();
           return;
         }
-        if (bounds.isDriveOnly && !isOfDrive(line)) throw new NotWhole("a room's file has what none of these may have");
+        if (bounds.mayHave && !mayCome(line, bounds.mayHave))
+          throw new NotWhole("a room's file has what none of these may have");
         if ("file" in line) {
           await finish();
           if (line.size > (bounds.size ?? line.size)) throw new NotWhole("a file of it is longer than one may be");
@@ -92,8 +101,12 @@ export class RoomReader {
         }
         if (!current || line.at < current.at || line.at + line.bytes > current.size)
           throw new NotWhole("a piece of a room's file is at no place of it");
-        left -= line.bytes;
+        left -= bounds.mayHave ? takenBy(line, current.at) : line.bytes;
         if (left < 0) throw new NotWhole("a room's file has more bytes than a room may have");
+        if (bounds.bytes - left >= asked + ASK_EVERY_BYTES) {
+          asked = bounds.bytes - left;
+          await bounds.allow?.(asked);
+        }
         current.at = line.at + line.bytes;
         await this.#write(current.handle, line.at, line.bytes);
       }
@@ -143,9 +156,19 @@ export class RoomReader {
   }
 }
 
-function isOfDrive(line: Line): boolean {
-  const isFile = "file" in line && (typeof line.file === "number" || line.file === "state" || line.file === "entries");
-  return isFile || "at" in line;
+const BLOCK_BYTES = 4096;
+
+/** The blocks of a piece but for one that the piece before it has begun. */
+function takenBy({ at, bytes }: { at: number; bytes: number }, before: number): number {
+  const begun = Math.ceil(before / BLOCK_BYTES);
+  const first = Math.max(Math.floor(at / BLOCK_BYTES), begun);
+  return Math.max(0, Math.ceil((at + bytes) / BLOCK_BYTES) - first) * BLOCK_BYTES;
+}
+
+function mayCome(line: Line, places: RegExp): boolean {
+  if (!("file" in line)) return "at" in line;
+  const { file } = line;
+  return typeof file === "number" || file === "state" || file === "entries" || places.test(file);
 }
 
 function placeOf({ store, state, ...into }: Unpacked, name: FileName): string {

@@ -1262,6 +1262,7 @@ export interface components {
         LeftOut: {
             sandboxes: number;
             snapshots: number;
+            /** @description Those that come without the sandboxes that they had. */
             checkpoints: number;
             recordings: number;
         };

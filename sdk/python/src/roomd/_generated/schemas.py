@@ -1334,6 +1334,7 @@ class LeftOut(TypedDict):
     sandboxes: int
     snapshots: int
     checkpoints: int
+    """Those that come without the sandboxes that they had."""
     recordings: int
 
 

@@ -1,12 +1,15 @@
 import {
+  closeSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Belonging } from "../../../../../daemon/domain/rooms/move/belongings.ts";
 import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
-import { RoomReader } from "../../../../../daemon/domain/rooms/move/unpack.ts";
+import { RoomReader, type UnpackBounds } from "../../../../../daemon/domain/rooms/move/unpack.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 
 const BOUNDS = { bytes: 16 * PIECE_BYTES, files: 100 };
@@ -62,7 +65,7 @@ async function* inPieces(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS } = {}): Promise<About> {
+async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS as UnpackBounds } = {}): Promise<About> {
   const reader = new RoomReader(inPieces(bytes, size));
   const about = await reader.about();
   await reader.unpack({ ...to, ...places(), templates: new Map([[DIGEST, from.state]]) }, bounds);
@@ -92,6 +95,19 @@ describe("a room's file", () => {
     await read(bytes);
     const { size: made, blocks } = statSync(contentIn(to.store, 300));
     expect([made, blocks]).toEqual([size, 0]);
+  });
+
+  test("has no holes in it where a little is between many", async () => {
+    const path = contentIn(from.store, 300);
+    truncateSync(path, 64 * PIECE_BYTES);
+    const file = openSync(path, "r+");
+    for (let at = 0; at < 64; at++) writeSync(file, "roomd", at * PIECE_BYTES + 5000);
+    closeSync(file);
+    const bytes = await whole();
+    expect(bytes.length).toBeLessThan(4 * PIECE_BYTES);
+    await read(bytes);
+    expect(readFileSync(contentIn(to.store, 300)).equals(readFileSync(path))).toBe(true);
+    expect(statSync(contentIn(to.store, 300)).blocks * 512).toBeLessThan(PIECE_BYTES);
   });
 
   test("is refused where a byte of it is another, or is missing, or is too many", async () => {
@@ -145,6 +161,19 @@ describe("a room's file", () => {
     ["a room_uid that is a place", { roomd_room: 2, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
   ])("is refused with %s", async (_what, said) => {
     await expect(read(line(said))).rejects.toThrow("no room that this roomd knows");
+  });
+
+  test("of anybody's counts as what it takes on the disk, however small its pieces are", async () => {
+    const pieces = Array.from({ length: 64 }, (_, at) => [line({ at: at * 4096, bytes: 1 }), Buffer.from("x")]);
+    const bomb = Buffer.concat([first, line({ file: 1, size: 2 ** 20 }), ...pieces.flat()]);
+    const [bytes, files] = [32 * 4096, 9];
+    await expect(read(bomb, { bounds: { bytes, files, mayHave: /^$/ } })).rejects.toThrow("more bytes");
+    expect(statSync(contentIn(to.store, 1)).blocks * 512).toBeLessThanOrEqual(bytes);
+    // What comes in a row is no more than it is.
+    const near = Array.from({ length: 64 }, (_, at) => [line({ at, bytes: 1 }), Buffer.from("x")]);
+    rmSync(to.store, { recursive: true });
+    const whole = Buffer.concat([first, line({ file: 1, size: 64 }), ...near.flat()]);
+    await expect(read(whole, { bounds: { bytes: 4096, files, mayHave: /^$/ } })).rejects.toThrow("ended early");
   });
 
   test("is given up where nothing comes any more", async () => {

@@ -1,0 +1,129 @@
+/**
+ * Owns the checkpoints of a room in its file: the drive and what the database had of each, without its sandboxes. One that comes from
+ * outside is made anew rather than put in its place: its drive is made for a moment, within what a drive may have, and kept again as a
+ * checkpoint keeps one; its state is what the nouns accept of it.
+ */
+import { link, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DEFAULT_CHECKPOINT_SECONDS, MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
+import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
+import { newId } from "../../../../shared/ids.ts";
+import { after, now } from "../../../core/clock.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { syncDirectory } from "../../../host/files/async-calls.ts";
+import type { Bounds } from "../../../host/files/drive-store.ts";
+import { eraseDirectory } from "../../../host/files/erase.ts";
+import { namesIn } from "../../../host/files/gone.ts";
+import { contentIn, entriesIn, makeStoreDirectories, shardsIn } from "../../../host/files/store-places.ts";
+import { markDrive } from "../../../host/isolation/directories.ts";
+import { copying } from "../checkpoints/copying.ts";
+import { readState, writeState } from "../checkpoints/nouns.ts";
+import { listCheckpoints } from "../checkpoints/store.ts";
+import type { CheckpointRow } from "../checkpoints/table.ts";
+import type { RoomDeps } from "../deps.ts";
+import type { Belonging } from "../move/belongings.ts";
+import type { RoomRow } from "../table.ts";
+import type { RoomFile } from "./files.ts";
+import { restoreForeignDrive } from "./foreign-drive.ts";
+import { MOST_STATE_BYTES, type SavedCheckpoint, tooMuch } from "./format.ts";
+import { readForeignState } from "./state.ts";
+
+const placeIn = ({ place }: RoomFile, checkpointId: string) => {
+  const directory = join(place.checkpoints, checkpointId);
+  return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
+};
+
+/** Gives their drives' files further names in the file's place, so that they are there for as long as it takes. Nobody deletes one meanwhile. */
+export async function keepCheckpoints(
+  { database, paths }: Pick<RoomDeps, "database" | "paths">,
+  { room_uid }: Pick<RoomRow, "room_uid">,
+  file: RoomFile,
+  { made_at, over }: { made_at: string; over: AbortSignal },
+): Promise<SavedCheckpoint[]> {
+  const rows = listCheckpoints(database.queries, { room_uid, after: null, limit: MAX_CHECKPOINTS });
+  for (const { checkpoint_id } of rows) {
+    const [from, to] = [paths.checkpoint(room_uid, checkpoint_id), placeIn(file, checkpoint_id)];
+    makeStoreDirectories(to.store);
+    // Without the calls of its guests, which nobody can make there.
+    const { nouns } = await readState(from.state);
+    const bytes = await writeState(to.state, { nouns }, 1);
+    if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
+    await link(entriesIn(from.drive), entriesIn(to.store));
+    for (const shard of shardsIn(from.drive)) {
+      over.throwIfAborted();
+      for (const name of await readdir(shard)) await link(join(shard, name), contentIn(to.store, Number(name)));
+    }
+  }
+  return rows.map(({ checkpoint_id, name, cut_at, drive_bytes, expires_at }) => ({
+    ...{ checkpoint_id, name, cut_at, drive_bytes, expires_in_seconds: lifeOf(expires_at, made_at) },
+  }));
+}
+
+function lifeOf(expires_at: string | null, made_at: string): number {
+  if (expires_at === null) return DEFAULT_CHECKPOINT_SECONDS;
+  const left = Math.ceil((Date.parse(expires_at) - Date.parse(made_at)) / 1000);
+  return Math.min(MAX_SNAPSHOT_SECONDS, Math.max(1, left));
+}
+
+/** What was kept of them, as files of the room's file. */
+export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belonging> {
+  for (const id of await namesIn(file.place.checkpoints)) {
+    const { store, state } = placeIn(file, id);
+    yield belonging(`checkpoints/${id}/state.ndjson`, state);
+    yield belonging(`checkpoints/${id}/drive/entries.ndjson`, entriesIn(store));
+    for (const shard of shardsIn(store)) {
+      const inside = `checkpoints/${id}/drive${shard.slice(store.length)}`;
+      for (const name of await readdir(shard)) yield belonging(`${inside}/${name}`, join(shard, name));
+    }
+  }
+}
+
+const belonging = (place: string, path: string): Belonging => ({ place, path, bytes: 0, to: null, digest: null });
+
+/** Makes one of what was read of it; its row is for who makes the room's. Throws NotWhole, drive_full, disk_full. */
+export async function bringCheckpoint(
+  deps: RoomDeps,
+  call: KeyCall,
+  { room_uid, org_id }: RoomRow,
+  file: RoomFile,
+  { said, bounds }: { said: SavedCheckpoint; bounds: Bounds },
+): Promise<CheckpointRow> {
+  const { paths, branch, database, giveUpSpace } = deps;
+  const given = placeIn(file, said.checkpoint_id);
+  const nouns = await readForeignState(given.state, branch.nouns);
+  const checkpoint_id = newId("chk");
+  const to = paths.checkpoint(room_uid, checkpoint_id);
+  await mkdir(to.directory, { recursive: true, mode: 0o700 });
+  const drive_bytes = await keepAgain(deps, room_uid, file, { store: given.store, to: to.drive, bounds, call });
+  await eraseDirectory(given.directory, giveUpSpace);
+  const state_bytes = await writeState(to.state, { nouns, calls: branch.calls().take(database.queries, []) });
+  for (const made of [to.directory, paths.checkpoints(room_uid)]) await syncDirectory(made);
+  const created_at = now();
+  return {
+    ...{ checkpoint_id, room_uid, org_id, name: said.name, sandboxes: [], drive_bytes, state_bytes, paused_ms: 0 },
+    ...{ cut_at: said.cut_at, created_at, expires_at: after(created_at, said.expires_in_seconds) },
+    ...{ created_by_type: "key", created_by_id: call.caller.key_id },
+  };
+}
+
+async function keepAgain(
+  deps: RoomDeps,
+  roomUid: RoomRow["room_uid"],
+  { place }: RoomFile,
+  { store, to, bounds, call }: { store: string; to: string; bounds: Bounds; call: KeyCall },
+): Promise<number> {
+  const { directory, drive, links } = place.scratch;
+  await eraseDirectory(directory, deps.giveUpSpace);
+  await mkdir(drive, { recursive: true, mode: 0o700 });
+  const root = deps.driveRoot(roomUid);
+  await markDrive(drive, root);
+  await restoreForeignDrive(call.signal, { store, drive, links, root, bounds });
+  const bytes = await copying(call.signal, async (copier) => {
+    await copier.copy(drive, to, bounds);
+    const copied = await copier.complete();
+    await copier.sync();
+    return copied.bytes;
+  });
+  await eraseDirectory(directory, deps.giveUpSpace);
+  return bytes;
+}
