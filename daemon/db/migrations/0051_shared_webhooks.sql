@@ -22,7 +22,9 @@ CREATE TABLE webhooks (
   created_by_id   TEXT NOT NULL,
   updated_at      TEXT NOT NULL,
   -- When its receiver became another, or was last given another chance.
-  renewed_at      TEXT NOT NULL
+  renewed_at      TEXT NOT NULL,
+  -- What has happened on a host since then is sent, where that host has sent nothing yet.
+  begins_at       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX webhooks_by_org ON webhooks (org_id, webhook_id);
 -- What this host has sent of its chain.
@@ -60,4 +62,6 @@ CREATE TABLE webhook_deliveries_new (
 INSERT INTO webhook_deliveries_new SELECT * FROM webhook_deliveries;
 DROP TABLE webhook_deliveries;
 ALTER TABLE webhook_deliveries_new RENAME TO webhook_deliveries;
+-- Of several hosts: what others have shared of this table meanwhile was left out here, so the copy is made anew.
+UPDATE mirror SET change_id = 'before 0051';
 CREATE INDEX webhook_deliveries_by_next ON webhook_deliveries (webhook_id, next_at) WHERE next_at IS NOT NULL;

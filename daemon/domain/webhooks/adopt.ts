@@ -1,5 +1,6 @@
 /** Owns taking over webhooks of before hosts shared them: each is sealed, shared, and goes on where it was. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import { locally } from "../../db/rehearsal.ts";
 import type { Database } from "../../db/transact.ts";
@@ -56,7 +57,7 @@ function partsOf(former: FormerRow, secrets: WebhookSecrets): Parts {
   const { webhook_id, updated_at: renewed_at } = kept;
   const counts = { sent_count, missed_count, failed_count, last_sent_at, failing_since };
   return {
-    row: { ...kept, sealed_url: secrets.seal(webhook_id, url), renewed_at },
+    row: { ...kept, sealed_url: secrets.seal(webhook_id, url), renewed_at, begins_at: now() },
     progress: { webhook_id, seq, ...counts, renewed_at },
   };
 }

@@ -82,13 +82,8 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
             const row: WebhookRow = {
               ...{ webhook_id, org_id, sealed_url: secrets.seal(webhook_id, url), types, room_ids },
               ...{ secret_number: 1, former_until: null, ...disabling(enabled, created_at) },
-              ...{
-                created_at,
-                created_by_type: type,
-                created_by_id: id,
-                updated_at: created_at,
-                renewed_at: created_at,
-              },
+              ...{ created_at, created_by_type: type, created_by_id: id, updated_at: created_at },
+              ...{ renewed_at: created_at, begins_at: created_at },
             };
             insertWebhook(within, row);
             locally(within, (here) =>

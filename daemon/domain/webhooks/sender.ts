@@ -93,10 +93,9 @@ export class Sender {
         this.#mayDiffer = true;
       });
     }
-    const gone = listGone(database.queries).filter((webhookId) => !this.#lanes.has(webhookId));
-    if (gone.length === 0) return;
+    if (listGone(database.queries).length === 0) return;
     const forgotten = database.commit((within) => {
-      for (const webhookId of gone) deleteOwn(within, webhookId);
+      for (const webhookId of listGone(within)) if (!this.#lanes.has(webhookId)) deleteOwn(within, webhookId);
     });
     forgotten.catch((error: unknown) => log.error("webhooks were not forgotten", { error: describeError(error) }));
   }
@@ -205,7 +204,7 @@ export class Sender {
   }
 
   /** Where this host goes on. What another host has made begins with what happened here since, and what was renewed has its five days again. */
-  async #progressFor({ org_id, webhook_id, created_at, renewed_at }: WebhookRow): Promise<Progress> {
+  async #progressFor({ org_id, webhook_id, begins_at, renewed_at }: WebhookRow): Promise<Progress> {
     const { database, chains } = this.#deps;
     const known = getProgress(database.queries, webhook_id);
     if (known?.renewed_at === renewed_at) return placeOf(known);
@@ -214,7 +213,7 @@ export class Sender {
         changeProgress(within, webhook_id, { failing_since: null, renewed_at });
         renewWaiting(within, webhook_id, now());
       } else {
-        const begins = noProgress(chains.upTo(org_id, created_at));
+        const begins = noProgress(chains.upTo(org_id, begins_at));
         insertProgress(within, { webhook_id, ...begins, renewed_at });
       }
       return placeOf(getProgress(within, webhook_id) as ProgressRow);

@@ -1,5 +1,6 @@
 /** Owns the webhooks' only SQL. */
 import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt, notInArray } from "drizzle-orm";
+import { union } from "drizzle-orm/sqlite-core";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import {
@@ -62,7 +63,10 @@ export function deleteOwn(queries: Queries, webhookId: WebhookId): void {
 
 /** Webhooks that are gone, and of which this host still has something. */
 export function listGone(queries: Queries): WebhookId[] {
-  const known = queries.select({ id: webhooks.webhook_id }).from(webhooks);
+  const known = union(
+    queries.select({ id: webhooks.webhook_id }).from(webhooks),
+    queries.select({ id: formerWebhooks.webhook_id }).from(formerWebhooks),
+  );
   const ids = [
     ...queries
       .select({ id: webhookProgress.webhook_id })

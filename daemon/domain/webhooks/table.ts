@@ -18,6 +18,7 @@ export const webhooks = sqliteTable("webhooks", {
   created_by_id: text().notNull(),
   updated_at: text().notNull(),
   renewed_at: text().notNull(),
+  begins_at: text().notNull(),
 });
 
 const place = {

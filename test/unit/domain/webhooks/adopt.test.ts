@@ -9,7 +9,7 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { adoptFormer } from "../../../../daemon/domain/webhooks/adopt.ts";
 import type { WebhookDeps } from "../../../../daemon/domain/webhooks/deps.ts";
 import { WebhookSecrets } from "../../../../daemon/domain/webhooks/secrets.ts";
-import { getProgress, getWebhook, listFormer } from "../../../../daemon/domain/webhooks/store.ts";
+import { getProgress, getWebhook, listFormer, listGone } from "../../../../daemon/domain/webhooks/store.ts";
 import type { OrgId, WebhookId } from "../../../../shared/ids.ts";
 import { auditDatabase, ORG } from "../audit/audit-fixture.ts";
 
@@ -80,4 +80,11 @@ test("a URL is sealed for one webhook alone", () => {
   const sealed_url = secrets.seal(ID, URL_OF_IT);
   expect(() => secrets.urlOf({ webhook_id: "whk_other" as WebhookId, sealed_url })).toThrow();
   expect(secrets.seal(ID, URL_OF_IT)).not.toBe(sealed_url);
+});
+
+test("what waits of one that was not taken over yet is nobody's to forget", () => {
+  connection.execute(
+    `INSERT INTO webhook_deliveries VALUES ('${ID}', 'evt_1', 1, 't', 'a', 'waiting', 1, NULL, 'b', NULL, NULL), ('whk_gone', 'evt_2', 1, 't', 'a', 'waiting', 1, NULL, 'b', NULL, NULL)`,
+  );
+  expect(listGone(database.queries)).toEqual(["whk_gone"]);
 });

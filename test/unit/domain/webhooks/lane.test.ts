@@ -80,7 +80,7 @@ beforeEach(() => {
   insertWebhook(connection.queries, {
     ...{ webhook_id: ID, org_id: ORG as OrgId, sealed_url: "", types: ["drive."], room_ids: null },
     ...{ disabled_reason: null, disabled_at: null, secret_number: 1, former_until: null, created_at: "" },
-    ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", renewed_at: "" },
+    ...{ created_by_type: "key", created_by_id: "kid_1", updated_at: "", renewed_at: "", begins_at: "" },
   });
   insertProgress(connection.queries, { webhook_id: ID, ...noProgress(0), renewed_at: "" });
 });
