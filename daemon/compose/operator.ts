@@ -5,7 +5,7 @@ import { makeAlone } from "../cluster/alone.ts";
 import type { Cluster } from "../cluster/postgres.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
-import { ServiceError } from "../core/service-error.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
 import { Tally } from "../core/tally.ts";
 import type { Database } from "../db/transact.ts";
 import { headsFilesOf, listService, lostAnchors, verifyAll } from "../domain/audit/index.ts";
@@ -165,7 +165,10 @@ export async function openOperator(options: ComposeOptions) {
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
     verifyAudit: async (files: readonly string[] = []) => {
-      await openDirectory();
+      // Chains are verified without it too.
+      await openDirectory().catch((error: unknown) => {
+        log.warn("anchors of the audit not asked for", { error: describeError(error) });
+      });
       return await verifyAll(
         database.queries,
         [...headsFilesOf(headsFile(options)), ...files],

@@ -1,5 +1,6 @@
 /** Owns webhooks as they are put together. */
 import type { Chains } from "../domain/audit/index.ts";
+import { listOrgs } from "../domain/orgs/index.ts";
 import { makeWebhooks, type ReachPlan } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
@@ -10,5 +11,8 @@ export function composeWebhooks(
   chains: Chains,
   plan: ReachPlan,
 ) {
-  return makeWebhooks({ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find });
+  return makeWebhooks({
+    ...{ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find },
+    hasOrg: (orgId) => listOrgs(database.queries).some(({ org_id }) => org_id === orgId),
+  });
 }

@@ -6,7 +6,15 @@ import { locally } from "../../db/rehearsal.ts";
 import type { Database } from "../../db/transact.ts";
 import type { WebhookDeps } from "./deps.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import { deleteFormer, getProgress, getWebhook, insertProgress, insertWebhook, listFormer } from "./store.ts";
+import {
+  deleteFormer,
+  deleteFormerOf,
+  getProgress,
+  getWebhook,
+  insertProgress,
+  insertWebhook,
+  listFormer,
+} from "./store.ts";
 import type { FormerRow, ProgressRow, WebhookRow } from "./table.ts";
 
 const AGAIN_MS = 5000;
@@ -19,12 +27,16 @@ interface Adopting {
 
 /** Resolves when there are none, or with the signal; where hosts cannot agree just now it tries again. Never rejects. */
 export async function adoptFormer(
-  { database, directory, log }: WebhookDeps,
+  { database, directory, hasOrg, log }: WebhookDeps,
   secrets: WebhookSecrets,
   { adopted, signal }: Adopting,
 ): Promise<void> {
   for (let left = listFormer(database.queries); left.length > 0 && !signal.aborted; ) {
     for (const former of left) {
+      if (!hasOrg(former.org_id)) {
+        await database.commit((within) => deleteFormerOf(within, former.org_id)).catch(() => undefined);
+        continue;
+      }
       await adopt(directory.database, partsOf(former, secrets)).catch((error: unknown) => {
         const { webhook_id } = former;
         log.warn("a webhook was not taken over yet", { webhook_id, error: describeError(error) });

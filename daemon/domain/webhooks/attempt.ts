@@ -42,7 +42,10 @@ export async function attempt(
     ...what,
   });
   try {
-    const url = new URL(secrets.urlOf(webhook));
+    const sealed = secrets.urlOf(webhook);
+    if (sealed === null)
+      throw new Unreachable("Its URL cannot be read, as the key of webhooks is another: give it its URL again.");
+    const url = new URL(sealed);
     const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id }, signal);
     const timestamp = Math.floor(at_ms / 1000);
     const headers = {

@@ -62,7 +62,9 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
   /** What the audit keeps of it. What follows the host in a URL is often a secret of the receiver's. */
   const factsOf = (row: WebhookRow): Record<string, unknown> => {
     const { webhook_id, types, room_ids, disabled_reason } = row;
-    return { webhook_id, host: new URL(secrets.urlOf(row)).host, types, room_ids, enabled: disabled_reason === null };
+    const url = secrets.urlOf(row);
+    const host = url === null ? null : new URL(url).host;
+    return { webhook_id, host, types, room_ids, enabled: disabled_reason === null };
   };
   return [
     bind(webhookCreate, {

@@ -16,6 +16,8 @@ export interface WebhookDeps {
   plan: ReachPlan;
   /** Where the key lies that secrets are made of. */
   keyFile: string;
+  /** Whether there is such an organization, and it has not ended. */
+  hasOrg(orgId: OrgId): boolean;
   /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a key that is bound. */
   findOrg(caller: Caller, orgId: string): OrgId;
 }

@@ -19,7 +19,7 @@ export function makeShown({ database, chains }: WebhookDeps, sender: Sender, sec
     const { sent_count, missed_count, failed_count, last_sent_at, failing_since } = progress;
     return {
       ...told,
-      url: secrets.urlOf(row),
+      url: secrets.urlOf(row) ?? "",
       ...{ sent_count, missed_count, failed_count, last_sent_at, failing_since },
       enabled: row.disabled_reason === null,
       created_by: { type, id },

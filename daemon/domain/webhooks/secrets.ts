@@ -51,13 +51,17 @@ export class WebhookSecrets {
     return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
   }
 
-  /** Throws where it was sealed by another key, or for another webhook. */
-  urlOf({ webhook_id, sealed_url }: Pick<WebhookRow, "webhook_id" | "sealed_url">): string {
+  /** Null: it was sealed by another key, or for another webhook. */
+  urlOf({ webhook_id, sealed_url }: Pick<WebhookRow, "webhook_id" | "sealed_url">): string | null {
     const bytes = Buffer.from(sealed_url, "base64");
     const decipher = createDecipheriv(CIPHER, this.#sealing, bytes.subarray(0, NONCE_BYTES));
     decipher.setAAD(Buffer.from(webhook_id)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const opened = [decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()];
-    return Buffer.concat(opened).toString("utf8");
+    try {
+      const opened = [decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()];
+      return Buffer.concat(opened).toString("utf8");
+    } catch {
+      return null;
+    }
   }
 
   #bytesOf(webhookId: string, number: number): Buffer {

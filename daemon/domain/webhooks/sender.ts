@@ -77,27 +77,28 @@ export class Sender {
       this.#mayDiffer = true;
       return;
     }
-    this.#followed = setTimeout(() => {
-      this.#followed = null;
-      if (this.#mayDiffer) this.follow();
-    }, TOGETHER_MS);
     this.#mayDiffer = false;
+    this.#waitToFollow();
     const { database, log } = this.#deps;
     const rows = new Map(listEnabled(database.queries).map((row) => [row.webhook_id, row]));
     const sent = [...this.#lanes.values()].map(({ row }) => row);
     const changed = [...rows.values()].filter((row) => !isDeepStrictEqual(this.#lanes.get(row.webhook_id)?.row, row));
     const ended = sent.filter(({ webhook_id }) => !rows.has(webhook_id));
     for (const { org_id, webhook_id } of [...changed, ...ended]) {
-      this.change(org_id, webhook_id, async () => {}).catch((error: unknown) => {
-        log.error("a webhook was not followed", { webhook_id, error: describeError(error) });
-        this.#mayDiffer = true;
-      });
+      void this.change(org_id, webhook_id, async () => {});
     }
     if (listGone(database.queries).length === 0) return;
     const forgotten = database.commit((within) => {
       for (const webhookId of listGone(within)) if (!this.#lanes.has(webhookId)) deleteOwn(within, webhookId);
     });
     forgotten.catch((error: unknown) => log.error("webhooks were not forgotten", { error: describeError(error) }));
+  }
+
+  #waitToFollow(): void {
+    this.#followed ??= setTimeout(() => {
+      this.#followed = null;
+      if (this.#mayDiffer) this.follow();
+    }, TOGETHER_MS);
   }
 
   async stop(): Promise<void> {
@@ -123,8 +124,7 @@ export class Sender {
         try {
           return await work();
         } finally {
-          const row = getWebhook(this.#deps.database.queries, orgId, webhookId);
-          if (row && row.disabled_reason === null) await this.#open(row);
+          await this.#reopen(orgId, webhookId);
         }
       });
     this.#changing.set(webhookId, changing);
@@ -173,6 +173,19 @@ export class Sender {
   async #enter(asker: { org_id: OrgId; sandbox_id: WebhookId }, signal: AbortSignal): Promise<() => void> {
     await this.#pace.take(asker.org_id, signal);
     return await this.#places.take(asker, TEST_WAIT_MS, signal);
+  }
+
+  /** Sends as its row says. Never rejects: where it cannot begin it is tried again. */
+  async #reopen(orgId: OrgId, webhookId: WebhookId): Promise<void> {
+    const { database, log } = this.#deps;
+    try {
+      const row = getWebhook(database.queries, orgId, webhookId);
+      if (row && row.disabled_reason === null) await this.#open(row);
+    } catch (error) {
+      log.error("a webhook was not followed", { webhook_id: webhookId, error: describeError(error) });
+      this.#mayDiffer = true;
+      this.#waitToFollow();
+    }
   }
 
   async #open(row: WebhookRow): Promise<void> {

@@ -16,8 +16,14 @@ export interface Position {
   since: number | null;
 }
 
+/** By host. */
+const names = new Map<string, string>();
+
 export function chainNameOf({ host_id, joined_at }: Pick<Host, "host_id" | "joined_at">): string {
-  return createHash("sha256").update(`${host_id} ${joined_at}`).digest("base64url").slice(0, 6);
+  const host = `${host_id} ${joined_at}`;
+  const name = names.get(host) ?? createHash("sha256").update(host).digest("base64url").slice(0, 6);
+  names.set(host, name);
+  return name;
 }
 
 /** In an order that is the same at every host: records of one moment are listed in it. */

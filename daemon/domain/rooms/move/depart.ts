@@ -189,9 +189,10 @@ export async function settleMove(
     return false;
   }
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
-  const isForgotten = asked !== null && owner?.host_id === goalId && asked.state !== "gone";
-  // By who has removed that host, and not by itself, which frees it when the room has ended.
-  const comesBack = owner === null && claiming === true && ![goalId, null].includes(await directory.freedBy(roomUid));
+  const hasNone = asked !== null && asked.state !== "gone";
+  const isForgotten = hasNone && owner?.host_id === goalId;
+  // That host frees the name when the room has ended there, and would know that it had it; whoever removes that host frees it too.
+  const comesBack = owner === null && claiming === true && (hasNone || (await directory.freedBy(roomUid)) !== goalId);
   const hasEndedThere = owner === null && claiming === true && !comesBack;
   if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
@@ -202,7 +203,7 @@ export async function settleMove(
   const next = isForgotten ? { epoch: owner.epoch + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
   if (comesBack)
-    deps.log.warn("a room is here again: the host that it had moved to was removed", { room_uid: roomUid });
+    deps.log.warn("a room is here again: the host that it was to move to does not have it", { room_uid: roomUid });
   deps.pauses.end(roomUid);
   deps.onStays(row);
   deps.sandboxes.moves.stays(roomUid);

@@ -22,12 +22,14 @@ let home: string;
 let connection: Connection;
 let database: Database;
 let secrets: WebhookSecrets;
+let hasOrg: boolean;
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "roomd-adopt-"));
   connection = auditDatabase();
   database = makeDatabase(connection);
   secrets = new WebhookSecrets(join(home, "key"));
+  hasOrg = true;
   connection.execute("PRAGMA foreign_keys = OFF");
   connection.execute(
     `INSERT INTO webhooks_former (${COLUMNS}) VALUES ('${ID}', '${ORG}', '${URL_OF_IT}', '["room."]', 3, 'a', 'key', 'kid_1', 'b', 41, 40, 1, 2)`,
@@ -50,7 +52,12 @@ async function adopt(failures: number, signal: AbortSignal): Promise<number> {
     },
   };
   const log = { warn: () => {} } as unknown as Log;
-  const deps = { database, directory: { database: shared, onChange: () => {} }, log } as unknown as WebhookDeps;
+  const deps = {
+    database,
+    directory: { database: shared, onChange: () => {} },
+    hasOrg: () => hasOrg,
+    log,
+  } as unknown as WebhookDeps;
   let told = 0;
   await adoptFormer(deps, secrets, { adopted: () => void told++, signal });
   return told;
@@ -68,6 +75,12 @@ test("is sealed, keeps its secret, and goes on where it was", async () => {
   expect(listFormer(database.queries)).toEqual([]);
 });
 
+test("is forgotten with an organization that has ended", async () => {
+  hasOrg = false;
+  await adopt(0, new AbortController().signal);
+  expect([listFormer(database.queries), getWebhook(database.queries, ORG as OrgId, ID)]).toEqual([[], undefined]);
+});
+
 test("waits where hosts cannot agree, and ends with the daemon", async () => {
   const ending = new AbortController();
   const adopting = adopt(1, ending.signal);
@@ -78,7 +91,7 @@ test("waits where hosts cannot agree, and ends with the daemon", async () => {
 
 test("a URL is sealed for one webhook alone", () => {
   const sealed_url = secrets.seal(ID, URL_OF_IT);
-  expect(() => secrets.urlOf({ webhook_id: "whk_other" as WebhookId, sealed_url })).toThrow();
+  expect(secrets.urlOf({ webhook_id: "whk_other" as WebhookId, sealed_url })).toBeNull();
   expect(secrets.seal(ID, URL_OF_IT)).not.toBe(sealed_url);
 });
 
