@@ -72,6 +72,7 @@ export const CHECK_IDS = [
   "host_restart",
   "backups",
   "audit",
+  "data_dir",
   "disk",
   "runtime_dir",
   "web",
@@ -159,6 +160,7 @@ export function runChecks(
     hostRestartCheck(sandboxes),
     backupsCheck(backups),
     auditCheck(anchors),
+    dataDirCheck(paths.data, statfsSync(nearest(paths.data)).type),
     diskCheck(paths),
     runtimeCheck(paths),
     webCheck(findings),
@@ -393,6 +395,23 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
 }
 
 const mib = (bytes: number) => Math.floor(bytes / 1024 ** 2);
+
+/** By the number that statfs(2) says of a file system, as linux/magic.h has it. */
+const UNFIT: Record<number, string> = { 26985: "NFS", 4283649346: "CIFS", 4266872130: "SMB" };
+const UNTRIED: Record<number, string> = { 12805120: "CephFS", 1702057286: "FUSE", 16914839: "9p" };
+
+export function dataDirCheck(place: string, type: number): Check {
+  const unfit = UNFIT[type];
+  const untried = UNTRIED[type];
+  const remedy = "Have data_dir on a disk of this host, with ext4 or XFS.";
+  if (unfit) {
+    const why =
+      "what a guest has open and another removes is lost there, and locks and flushed writes are not what roomd promises";
+    return fail("data_dir", `${place} is on ${unfit}: ${why}.`, remedy);
+  }
+  if (untried) return warn("data_dir", `${place} is on ${untried}, on which roomd was never tried.`, remedy);
+  return ok("data_dir", `The file system of ${place} is one of this host.`);
+}
 
 function diskCheck(paths: Paths): Check {
   const place = nearest(paths.data);

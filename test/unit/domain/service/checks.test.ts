@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { makePaths } from "../../../../daemon/core/paths.ts";
-import { type HostFindings, type PasskeyFindings, runChecks } from "../../../../daemon/domain/service/checks.ts";
+import {
+  dataDirCheck,
+  type HostFindings,
+  type PasskeyFindings,
+  runChecks,
+} from "../../../../daemon/domain/service/checks.ts";
 import type { Templates } from "../../../../daemon/domain/templates/registry.ts";
 import { GENERATION, OLDEST_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 
@@ -143,4 +148,14 @@ test("what browsers cannot do where the pages are is said, with what to do", () 
   expect(told({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
     status: "ok",
   });
+});
+
+test.each([
+  [0x6969, "fail"],
+  [0xfe534d42, "fail"],
+  [0xc36400, "warn"],
+  [0xef53, "ok"],
+  [0x58465342, "ok"],
+])("data_dir on a file system of type 0x%s is %s", (type, status) => {
+  expect(dataDirCheck("/var/lib/roomd", type).status).toBe(status);
 });
