@@ -92,7 +92,7 @@ describe("the figures", () => {
       direction: ["sent", "received"],
       level: ["warn", "error"],
       mode: ["busy", "idle"],
-      outcome: ["taken", "not_taken", "dropped"],
+      outcome: ["taken", "not_taken", "dropped", "done", "failed"],
       receiver: ["taking", "failing"],
     };
     for (const { labels } of parse(text)) {
