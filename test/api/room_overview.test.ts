@@ -47,8 +47,9 @@ describe("a room at a glance", () => {
   test("has nobody in it at first", async () => {
     const room = await roomOf();
     const { created_at } = room;
+    const { host } = await daemon.ok("GET", `/v1/rooms/${room.id}`);
     expect(await room.glance()).toEqual({
-      ...{ room_id: room.id, room_uid: room.room_uid, state: "active", labels: {}, created_at, expires_at: null },
+      ...{ host, room_id: room.id, room_uid: room.room_uid, state: "active", labels: {}, created_at, expires_at: null },
       ...{ agents: 0, running: 0, blocked: 0, in_circle: false, truncated: false, messages_last_minute: 0 },
       drive: { used_bytes: 0, limit_bytes: 10 * 1024 ** 3 },
       cost: { sandbox_seconds: 0, credits: 0 },

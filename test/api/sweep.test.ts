@@ -152,7 +152,9 @@ describe("a key with every scope but one", () => {
 
 describe("another organization's key", () => {
   const ofKeys = guarded.filter(({ access }) => access !== "account");
-  const named = ofKeys.filter(({ params }) => "room_id" in params.properties || "org_id" in params.properties);
+  // A room that is made of a file is named by nobody before.
+  const existing = ofKeys.filter(({ name }) => name !== "room_from_backup");
+  const named = existing.filter(({ params }) => "room_id" in params.properties || "org_id" in params.properties);
   const shown = ({ status, headers, body }: Answer) => ({
     status,
     headers: [...headers].filter(([name]) => !/^(date|x-request-id|ratelimit-\w+)$/.test(name)),

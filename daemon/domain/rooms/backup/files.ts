@@ -34,7 +34,6 @@ export class RoomFiles {
       throw new ServiceError("invalid_state", {
         detail: `${held} files of the organization's rooms are just being made or read.`,
         hint: "Try again once one of them is done.",
-        retryAfterSeconds: 5,
       });
     }
     this.#held.set(orgId, held + 1);

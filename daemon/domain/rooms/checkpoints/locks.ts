@@ -36,7 +36,6 @@ export class Locks {
       throw new ServiceError("invalid_state", {
         detail: `The room is just being ${other.what}.`,
         hint: "Try again once that is done.",
-        retryAfterSeconds: 5,
       });
     }
     const over = Promise.withResolvers<void>();
