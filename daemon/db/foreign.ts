@@ -60,11 +60,11 @@ const rows = Type.Object(
 /** Columns of a row by their names. */
 export type Named = Record<string, Cell>;
 
-/** All columns of the table and no others, each as `cells` says; `each` sees every row besides. Throws Foreign. */
+/** All columns of the table and no others, each as `cells` says; `each` sees every row besides, and may say what it is instead. Throws Foreign. */
 export async function acceptRows(
   table: SQLiteTable,
   given: unknown,
-  { cells, most, each }: { cells: Cells; most: number; each: (row: Named) => void },
+  { cells, most, each }: { cells: Cells; most: number; each: (row: Named) => Named | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
   if (!Value.Check(rows, given)) throw new Foreign(`its ${name} are no rows`);
@@ -82,7 +82,8 @@ export async function acceptRows(
       if (!cells[column]?.(row[place]))
         throw new Foreign(`${column} of one of its ${name} is none that a room can have`);
     }
-    each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
+    const changed = each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
+    if (changed) given.rows[at] = columns.map((column, place) => (column in changed ? changed[column] : row[place]));
   }
   return given as Rows;
 }
