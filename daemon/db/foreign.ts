@@ -22,18 +22,17 @@ export type Cells = Readonly<Record<string, (cell: Cell) => boolean>>;
 /** Long lists are looked at in pieces, and others have a turn between two of them. */
 const ROWS_IN_A_TURN = 200;
 
-const MOST_MOMENT = Date.parse("9000-01-01T00:00:00.000Z");
-
 export const isText = (pattern: RegExp) => (cell: Cell) => typeof cell === "string" && pattern.test(cell);
 export const isOneOf = (names: readonly string[]) => (cell: Cell) => names.includes(cell as string);
 export const isFlag = (cell: Cell) => cell === 0 || cell === 1;
 export const isCount = (least: number, most: number) => (cell: Cell) =>
   typeof cell === "number" && Number.isSafeInteger(cell) && cell >= least && cell <= most;
-export const isMs = isCount(0, MOST_MOMENT);
-export const isMoment = (cell: Cell) => {
+/** Clocks of hosts differ, and some are set back: so much later than its file something may be. */
+export const CLOCKS_APART_MS = 3_600_000;
+export const isMomentBy = (latestMs: number) => (cell: Cell) => {
   if (typeof cell !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(cell)) return false;
   const at = Date.parse(cell);
-  return at >= 0 && at <= MOST_MOMENT;
+  return at >= 0 && at <= latestMs;
 };
 export const orNull = (is: (cell: Cell) => boolean) => (cell: Cell) => cell === null || is(cell);
 /** Written as this program writes it: what it takes is counted by its text. */

@@ -4,15 +4,16 @@ import { BARRIER_STATES, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../../shared/
 import { MAX_ROOM_AGENTS } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import type { Rows } from "../../db/branch.ts";
+import type { Origin, Rows } from "../../db/branch.ts";
 import {
   accept,
   acceptRows,
   type Cells,
+  CLOCKS_APART_MS,
   Foreign,
   isCount,
   isJson,
-  isMoment,
+  isMomentBy,
   isOneOf,
   isText,
   jsonOf,
@@ -41,7 +42,7 @@ const isList = isJson(Type.Array(agent, { maxItems: MAX_PARTIES }));
 const isUnique = (names: readonly string[]) => new Set(names).size === names.length;
 const isParties = (cell: Named[string]) => isList(cell) && isUnique(namesIn(cell) ?? []);
 
-const CELLS: Cells = {
+const cellsBy = (latestMs: number): Cells => ({
   barrier_id: isText(new RegExp(NAME_PATTERN)),
   generation: isCount(1, 2 ** 50),
   state: isOneOf(BARRIER_STATES),
@@ -49,9 +50,9 @@ const CELLS: Cells = {
   participants: orNull(isParties),
   arrived: isParties,
   dead: isParties,
-  opened_at: isMoment,
-  ended_at: orNull(isMoment),
-};
+  opened_at: isMomentBy(latestMs),
+  ended_at: orNull(isMomentBy(latestMs)),
+});
 
 const state = Type.Object(
   { barriers: Type.Unknown(), gone: Type.Array(agent, { maxItems: MAX_ROOM_AGENTS }) },
@@ -59,7 +60,7 @@ const state = Type.Object(
 );
 
 /** What waits for agents that are gone is broken here: nobody is left in `gone`. Throws Foreign. */
-export async function acceptBarriers(given: unknown): Promise<BarriersState> {
+export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<BarriersState> {
   const said = accept(state, given, "barriers");
   if (!isUnique(said.gone)) throw new Foreign("it names an agent twice that is gone");
   const gone = new Set(said.gone);
@@ -67,7 +68,7 @@ export async function acceptBarriers(given: unknown): Promise<BarriersState> {
   const once = onlyOnce("barriers");
   const generations = new Generations();
   const rows = await acceptRows(barriers, said.barriers, {
-    ...{ cells: CELLS, most: MOST_ROWS },
+    ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MOST_ROWS },
     each: (row) => {
       once(`${row.barrier_id} ${row.generation}`);
       generations.add(row);

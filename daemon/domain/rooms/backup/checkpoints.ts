@@ -90,7 +90,9 @@ export async function bringCheckpoint(
 ): Promise<CheckpointRow> {
   const { paths, branch, database, giveUpSpace } = deps;
   const given = placeIn(file, said.checkpoint_id);
-  const nouns = await readForeignState(given.state, branch.nouns);
+  const nouns = await readForeignState(given.state, branch.nouns, {
+    ...{ takenAtMs: Date.parse(said.cut_at), org_id: null },
+  });
   const checkpoint_id = newId("chk");
   const to = paths.checkpoint(room_uid, checkpoint_id);
   await mkdir(to.directory, { recursive: true, mode: 0o700 });

@@ -14,7 +14,7 @@ import { labels } from "../../../../shared/api/rooms.ts";
 import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { NAME_PATTERN } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { isMoment } from "../../../db/foreign.ts";
+import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
 import { NotWhole } from "../move/format.ts";
 
 export const BACKUP_FORMAT = 1;
@@ -83,8 +83,9 @@ export function readOpening(line: string): BackedUp {
     });
   }
   const known = about as BackedUp;
-  if (!isSince(EARLIEST, known.made_at)) throw new NotWhole("it does not say when it was made");
-  if (!known.checkpoints.every(({ cut_at }) => isSince(EARLIEST, cut_at)))
+  const latest = Date.now() + CLOCKS_APART_MS;
+  if (!isBetween(EARLIEST, known.made_at, latest)) throw new NotWhole("it does not say when it was made");
+  if (!known.checkpoints.every(({ cut_at }) => isBetween(EARLIEST, cut_at, latest)))
     throw new NotWhole("it does not say when its checkpoints were taken");
   if (new Set(known.checkpoints.map(({ checkpoint_id }) => checkpoint_id)).size < known.checkpoints.length)
     throw new NotWhole("it has two checkpoints of one name");
@@ -93,7 +94,8 @@ export function readOpening(line: string): BackedUp {
 
 const EARLIEST = Date.parse("2020-01-01T00:00:00.000Z");
 
-const isSince = (least: number, moment: string) => isMoment(moment) && Date.parse(moment) >= least;
+const isBetween = (least: number, moment: string, most: number) =>
+  isMomentBy(most)(moment) && Date.parse(moment) >= least;
 
 function objectOf(line: string): Record<string, unknown> {
   try {

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { errnoOf } from "../../../core/service-error.ts";
+import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
 import { Foreign } from "../../../db/foreign.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
@@ -27,11 +28,11 @@ const rest = Type.Object({
 });
 
 /** Throws NotWhole. */
-export async function readForeignState(path: string, nouns: Nouns): Promise<RoomState["nouns"]> {
+export async function readForeignState(path: string, nouns: Nouns, origin: Origin): Promise<RoomState["nouns"]> {
   try {
     const said = await stateIn(path);
     const accepted: [string, unknown][] = [];
-    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name])]);
+    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name], origin)]);
     return Object.fromEntries(accepted) as RoomState["nouns"];
   } catch (error) {
     if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });

@@ -8,6 +8,7 @@ const COLUMNS = [
   ...["barrier_id", "generation", "state", "parties", "participants", "arrived", "dead", "opened_at", "ended_at"],
 ];
 const AT = "2026-01-01T00:00:00.000Z";
+const ORIGIN = { takenAtMs: Date.parse(AT) };
 const WAITS = {
   ...{ barrier_id: "b", generation: 3, state: "waiting", parties: 2 },
   ...{ participants: '["one","two"]', arrived: '["one"]', dead: "[]", opened_at: AT, ended_at: null },
@@ -22,11 +23,11 @@ const generations = (count: number) => Array.from({ length: count }, (_, at) => 
 
 test("what a room has comes in as it is", async () => {
   const given = said([...generations(16), { ...WAITS, generation: 17 }, { ...WAITS, barrier_id: "c" }]);
-  expect(await acceptBarriers(structuredClone(given))).toEqual(given);
+  expect(await acceptBarriers(structuredClone(given), ORIGIN)).toEqual(given);
 });
 
 test("what waits for agents that are gone is broken at once, for all of them together", async () => {
-  const { barriers, gone } = await acceptBarriers(said([WAITS, OVER], ["two", "one"]));
+  const { barriers, gone } = await acceptBarriers(said([WAITS, OVER], ["two", "one"]), ORIGIN);
   const [waited, over] = barriers.rows.map((row) => Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]])));
   expect(gone).toEqual([]);
   expect(waited).toMatchObject({ state: "broken", dead: '["one","two"]', ended_at: expect.any(String) });
@@ -48,7 +49,8 @@ test.each<[string, Record<string, unknown>[], string[]?]>([
   ["an arrival of another", [{ ...WAITS, arrived: '["three"]' }]],
   ["more parties than participants", [{ ...WAITS, parties: 3 }]],
   ["an end while it waits", [{ ...WAITS, ended_at: AT }]],
+  ["an end that is still to come", [{ ...OVER, ended_at: "2026-01-02T00:00:00.000Z" }]],
   ["no end where it is over", [{ ...OVER, ended_at: null }]],
 ])("%s is refused", async (_what, rows, gone) => {
-  await expect(acceptBarriers(said(rows, gone))).rejects.toThrow(Foreign);
+  await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(Foreign);
 });
