@@ -63,7 +63,7 @@ export type Named = Record<string, Cell>;
 export async function acceptRows(
   table: SQLiteTable,
   given: unknown,
-  { cells, most, each }: { cells: Cells; most: number; each: (row: Named) => Named | undefined },
+  { cells, most, each }: { cells: Cells; most?: number; each: (row: Named) => Named | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
   if (!Value.Check(rows, given)) throw new Foreign(`its ${name} are no rows`);
@@ -73,7 +73,8 @@ export async function acceptRows(
   const { columns } = given;
   const isAll = columns.length === known.length && known.every((column) => columns.includes(column));
   if (!isAll) throw new Foreign(`its ${name} have other columns than those of this roomd`);
-  if (given.rows.length > most) throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
+  if (most !== undefined && given.rows.length > most)
+    throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
   for (const [at, row] of given.rows.entries()) {
     if (at % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
     if (row.length !== columns.length) throw new Foreign(`one of its ${name} is no row`);

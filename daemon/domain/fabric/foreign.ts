@@ -44,9 +44,6 @@ export interface FabricState {
   deliveries: Rows;
 }
 
-/** Of one room, and of all its inboxes. */
-const MOST_MESSAGES = 1_000_000;
-const MOST_DELIVERIES = 2_000_000;
 /** So that no room comes to the end of its numbers. */
 const MOST_SEQ = 2 ** 50;
 
@@ -110,7 +107,7 @@ export async function acceptFabric(
   const recipients = new Map<unknown, Set<unknown>>();
   let bytes = 0;
   const kept = await acceptRows(messages, said.messages, {
-    ...{ cells: messageBy(latestMs), most: MOST_MESSAGES },
+    ...{ cells: messageBy(latestMs) },
     each: (message) => {
       onceBySeq(message.seq);
       onceById(message.message_id);
@@ -125,7 +122,7 @@ export async function acceptFabric(
   });
   const open = new Map<unknown, number>();
   const told = await acceptRows(deliveries, said.deliveries, {
-    ...{ cells: deliveryBy(latestMs), most: MOST_DELIVERIES },
+    ...{ cells: deliveryBy(latestMs) },
     each: (delivery) => {
       const { agent_id, seq } = delivery;
       if (!recipients.get(seq)?.delete(agent_id))
