@@ -3,6 +3,9 @@ import { expect, test } from "vitest";
 import type { Values } from "../../../../daemon/db/client.ts";
 import { Foreign } from "../../../../daemon/db/foreign.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
+import { findBarrier } from "../../../../daemon/domain/barriers/index.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
 
 const COLUMNS = [
   ...["barrier_id", "generation", "state", "parties", "participants", "arrived", "dead", "opened_at", "ended_at"],
@@ -32,6 +35,28 @@ test("what waits for agents that are gone is broken at once, for all of them tog
   expect(gone).toEqual([]);
   expect(waited).toMatchObject({ state: "broken", dead: '["one","two"]', ended_at: expect.any(String) });
   expect(over).toEqual(OVER);
+});
+
+test("a checkpoint's are broken for all who are gone in one statement", async () => {
+  const rooms = new Rooms();
+  try {
+    const names = (from: number) => Array.from({ length: 50 }, (_, at) => `a${(from + at) % 2000}`);
+    const waiting = Array.from({ length: 1000 }, (_, at) => {
+      const participants = JSON.stringify(names(at));
+      return { ...WAITS, barrier_id: `b${at}`, parties: 50, participants, arrived: "[]" };
+    });
+    const gone = Array.from({ length: 1000 }, (_, at) => `a${at}`);
+    const room = { room_uid: uidOf("r"), org_id: "org_1" as OrgId, pausedMs: 0 };
+    const startedAt = performance.now();
+    await rooms.database.commit((queries) => rooms.barriers.branch.put(queries, said(waiting, gone), room));
+    // A statement for each name takes a minute.
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    const { queries } = rooms.database;
+    expect(findBarrier(queries, room.room_uid, "b999")).toMatchObject({ state: "broken", dead: ["a999"] });
+    expect(findBarrier(queries, room.room_uid, "b3")?.dead).toEqual(names(3));
+  } finally {
+    await rooms[Symbol.asyncDispose]();
+  }
 });
 
 test.each<[string, Record<string, unknown>[], string[]?]>([
