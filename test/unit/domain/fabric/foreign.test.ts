@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Rows } from "../../../../daemon/db/branch.ts";
 import { Foreign } from "../../../../daemon/db/foreign.ts";
 import { acceptAgents } from "../../../../daemon/domain/agents/foreign.ts";
+import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
 import { bytesOfRoom } from "../../../../daemon/domain/fabric/budget.ts";
 import { acceptFabric, type FabricState } from "../../../../daemon/domain/fabric/foreign.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -47,6 +48,20 @@ test(`what a room has comes in as it is, and takes as much as its rows (seed ${c
   expect(state.messages.rows.length).toBeGreaterThan(10);
   expect(bytes).toBe(bytesOfRoom(rooms.database.queries, uidOf("busy")));
   expect(await acceptAgents(structuredClone(agents), origin())).toEqual(agents);
+});
+
+test(`so does what a room has that was put aside for a day, and lived on (seed ${chance.seed})`, async () => {
+  const world = new World(rooms, chance, "before");
+  await world.begin();
+  await world.live(60);
+  const copied = world.copy("after", "after");
+  copied.expiring = 0;
+  await rooms.put("after", await rooms.take("before"), DAY);
+  await copied.live(60);
+  const taken = await rooms.take("after");
+  expect((await accept(structuredClone(taken.fabric))).state).toEqual(taken.fabric);
+  expect(await acceptBarriers(structuredClone(taken.barriers), origin())).toEqual(taken.barriers);
+  expect(await acceptAgents(structuredClone(taken.agents), origin())).toEqual(taken.agents);
 });
 
 const later = (ms: number) => new Date(Date.now() + ms).toISOString();
