@@ -44,6 +44,8 @@ export interface FabricState {
   deliveries: Rows;
 }
 
+/** Of all messages together, as they are kept in mind: each has a row of its own in a file that is whole. */
+const MOST_RECIPIENTS = 1_000_000;
 /** So that no room comes to the end of its numbers. */
 const MOST_SEQ = 2 ** 50;
 
@@ -105,24 +107,27 @@ export async function acceptFabric(
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
   /** Of each, who was not told of yet. */
   const recipients = new Map<unknown, Set<unknown>>();
-  let bytes = 0;
+  let [bytes, left] = [0, MOST_RECIPIENTS];
   const kept = await acceptRows(messages, said.messages, {
-    ...{ cells: messageBy(latestMs) },
+    cells: messageBy(latestMs),
     each: (message) => {
       onceBySeq(message.seq);
       onceById(message.message_id);
       if (Number(message.seq) > last_seq) throw new Foreign("a message of it has a number that was not given out");
       requireSize(message);
       const to = listIn(message.recipients) ?? [];
-      recipients.set(message.seq, new Set(to));
-      if (recipients.get(message.seq)?.size !== to.length) throw new Foreign("a message of it has a recipient twice");
+      left -= to.length;
+      if (left < 0) throw new Foreign("its messages have more recipients than those of a room's file may have");
+      const each = new Set(to);
+      if (each.size < to.length) throw new Foreign("a message of it has a recipient twice");
+      recipients.set(message.seq, each);
       bytes += bytesOf(sizedOf(message, to));
       return undefined;
     },
   });
   const open = new Map<unknown, number>();
   const told = await acceptRows(deliveries, said.deliveries, {
-    ...{ cells: deliveryBy(latestMs) },
+    cells: deliveryBy(latestMs),
     each: (delivery) => {
       const { agent_id, seq } = delivery;
       if (!recipients.get(seq)?.delete(agent_id))

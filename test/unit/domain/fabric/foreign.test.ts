@@ -77,6 +77,28 @@ test.each<[string, () => unknown]>([
         return { recipients: JSON.stringify([first, first]) };
       }),
   ],
+  [
+    "more recipients than a file has rows",
+    () => {
+      const agents = JSON.stringify(Array.from({ length: 10_000 }, (_, at) => `a${at}`));
+      const { columns, rows } = fabric.messages;
+      const [first = []] = rows;
+      const changes = (at: number): Record<string, unknown> => ({
+        seq: at + 1,
+        message_id: `m${at}`,
+        recipients: agents,
+      });
+      const many = Array.from({ length: 101 }, (_, at) =>
+        columns.map((column, place) => (column in changes(at) ? changes(at)[column] : first[place])),
+      );
+      return {
+        ...fabric,
+        last_seq: 1000,
+        messages: { columns, rows: many },
+        deliveries: { ...fabric.deliveries, rows: [] },
+      };
+    },
+  ],
   ...["acked", "read", "expired", "undeliverable"].map((state): [string, () => unknown] => [
     `one that is ${state} and due`,
     () => withRow("deliveries", () => ({ state, due_at_ms: 1, expires_at_ms: 2 })),
