@@ -30,8 +30,16 @@ export interface Branch<State> {
   put(queries: Queries, state: State, room: BranchedRoom): void;
   replace(queries: Queries, state: State, room: BranchedRoom): void;
   wake(room: BranchedRoom): Promise<void>;
-  /** Throws Foreign (foreign.ts). */
-  accept(given: unknown): Promise<State>;
+  /** Throws Foreign (foreign.ts), and quota_exceeded where that is known already. */
+  accept(given: unknown, origin: Origin): Promise<State>;
+}
+
+/** Of what came from outside. */
+export interface Origin {
+  /** When it was taken, as its file says. */
+  takenAtMs: number;
+  /** Whose it is once it is put; null: nobody puts it yet. */
+  org_id: OrgId | null;
 }
 
 /** Rows of one owner, without the column that says whose they are. */

@@ -22,18 +22,17 @@ export type Cells = Readonly<Record<string, (cell: Cell) => boolean>>;
 /** Long lists are looked at in pieces, and others have a turn between two of them. */
 const ROWS_IN_A_TURN = 200;
 
-const MOST_MOMENT = Date.parse("9000-01-01T00:00:00.000Z");
-
 export const isText = (pattern: RegExp) => (cell: Cell) => typeof cell === "string" && pattern.test(cell);
 export const isOneOf = (names: readonly string[]) => (cell: Cell) => names.includes(cell as string);
 export const isFlag = (cell: Cell) => cell === 0 || cell === 1;
 export const isCount = (least: number, most: number) => (cell: Cell) =>
   typeof cell === "number" && Number.isSafeInteger(cell) && cell >= least && cell <= most;
-export const isMs = isCount(0, MOST_MOMENT);
-export const isMoment = (cell: Cell) => {
+/** Clocks of hosts differ, and some are set back: so much later than its file something may be. */
+export const CLOCKS_APART_MS = 3_600_000;
+export const isMomentBy = (latestMs: number) => (cell: Cell) => {
   if (typeof cell !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(cell)) return false;
   const at = Date.parse(cell);
-  return at >= 0 && at <= MOST_MOMENT;
+  return at >= 0 && at <= latestMs;
 };
 export const orNull = (is: (cell: Cell) => boolean) => (cell: Cell) => cell === null || is(cell);
 /** Written as this program writes it: what it takes is counted by its text. */
@@ -60,11 +59,11 @@ const rows = Type.Object(
 /** Columns of a row by their names. */
 export type Named = Record<string, Cell>;
 
-/** All columns of the table and no others, each as `cells` says; `each` sees every row besides. Throws Foreign. */
+/** All columns of the table and no others, each as `cells` says; `each` sees every row besides, and may say what it is instead. Throws Foreign. */
 export async function acceptRows(
   table: SQLiteTable,
   given: unknown,
-  { cells, most, each }: { cells: Cells; most: number; each: (row: Named) => void },
+  { cells, most, each }: { cells: Cells; most?: number; each: (row: Named) => Named | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
   if (!Value.Check(rows, given)) throw new Foreign(`its ${name} are no rows`);
@@ -74,7 +73,8 @@ export async function acceptRows(
   const { columns } = given;
   const isAll = columns.length === known.length && known.every((column) => columns.includes(column));
   if (!isAll) throw new Foreign(`its ${name} have other columns than those of this roomd`);
-  if (given.rows.length > most) throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
+  if (most !== undefined && given.rows.length > most)
+    throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
   for (const [at, row] of given.rows.entries()) {
     if (at % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
     if (row.length !== columns.length) throw new Foreign(`one of its ${name} is no row`);
@@ -82,7 +82,8 @@ export async function acceptRows(
       if (!cells[column]?.(row[place]))
         throw new Foreign(`${column} of one of its ${name} is none that a room can have`);
     }
-    each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
+    const changed = each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
+    if (changed) given.rows[at] = columns.map((column, place) => (column in changed ? changed[column] : row[place]));
   }
   return given as Rows;
 }

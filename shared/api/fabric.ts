@@ -11,6 +11,7 @@ export const MAX_ROOM_AGENTS = 10_000;
 export const MAX_TOPICS = 64;
 /** Of all agents of a room: every message to a topic is held against each. */
 export const MAX_ROOM_TOPICS = 10_000;
+export const MAX_TTL_MS = 604_800_000;
 export const MAX_WAIT_MS = 50_000;
 export const MAX_REPLY_WAIT_MS = 300_000;
 /** However little space there is, so long a message_id and a reply are remembered; the message_id of a request, by MAX_REPLY_WAIT_MS longer. */
@@ -67,7 +68,7 @@ const content = {
   ttl_ms: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: 604_800_000,
+      maximum: MAX_TTL_MS,
       description: "The message expires unread after this time; never if absent.",
     }),
   ),

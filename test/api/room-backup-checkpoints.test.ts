@@ -106,6 +106,7 @@ test.each<[string, () => Buffer]>([
   ["two of one name", about((all) => [...all, ...all])],
   ["one that is a place", about(([one, ...all]) => [{ ...one, checkpoint_id: "../../rooms" }, ...all])],
   ["one from before all", about(([one, ...all]) => [{ ...one, cut_at: "0001-01-01T00:00:00.000Z" }, ...all])],
+  ["one that is still to be taken", about(([one, ...all]) => [{ ...one, cut_at: "2999-01-01T00:00:00.000Z" }, ...all])],
   ["one that never ends", about(([one, ...all]) => [{ ...one, expires_in_seconds: 2 ** 40 }, ...all])],
   ["sandboxes of one", about(([one, ...all]) => [{ ...one, sandboxes: [{ sandbox_id: "sbx_1" }] }, ...all])],
   ["a name that leads out of its drive", entries("f", "../../../escape", 0o644, 0, 0, "0", 0, 0, 0)],

@@ -228,6 +228,19 @@ describe("a file makes nothing", () => {
     ["a time that is none", cell(2, "due_at_ms", 1e18)],
     ["a payload that is no JSON", cell(1, "payload", "{")],
     ["an agent that is a sandbox", cell(0, "agent_id", "sbx_1")],
+    ["a message that is still to be sent", cell(1, "created_at", "8999-01-01T00:00:00.000Z")],
+    ["a message that ends in a thousand years", cell(1, "expires_at", "3000-01-01T00:00:00.000Z")],
+    ["a message that is due though it has no end", cell(2, "due_at_ms", Date.now())],
+    ["a delivery to another", cell(2, "agent_id", "three")],
+    ["an agent that is still to be seen", cell(0, "last_seen_at", "8999-01-01T00:00:00.000Z")],
+    ["a barrier that waits though it is over", cell(3, "ended_at", "2026-01-01T00:00:00.000Z")],
+    [
+      "who is gone and not waited for",
+      state((line) => {
+        if (line.rest) line.rest.nouns.barriers.gone = ["two", "two"];
+        return line;
+      }),
+    ],
     ["a barrier of no parties", cell(3, "parties", 0)],
     [
       "a column of another's",
@@ -248,6 +261,7 @@ describe("a file makes nothing", () => {
     ["an organization", about({ org_id: "org_other" })],
     ["a life of minus a year", about({ ttl_seconds: -1 })],
     ["a time before all", about({ made_at: "0001-01-01T00:00:00.000Z" })],
+    ["a time that is still to come", about({ made_at: new Date(Date.now() + 7_200_000).toISOString() })],
     ["another first line", () => withFirst(file, () => ({ roomd_room: 2, about: {} }))],
     ["a later form", () => withFirst(file, (said) => ({ ...said, roomd_room_backup: 2 }))],
     ["a file of a sandbox", parts(part({ file: "sandboxes/sbx_1/memory", size: 0 }))],

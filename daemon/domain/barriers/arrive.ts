@@ -14,12 +14,9 @@ import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell, findRoom } from "./find.ts";
-import { arrive, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
+import { arrive, KEPT_GENERATIONS, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
 import { countBarriers, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
-
-/** Of each barrier so many generations are kept, for those who ask by number whether theirs was released. */
-const KEPT_GENERATIONS = 16;
 
 type Input = InputOf<typeof barrierArrive>;
 

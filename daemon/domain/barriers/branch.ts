@@ -20,7 +20,7 @@ export function makeBranch(
 ): Branch<BarriersState> {
   const fill: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
     putRows(queries, barriers, room_uid, state.barriers);
-    for (const agentId of state.gone) breakBarriers(queries, room_uid, agentId, now());
+    if (state.gone.length > 0) breakBarriers(queries, room_uid, state.gone, now());
   };
   return {
     take: (queries, roomUid) => ({

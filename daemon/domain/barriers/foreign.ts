@@ -3,19 +3,25 @@ import { Type } from "@sinclair/typebox";
 import { BARRIER_STATES, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
 import { MAX_ROOM_AGENTS } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
-import type { Rows } from "../../db/branch.ts";
+import { now } from "../../core/clock.ts";
+import type { Origin, Rows } from "../../db/branch.ts";
 import {
   accept,
   acceptRows,
   type Cells,
+  CLOCKS_APART_MS,
+  Foreign,
   isCount,
   isJson,
-  isMoment,
+  isMomentBy,
   isOneOf,
   isText,
+  jsonOf,
+  type Named,
   onlyOnce,
   orNull,
 } from "../../db/foreign.ts";
+import { KEPT_GENERATIONS } from "./state.ts";
 import { barriers } from "./table.ts";
 
 /** What a checkpoint has of them. */
@@ -25,13 +31,18 @@ export interface BarriersState {
   gone: string[];
 }
 
-/** Of each some generations are kept (arrive.ts). */
-const MOST_ROWS = 20 * MAX_ROOM_BARRIERS;
+/** The one that was opened last, and those that are kept beside it. */
+const MOST_GENERATIONS = KEPT_GENERATIONS + 1;
+const MOST_ROWS = MOST_GENERATIONS * MAX_ROOM_BARRIERS;
+
+const namesIn = (cell: Named[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
 
 const agent = Type.String({ pattern: AGENT_PATTERN });
-const isParties = isJson(Type.Array(agent, { maxItems: MAX_PARTIES }));
+const isList = isJson(Type.Array(agent, { maxItems: MAX_PARTIES }));
+const isUnique = (names: readonly string[]) => new Set(names).size === names.length;
+const isParties = (cell: Named[string]) => isList(cell) && isUnique(namesIn(cell) ?? []);
 
-const CELLS: Cells = {
+const cellsBy = (latestMs: number): Cells => ({
   barrier_id: isText(new RegExp(NAME_PATTERN)),
   generation: isCount(1, 2 ** 50),
   state: isOneOf(BARRIER_STATES),
@@ -39,18 +50,76 @@ const CELLS: Cells = {
   participants: orNull(isParties),
   arrived: isParties,
   dead: isParties,
-  opened_at: isMoment,
-  ended_at: orNull(isMoment),
-};
+  opened_at: isMomentBy(latestMs),
+  ended_at: orNull(isMomentBy(latestMs)),
+});
 
 const state = Type.Object(
   { barriers: Type.Unknown(), gone: Type.Array(agent, { maxItems: MAX_ROOM_AGENTS }) },
   { additionalProperties: false },
 );
 
-export async function acceptBarriers(given: unknown): Promise<BarriersState> {
-  const { gone, barriers: rows } = accept(state, given, "barriers");
+/** What waits for agents that are gone is broken here: nobody is left in `gone`. Throws Foreign. */
+export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<BarriersState> {
+  const said = accept(state, given, "barriers");
+  if (!isUnique(said.gone)) throw new Foreign("it names an agent twice that is gone");
+  const gone = new Set(said.gone);
+  const notWaitedFor = new Set(said.gone);
   const once = onlyOnce("barriers");
-  const each = { each: ({ barrier_id, generation }: Record<string, unknown>) => once(`${barrier_id} ${generation}`) };
-  return { barriers: await acceptRows(barriers, rows, { cells: CELLS, most: MOST_ROWS, ...each }), gone };
+  const generations = new Generations();
+  const rows = await acceptRows(barriers, said.barriers, {
+    ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MOST_ROWS },
+    each: (row) => {
+      once(`${row.barrier_id} ${row.generation}`);
+      generations.add(row);
+      const participants = namesIn(row.participants);
+      requireArrivals(row, participants);
+      if (row.state !== "waiting") return undefined;
+      const dead = participants?.filter((agentId) => gone.has(agentId)) ?? [];
+      for (const agentId of dead) notWaitedFor.delete(agentId);
+      return dead.length > 0 ? { state: "broken", dead: JSON.stringify(dead), ended_at: now() } : undefined;
+    },
+  });
+  generations.requireNewest();
+  if (notWaitedFor.size > 0) throw new Foreign("no barrier of it waits for an agent that it says is gone");
+  return { barriers: rows, gone: [] };
 }
+
+/** Only participants arrive; with the last of the parties it is released, and it has an end once it does not wait. */
+function requireArrivals({ state, parties, arrived, ended_at }: Named, participants: string[] | null): void {
+  const there = namesIn(arrived) ?? [];
+  const most = Number(parties);
+  const known = participants && new Set(participants);
+  const isWaiting = state === "waiting";
+  const isOne =
+    there.length <= (isWaiting ? most - 1 : most) &&
+    (known === null || (most <= known.size && there.every((agentId) => known.has(agentId)))) &&
+    (ended_at === null) === isWaiting;
+  if (!isOne) throw new Foreign("a barrier of it has other arrivals than one can have");
+}
+
+/** Of each barrier: how many come, the newest of all, and the one that waits. */
+class Generations {
+  readonly #of = new Map<unknown, { count: number; newest: number; waiting: number | null }>();
+
+  /** Throws Foreign where there are more than a room keeps. */
+  add({ barrier_id, generation, state }: Named): void {
+    const number = Number(generation);
+    const its = this.#of.get(barrier_id) ?? { count: 0, newest: 0, waiting: null };
+    this.#of.set(barrier_id, its);
+    its.count++;
+    its.newest = Math.max(its.newest, number);
+    if (this.#of.size > MAX_ROOM_BARRIERS) throw new Foreign("it has more barriers than a room may have");
+    if (its.count > MOST_GENERATIONS) throw new Foreign("a barrier of it has more generations than are kept");
+    if (state !== "waiting") return;
+    if (its.waiting !== null) throw notNewest();
+    its.waiting = number;
+  }
+
+  /** Throws Foreign where another than the newest waits. */
+  requireNewest(): void {
+    for (const { newest, waiting } of this.#of.values()) if (waiting !== null && waiting < newest) throw notNewest();
+  }
+}
+
+const notNewest = () => new Foreign("a barrier of it waits in another generation than its newest");

@@ -22,7 +22,7 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings">) {
   /** Breaks what waits for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
     if (!isWaitedFor(database.queries, roomUid, agentId)) return;
-    const broken = await database.commit((queries) => breakBarriers(queries, roomUid, agentId, now()));
+    const broken = await database.commit((queries) => breakBarriers(queries, roomUid, [agentId], now()));
     for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
   };
   const breakGone = async (roomUid: RoomUid): Promise<void> => {

@@ -14,6 +14,9 @@ export const NEXT_STATES = {
   cancelled: [],
 } as const satisfies Record<BarrierState, readonly BarrierState[]>;
 
+/** Of each barrier so many generations are kept, for those who ask by number whether theirs was released. */
+export const KEPT_GENERATIONS = 16;
+
 /** What an arrival says of the barrier. */
 export interface Terms {
   parties?: number | undefined;

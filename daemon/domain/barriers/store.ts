@@ -35,12 +35,11 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
     .run();
 }
 
+/** Said by words, so that the index of those that wait is used. */
+const isWaitingIn = (roomUid: RoomUid) => and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`);
+
 const waitsFor = (roomUid: RoomUid, agentId: string) =>
-  and(
-    eq(barriers.room_uid, roomUid),
-    sql`${barriers.state} = 'waiting'`,
-    sql`EXISTS (SELECT 1 FROM json_each(${barriers.participants}) WHERE value = ${agentId})`,
-  );
+  and(isWaitingIn(roomUid), sql`EXISTS (SELECT 1 FROM json_each(${barriers.participants}) WHERE value = ${agentId})`);
 
 /** Whether a barrier waits for this agent by name. */
 export function isWaitedFor(queries: Queries, roomUid: RoomUid, agentId: string): boolean {
@@ -48,12 +47,19 @@ export function isWaitedFor(queries: Queries, roomUid: RoomUid, agentId: string)
   return queries.select({ barrier_id }).from(barriers).where(waitsFor(roomUid, agentId)).limit(1).get() !== undefined;
 }
 
-/** Breaks the barriers that wait for this agent by name; which they are. */
-export function breakBarriers(queries: Queries, roomUid: RoomUid, agentId: string, ended_at: string): string[] {
+/** Breaks the barriers that wait for any of these agents by name, in one statement however many they are; which barriers they are. */
+export function breakBarriers(
+  queries: Queries,
+  roomUid: RoomUid,
+  agentIds: readonly string[],
+  ended_at: string,
+): string[] {
+  const theirs = sql`FROM json_each(${barriers.participants}) AS named
+    WHERE named.value IN (SELECT value FROM json_each(${JSON.stringify(agentIds)}))`;
   const rows = queries
     .update(barriers)
-    .set({ state: "broken", dead: [agentId], ended_at })
-    .where(waitsFor(roomUid, agentId))
+    .set({ state: "broken", dead: sql`(SELECT json_group_array(named.value) ${theirs})`, ended_at })
+    .where(and(isWaitingIn(roomUid), sql`EXISTS (SELECT 1 ${theirs})`))
     .returning({ barrier_id: barriers.barrier_id })
     .all();
   return rows.map((row) => row.barrier_id);

@@ -61,7 +61,12 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       bells.ringAll(room_uid);
     },
 
-    accept: acceptFabric,
+    /** Throws quota_exceeded before any of it is written, as put would then. */
+    accept: async (given, origin) => {
+      const { state, bytes } = await acceptFabric(given, origin);
+      if (origin.org_id !== null) budget.requireSpace(database.queries, origin.org_id, bytes);
+      return state;
+    },
   };
 }
 

@@ -68,9 +68,14 @@ export class Budget {
 
   /** Within the transaction that keeps the message. Throws quota_exceeded. */
   take(queries: Queries, holder: Holder, bytes: number): void {
-    const used = this.taken(queries, holder.org_id);
-    if (this.most > 0 && used + bytes > this.most) throw exceeded(used, this.most);
+    this.requireSpace(queries, holder.org_id, bytes);
     this.#change(queries, holder, bytes);
+  }
+
+  /** Throws quota_exceeded. */
+  requireSpace(queries: Queries, orgId: OrgId, bytes: number): void {
+    const used = this.taken(queries, orgId);
+    if (this.most > 0 && used + bytes > this.most) throw exceeded(used, this.most);
   }
 
   /** Within the transaction that removes them. */

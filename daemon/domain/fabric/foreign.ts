@@ -8,22 +8,23 @@ import {
   MAX_INBOX,
   MAX_PAYLOAD_BYTES,
   MAX_ROOM_AGENTS,
+  MAX_TTL_MS,
   MESSAGE_KINDS,
   REDELIVERIES,
   TOPIC_PATTERN,
 } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
-import type { Rows } from "../../db/branch.ts";
+import type { Origin, Rows } from "../../db/branch.ts";
 import {
   accept,
   acceptRows,
   type Cells,
+  CLOCKS_APART_MS,
   Foreign,
   isCount,
   isFlag,
   isJson,
-  isMoment,
-  isMs,
+  isMomentBy,
   isOneOf,
   isText,
   jsonOf,
@@ -31,6 +32,7 @@ import {
   onlyOnce,
   orNull,
 } from "../../db/foreign.ts";
+import { bytesOf } from "./budget.ts";
 import { deliveries, messages } from "./table.ts";
 
 /** What a checkpoint has of them. */
@@ -42,9 +44,8 @@ export interface FabricState {
   deliveries: Rows;
 }
 
-/** Of one room, and of all its inboxes. */
-const MOST_MESSAGES = 1_000_000;
-const MOST_DELIVERIES = 2_000_000;
+/** Of all messages together, as they are kept in mind: each has a row of its own in a file that is whole. */
+const MOST_RECIPIENTS = 1_000_000;
 /** So that no room comes to the end of its numbers. */
 const MOST_SEQ = 2 ** 50;
 
@@ -58,7 +59,7 @@ const headers = Type.Record(Type.String({ pattern: "^[A-Za-z0-9_.-]{1,128}$" }),
   maxProperties: 32,
 });
 
-const MESSAGE: Cells = {
+const messageBy = (latestMs: number): Cells => ({
   seq: isSeq,
   message_id: isName,
   source: isAgent,
@@ -74,20 +75,20 @@ const MESSAGE: Cells = {
   ack_required: isFlag,
   recipients: isJson(Type.Array(agent, { maxItems: MAX_ROOM_AGENTS })),
   fingerprint: isText(/^([0-9a-f]{64})?$/),
-  created_at: isMoment,
-  expires_at: orNull(isMoment),
-};
+  created_at: isMomentBy(latestMs),
+  expires_at: orNull(isMomentBy(latestMs + MAX_TTL_MS)),
+});
 
-const DELIVERY: Cells = {
+const deliveryBy = (latestMs: number): Cells => ({
   agent_id: isAgent,
   seq: isSeq,
   state: isOneOf(DELIVERY_STATES),
   attempts: isCount(0, REDELIVERIES + 1),
   ack_required: isFlag,
-  due_at_ms: orNull(isMs),
-  expires_at_ms: orNull(isMs),
+  due_at_ms: orNull(isCount(0, latestMs + MAX_TTL_MS)),
+  expires_at_ms: orNull(isCount(0, latestMs + MAX_TTL_MS)),
   awaited: isFlag,
-};
+});
 
 const numbers = Type.Integer({ minimum: 0, maximum: MOST_SEQ });
 const state = Type.Object(
@@ -95,38 +96,71 @@ const state = Type.Object(
   { additionalProperties: false },
 );
 
-export async function acceptFabric(given: unknown): Promise<FabricState> {
+/** With what its messages take of a budget. Throws Foreign. */
+export async function acceptFabric(
+  given: unknown,
+  { takenAtMs }: Pick<Origin, "takenAtMs">,
+): Promise<{ state: FabricState; bytes: number }> {
+  const latestMs = takenAtMs + CLOCKS_APART_MS;
   const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
   if (gone_seq > last_seq) throw new Foreign("messages of it are gone that were never sent");
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
-  /** How many may still be told what became of each. */
-  const recipients = new Map<unknown, number>();
+  /** Of each, who was not told of yet. */
+  const recipients = new Map<unknown, Set<unknown>>();
+  let [bytes, left] = [0, MOST_RECIPIENTS];
   const kept = await acceptRows(messages, said.messages, {
-    ...{ cells: MESSAGE, most: MOST_MESSAGES },
+    cells: messageBy(latestMs),
     each: (message) => {
       onceBySeq(message.seq);
       onceById(message.message_id);
       if (Number(message.seq) > last_seq) throw new Foreign("a message of it has a number that was not given out");
       requireSize(message);
-      recipients.set(message.seq, (jsonOf(message.recipients ?? null) as string[]).length);
+      const to = listIn(message.recipients) ?? [];
+      left -= to.length;
+      if (left < 0) throw new Foreign("its messages have more recipients than those of a room's file may have");
+      const each = new Set(to);
+      if (each.size < to.length) throw new Foreign("a message of it has a recipient twice");
+      recipients.set(message.seq, each);
+      bytes += bytesOf(sizedOf(message, to));
+      return undefined;
     },
   });
-  const once = onlyOnce("deliveries");
   const open = new Map<unknown, number>();
   const told = await acceptRows(deliveries, said.deliveries, {
-    ...{ cells: DELIVERY, most: MOST_DELIVERIES },
-    each: ({ agent_id, seq, state: became }) => {
-      once(`${agent_id} ${seq}`);
-      const left = recipients.get(seq) ?? 0;
-      if (left === 0) throw new Foreign("a message of it was delivered to who was no recipient");
-      recipients.set(seq, left - 1);
-      if (became !== "queued" && became !== "delivered") return;
+    cells: deliveryBy(latestMs),
+    each: (delivery) => {
+      const { agent_id, seq } = delivery;
+      if (!recipients.get(seq)?.delete(agent_id))
+        throw new Foreign("a message of it was delivered to who was no recipient, or twice");
+      requireDue(delivery);
+      if (!isOpen(delivery)) return undefined;
       const held = (open.get(agent_id) ?? 0) + 1;
       if (held > MAX_INBOX) throw new Foreign("an inbox of it has more than one may have");
       open.set(agent_id, held);
+      return undefined;
     },
   });
-  return { last_seq, gone_seq, messages: kept, deliveries: told };
+  return { state: { last_seq, gone_seq, messages: kept, deliveries: told }, bytes };
+}
+
+const listIn = (cell: Named[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
+
+function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesOf>[0] {
+  const [payload, payload_b64] = [message.payload as string | null, message.payload_b64 as string | null];
+  const headers = jsonOf(message.headers ?? null) as Record<string, string>;
+  const size_bytes = Number(message.size_bytes);
+  return { payload, payload_b64, size_bytes, headers, destinations: listIn(message.destinations), recipients };
+}
+
+const isOpen = ({ state: became }: Named) => became === "queued" || became === "delivered";
+
+/** Time changes what is in an inbox, and nothing else: at the latest when it expires, and sooner only where an ack is awaited. */
+function requireDue(delivery: Named): void {
+  const { state: became, ack_required, due_at_ms: due, expires_at_ms: end } = delivery;
+  if (due === null) return;
+  const isAwaitingAck = became === "delivered" && ack_required === 1;
+  const isOne = isOpen(delivery) && (end === null ? isAwaitingAck : Number(due) <= Number(end));
+  if (!isOne) throw new Foreign("a message of it is due when none can be");
 }
 
 /** What a message takes is known again from its row: a size that is none of its payload's would be given back. */

@@ -102,7 +102,8 @@ async function readFile(
   if ((await namesIn(place.checkpoints)).some((name) => !told.has(name)))
     throw new NotWhole("files came of a checkpoint that it does not tell of");
   await faultPoint("backup.read");
-  return { about, state: await readForeignState(state, deps.branch.nouns), row };
+  const origin = { takenAtMs: Date.parse(about.made_at), org_id: row.org_id };
+  return { about, state: await readForeignState(state, deps.branch.nouns, origin), row };
 }
 
 interface Read {

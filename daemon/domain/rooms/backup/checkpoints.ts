@@ -17,7 +17,7 @@ import { namesIn } from "../../../host/files/gone.ts";
 import { contentIn, entriesIn, makeStoreDirectories, shardsIn } from "../../../host/files/store-places.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { readState, writeState } from "../checkpoints/nouns.ts";
+import { readState, rowsIn, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
@@ -25,7 +25,7 @@ import type { Belonging } from "../move/belongings.ts";
 import type { RoomRow } from "../table.ts";
 import type { RoomFile } from "./files.ts";
 import { restoreForeignDrive } from "./foreign-drive.ts";
-import { MOST_STATE_BYTES, type SavedCheckpoint, tooMuch } from "./format.ts";
+import { requireStateFits, type SavedCheckpoint } from "./format.ts";
 import { readForeignState } from "./state.ts";
 
 const placeIn = ({ place }: RoomFile, checkpointId: string) => {
@@ -47,7 +47,7 @@ export async function keepCheckpoints(
     // Without the calls of its guests, which nobody can make there.
     const { nouns } = await readState(from.state);
     const bytes = await writeState(to.state, { nouns }, 1);
-    if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
+    requireStateFits({ bytes, rows: rowsIn(nouns) });
     await link(entriesIn(from.drive), entriesIn(to.store));
     for (const shard of shardsIn(from.drive)) {
       over.throwIfAborted();
@@ -90,7 +90,9 @@ export async function bringCheckpoint(
 ): Promise<CheckpointRow> {
   const { paths, branch, database, giveUpSpace } = deps;
   const given = placeIn(file, said.checkpoint_id);
-  const nouns = await readForeignState(given.state, branch.nouns);
+  const nouns = await readForeignState(given.state, branch.nouns, {
+    ...{ takenAtMs: Date.parse(said.cut_at), org_id: null },
+  });
   const checkpoint_id = newId("chk");
   const to = paths.checkpoint(room_uid, checkpoint_id);
   await mkdir(to.directory, { recursive: true, mode: 0o700 });

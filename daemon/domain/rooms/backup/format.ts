@@ -14,12 +14,14 @@ import { labels } from "../../../../shared/api/rooms.ts";
 import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { NAME_PATTERN } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { isMoment } from "../../../db/foreign.ts";
+import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
 import { NotWhole } from "../move/format.ts";
 
 export const BACKUP_FORMAT = 1;
 /** Of what the database has of a room, in its file, and of one row in it. */
 export const MOST_STATE_BYTES = 512 * 1024 ** 2;
+/** Of all its tables together: they are put in one commit, in which nothing else has a turn for about a second then. */
+export const MOST_STATE_ROWS = 300_000;
 export const MOST_ROW_BYTES = 4 * 1024 ** 2;
 /** What guests may have more on their drive than it may have, before they are stopped. */
 export const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
@@ -83,8 +85,9 @@ export function readOpening(line: string): BackedUp {
     });
   }
   const known = about as BackedUp;
-  if (!isSince(EARLIEST, known.made_at)) throw new NotWhole("it does not say when it was made");
-  if (!known.checkpoints.every(({ cut_at }) => isSince(EARLIEST, cut_at)))
+  const latest = Date.now() + CLOCKS_APART_MS;
+  if (!isBetween(EARLIEST, known.made_at, latest)) throw new NotWhole("it does not say when it was made");
+  if (!known.checkpoints.every(({ cut_at }) => isBetween(EARLIEST, cut_at, latest)))
     throw new NotWhole("it does not say when its checkpoints were taken");
   if (new Set(known.checkpoints.map(({ checkpoint_id }) => checkpoint_id)).size < known.checkpoints.length)
     throw new NotWhole("it has two checkpoints of one name");
@@ -93,7 +96,8 @@ export function readOpening(line: string): BackedUp {
 
 const EARLIEST = Date.parse("2020-01-01T00:00:00.000Z");
 
-const isSince = (least: number, moment: string) => isMoment(moment) && Date.parse(moment) >= least;
+const isBetween = (least: number, moment: string, most: number) =>
+  isMomentBy(most)(moment) && Date.parse(moment) >= least;
 
 function objectOf(line: string): Record<string, unknown> {
   try {
@@ -103,8 +107,20 @@ function objectOf(line: string): Record<string, unknown> {
   }
 }
 
-/** Of a room, or a checkpoint of it. */
-export function tooMuch(bytes: number): ServiceError {
+/** Of a room, or a checkpoint of it. Throws quota_exceeded. */
+export function requireStateFits({ bytes, rows }: { bytes: number; rows: number }): void {
+  if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
+  if (rows > MOST_STATE_ROWS) throw tooMany(rows);
+}
+
+function tooMany(rows: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The room has ${rows} messages, deliveries, barriers and agents; a room's file can have ${MOST_STATE_ROWS} of them.`,
+    details: { limit: "room_file", used: rows, cap: MOST_STATE_ROWS },
+  });
+}
+
+function tooMuch(bytes: number): ServiceError {
   return new ServiceError("quota_exceeded", {
     detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MOST_STATE_BYTES} of them.`,
     details: { limit: "room_file", used: bytes, cap: MOST_STATE_BYTES },

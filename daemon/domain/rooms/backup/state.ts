@@ -3,16 +3,15 @@ import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { errnoOf } from "../../../core/service-error.ts";
+import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
 import { Foreign } from "../../../db/foreign.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
 import { NotWhole } from "../move/format.ts";
-import { MOST_ROW_BYTES, MOST_STATE_BYTES } from "./format.ts";
+import { MOST_ROW_BYTES, MOST_STATE_BYTES, MOST_STATE_ROWS } from "./format.ts";
 
 /** Agents, messages, deliveries, barriers: a later form may have some more. */
 const MOST_TABLES = 8;
-/** Of all tables together: what each may have is looked at once all are in memory. */
-const MOST_ROWS = 4_000_000;
 /** More columns than any of these tables has. */
 const MOST_CELLS = 24;
 
@@ -27,11 +26,11 @@ const rest = Type.Object({
 });
 
 /** Throws NotWhole. */
-export async function readForeignState(path: string, nouns: Nouns): Promise<RoomState["nouns"]> {
+export async function readForeignState(path: string, nouns: Nouns, origin: Origin): Promise<RoomState["nouns"]> {
   try {
     const said = await stateIn(path);
     const accepted: [string, unknown][] = [];
-    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name])]);
+    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name], origin)]);
     return Object.fromEntries(accepted) as RoomState["nouns"];
   } catch (error) {
     if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });
@@ -45,12 +44,13 @@ export async function readForeignState(path: string, nouns: Nouns): Promise<Room
 async function stateIn(path: string): Promise<Record<string, unknown>> {
   const tables = new Map<number, Values[]>();
   let found: Record<string, unknown> | null = null;
-  let left = MOST_ROWS;
+  let left = MOST_STATE_ROWS;
   for await (const text of linesOf(path)) {
     if (found) throw notOurs();
     const line: unknown = JSON.parse(text);
     if (Value.Check(some, line)) {
-      if (--left < 0) throw notOurs();
+      left -= line.some.length;
+      if (left < 0) throw new NotWhole(`it has more than ${MOST_STATE_ROWS} messages, barriers and agents`);
       const rows = tables.get(line.rows) ?? [];
       tables.set(line.rows, rows);
       rows.push(...(line.some as Values[]));

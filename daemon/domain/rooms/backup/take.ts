@@ -13,14 +13,14 @@ import { within } from "../../../core/published.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { takeNouns, writeState } from "../checkpoints/nouns.ts";
+import { rowsIn, takeNouns, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
 import type { RoomRow } from "../table.ts";
 import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
-import { type BackedUp, BEYOND, MOST_STATE_BYTES, opening, tooMuch } from "./format.ts";
+import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 
 /** Guests that wait for their drive for longer may take it for broken. */
 const MOST_STILL_MS = 60_000;
@@ -53,7 +53,7 @@ export async function packRoom(
       return { nouns, made_at, drive_bytes: bytes };
     });
     const bytes = await writeState(place.state, { nouns }, 1);
-    if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
+    requireStateFits({ bytes, rows: rowsIn(nouns) });
     await faultPoint("backup.packed");
     const left_out = await leftOutOf(deps, row);
     const checkpoints = await keepCheckpoints(deps, row, file, { made_at, over });

@@ -109,6 +109,13 @@ export async function writeState(path: string, state: object, rowsAtOnce = ROWS_
   }
 }
 
+/** How many rows states have together. */
+export function rowsIn(state: unknown): number {
+  if (isRows(state)) return state.rows.length;
+  if (typeof state !== "object" || state === null) return 0;
+  return Object.values(state).reduce((sum: number, each) => sum + rowsIn(each), 0);
+}
+
 /** Throws where it is not whole, or of another form. */
 export async function readState<State = RoomState>(path: string): Promise<State> {
   const tables = new Map<number, Rows["rows"]>();

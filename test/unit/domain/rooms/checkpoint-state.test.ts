@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { readForeignState } from "../../../../daemon/domain/rooms/backup/state.ts";
 import { renamed } from "../../../../daemon/domain/rooms/checkpoints/fork.ts";
-import { type RoomState, readState, writeState } from "../../../../daemon/domain/rooms/checkpoints/nouns.ts";
+import { type RoomState, readState, rowsIn, writeState } from "../../../../daemon/domain/rooms/checkpoints/nouns.ts";
 
 let place = "";
 beforeEach(() => {
@@ -31,6 +32,15 @@ test("what the database had is the same again, in lines of bounded length", asyn
   expect(readFileSync(file)).toHaveLength(bytes);
   expect(readFileSync(file, "utf8").split("\n")).toHaveLength(6);
   expect(await readState(file)).toEqual(STATE);
+});
+
+test("its rows are counted, and a file from outside with more than fit is refused before they are held against anything", async () => {
+  expect(rowsIn(STATE.nouns)).toBe(1235);
+  const file = join(place, "state.ndjson");
+  const line = `${JSON.stringify({ rows: 0, some: [[1]] })}\n`;
+  writeFileSync(file, line.repeat(300_001));
+  const nouns = {} as Parameters<typeof readForeignState>[1];
+  await expect(readForeignState(file, nouns, { takenAtMs: 0, org_id: null })).rejects.toThrow("more than 300000");
 });
 
 test("a file that was cut short is refused", async () => {

@@ -1,0 +1,78 @@
+/** What a file from outside may say of barriers: nothing that a room could not have, and nothing that is slow to put. */
+import { expect, test } from "vitest";
+import type { Values } from "../../../../daemon/db/client.ts";
+import { Foreign } from "../../../../daemon/db/foreign.ts";
+import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
+import { findBarrier } from "../../../../daemon/domain/barriers/index.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
+
+const COLUMNS = [
+  ...["barrier_id", "generation", "state", "parties", "participants", "arrived", "dead", "opened_at", "ended_at"],
+];
+const AT = "2026-01-01T00:00:00.000Z";
+const ORIGIN = { takenAtMs: Date.parse(AT) };
+const WAITS = {
+  ...{ barrier_id: "b", generation: 3, state: "waiting", parties: 2 },
+  ...{ participants: '["one","two"]', arrived: '["one"]', dead: "[]", opened_at: AT, ended_at: null },
+};
+const OVER = { ...WAITS, generation: 2, state: "released", arrived: '["one","two"]', ended_at: AT };
+
+const said = (rows: Record<string, unknown>[], gone: string[] = []) => ({
+  barriers: { columns: COLUMNS, rows: rows.map((row) => COLUMNS.map((name) => row[name]) as Values) },
+  gone,
+});
+const generations = (count: number) => Array.from({ length: count }, (_, at) => ({ ...OVER, generation: at + 1 }));
+
+test("what a room has comes in as it is", async () => {
+  const given = said([...generations(16), { ...WAITS, generation: 17 }, { ...WAITS, barrier_id: "c" }]);
+  expect(await acceptBarriers(structuredClone(given), ORIGIN)).toEqual(given);
+});
+
+test("what waits for agents that are gone is broken at once, for all of them together", async () => {
+  const { barriers, gone } = await acceptBarriers(said([WAITS, OVER], ["two", "one"]), ORIGIN);
+  const [waited, over] = barriers.rows.map((row) => Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]])));
+  expect(gone).toEqual([]);
+  expect(waited).toMatchObject({ state: "broken", dead: '["one","two"]', ended_at: expect.any(String) });
+  expect(over).toEqual(OVER);
+});
+
+test("a checkpoint's are broken for all who are gone together", async () => {
+  const rooms = new Rooms();
+  try {
+    const names = (from: number) => Array.from({ length: 50 }, (_, at) => `a${(from + at) % 2000}`);
+    const waiting = Array.from({ length: 1000 }, (_, at) => {
+      const participants = JSON.stringify(names(at));
+      return { ...WAITS, barrier_id: `b${at}`, parties: 50, participants, arrived: "[]" };
+    });
+    const gone = Array.from({ length: 1000 }, (_, at) => `a${at}`);
+    const room = { room_uid: uidOf("r"), org_id: "org_1" as OrgId, pausedMs: 0 };
+    await rooms.database.commit((queries) => rooms.barriers.branch.put(queries, said(waiting, gone), room));
+    const { queries } = rooms.database;
+    expect(findBarrier(queries, room.room_uid, "b999")).toMatchObject({ state: "broken", dead: ["a999"] });
+    expect(findBarrier(queries, room.room_uid, "b3")?.dead).toEqual(names(3));
+  } finally {
+    await rooms[Symbol.asyncDispose]();
+  }
+});
+
+test.each<[string, Record<string, unknown>[], string[]?]>([
+  ["who is gone twice", [WAITS], ["two", "two"]],
+  ["who is gone and not waited for", [WAITS], ["two", "three"]],
+  ["who is gone, where all is over", [OVER], ["two"]],
+  ["more names than a room may have", Array.from({ length: 10_001 }, (_, at) => ({ ...OVER, barrier_id: `b${at}` }))],
+  ["more generations than are kept", generations(18)],
+  ["two generations that wait", [WAITS, { ...WAITS, generation: 4 }]],
+  ["one that waits before the newest", [WAITS, { ...OVER, generation: 4 }]],
+  ["one that waits though all are there", [{ ...WAITS, arrived: '["one","two"]' }]],
+  ["more arrivals than parties", [{ ...OVER, participants: null, arrived: '["one","two","three"]' }]],
+  ["an arrival twice", [{ ...WAITS, parties: 3, participants: null, arrived: '["one","one"]' }]],
+  ["a participant twice", [{ ...WAITS, participants: '["one","two","two"]' }]],
+  ["an arrival of another", [{ ...WAITS, arrived: '["three"]' }]],
+  ["more parties than participants", [{ ...WAITS, parties: 3 }]],
+  ["an end while it waits", [{ ...WAITS, ended_at: AT }]],
+  ["an end that is still to come", [{ ...OVER, ended_at: "2026-01-02T00:00:00.000Z" }]],
+  ["no end where it is over", [{ ...OVER, ended_at: null }]],
+])("%s is refused", async (_what, rows, gone) => {
+  await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(Foreign);
+});
