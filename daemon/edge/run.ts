@@ -31,7 +31,7 @@ import { makeInputReader } from "./read-input.ts";
 import { type RecordDeps, Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
 import { callEnd } from "./span.ts";
-import { type Hold, Tenure } from "./tenure.ts";
+import { discard, type Hold, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
 
@@ -212,7 +212,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       if (settling) await settling;
       walk.settle(true);
     } catch (error) {
-      // What cannot be recorded is not acknowledged.
+      // What cannot be recorded is not acknowledged, and nobody takes it.
+      if (reply.kind === "done") discard(reply.done);
       reply = refused(error);
       walk.settle(false);
     }

@@ -91,7 +91,8 @@ export class Tenure {
   }
 }
 
-function discard({ events, bytes, stream, conversation }: Done<Operation>): void {
+/** Ends what nobody will take. */
+export function discard({ events, bytes, stream, conversation }: Done<Operation>): void {
   events?.cancel();
   conversation?.left();
   for (const each of [bytes?.stream, stream?.bytes]) each?.cancel().catch(() => {});

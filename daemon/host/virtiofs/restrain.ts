@@ -58,12 +58,19 @@ export class Restraints {
       if (sharesNow().every((share) => known.has(keyOf(share)))) return done;
       throw new DeadlineError("a sandbox was started meanwhile");
     } finally {
+      const failures: unknown[] = [];
       for (const share of shares) {
         const still = this.#still.get(keyOf(share));
         this.#still.delete(keyOf(share));
-        still?.after();
+        try {
+          still?.after();
+        } catch (error) {
+          failures.push(error);
+        }
       }
       over.resolve();
+      // biome-ignore lint/correctness/noUnsafeFinally: a share that cannot go on is worse than what was thrown before.
+      if (failures.length > 0) throw failures[0];
     }
   }
 

@@ -12,6 +12,7 @@ import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";
 
 const MOST_OF_ORG = 2;
+const MOST_OF_HOST = 8;
 
 export interface RoomFile {
   place: ReturnType<Paths["room_file"]>;
@@ -27,12 +28,19 @@ export class RoomFiles {
     this.#deps = deps;
   }
 
-  /** Throws invalid_state where the organization has as many as it may. */
+  /** Throws invalid_state where the organization, or the host, has as many as it may. */
   async begin(orgId: OrgId): Promise<RoomFile> {
     const held = this.#held.get(orgId) ?? 0;
     if (held >= MOST_OF_ORG) {
       throw new ServiceError("invalid_state", {
         detail: `${held} files of the organization's rooms are just being made or read.`,
+        hint: "Try again once one of them is done.",
+      });
+    }
+    const all = [...this.#held.values()].reduce((sum, each) => sum + each, 0);
+    if (all >= MOST_OF_HOST) {
+      throw new ServiceError("invalid_state", {
+        detail: "As many files of rooms are being made or read on this host as may be.",
         hint: "Try again once one of them is done.",
       });
     }

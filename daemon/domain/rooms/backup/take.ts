@@ -26,6 +26,8 @@ import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 const MOST_STILL_MS = 60_000;
 /** Of a reader that takes nothing. */
 const SILENCE_MS = 120_000;
+/** However slowly it is taken. */
+const MOST_MS = 6 * 3_600_000;
 
 /** Packs what the room is into the file's place. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
 export async function packRoom(
@@ -82,13 +84,27 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
 export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
   let silence: Timer | undefined;
+  let lasting: Timer | undefined;
+  let wait = () => {};
   const end = async () => {
     clearTimeout(silence);
+    clearTimeout(lasting);
     await pieces.return(undefined);
     await file.remove();
   };
   return new ReadableStream<Uint8Array>(
     {
+      start: (controller) => {
+        const giveUp = () => {
+          controller.error(new Error("nobody took the room's file"));
+          void end().catch(() => {});
+        };
+        wait = () => {
+          silence = setTimeout(giveUp, SILENCE_MS);
+        };
+        wait();
+        lasting = setTimeout(giveUp, MOST_MS);
+      },
       pull: async (controller) => {
         clearTimeout(silence);
         try {
@@ -98,10 +114,7 @@ export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8A
             return controller.close();
           }
           controller.enqueue(value);
-          silence = setTimeout(() => {
-            controller.error(new Error("nobody took the room's file"));
-            void end().catch(() => {});
-          }, SILENCE_MS);
+          wait();
         } catch (error) {
           await end().catch(() => {});
           throw error;
