@@ -25,7 +25,7 @@ import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import { NotWhole } from "../move/format.ts";
-import { RoomReader } from "../move/unpack.ts";
+import { BLOCK_BYTES, RoomReader } from "../move/unpack.ts";
 import type { RoomRecords } from "../record.ts";
 import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
@@ -87,11 +87,13 @@ async function readFile(
   const { directory, store, state } = place;
   const bounds = boundsOf(deps, row);
   const drives = 1 + about.checkpoints.length;
+  const files = bounds.entries + 2;
   await reader.unpack(
     { store, state, room: directory, sandboxes: directory, templates: new Map() },
     {
-      bytes: drives * (bounds.bytes + MOST_STATE_BYTES),
-      files: drives * (bounds.entries + 2),
+      // Files that are empty count too.
+      bytes: drives * (bounds.bytes + MOST_STATE_BYTES + files * BLOCK_BYTES),
+      files: drives * files,
       size: MOST_FILE_BYTES,
       mayHave: OF_CHECKPOINT,
       // What the file says of itself is only what it says.

@@ -30,7 +30,7 @@ export interface UnpackBounds {
   size?: number;
   /**
    * Where anybody may have written it: only what the database has, the drive, and files of such places may come, and a piece counts as
-   * what it takes on the disk: many small ones take much more than they are.
+   * what it takes on the disk: many small ones take much more than they are. A file counts as a block at least, also an empty one.
    */
   mayHave?: RegExp;
   /** Asked every so often whether so many bytes may be there. Throws what it throws. */
@@ -65,7 +65,15 @@ export class RoomReader {
     let files = 0;
     let links = 0;
     let asked = 0;
-    let current: { handle: FileHandle; size: number; at: number } | null = null;
+    /** `spare`: of what it counted as when it began, what its pieces have not taken yet. */
+    let current: { handle: FileHandle; size: number; at: number; spare: number } | null = null;
+    const take = async (bytes: number) => {
+      left -= bytes;
+      if (left < 0) throw new NotWhole("a room's file has more bytes than a room may have");
+      if (bounds.bytes - left < asked + ASK_EVERY_BYTES) return;
+      asked = bounds.bytes - left;
+      await bounds.allow?.(asked);
+    };
     const finish = async () => {
       if (!current) return;
       const { handle, size } = current;
@@ -90,7 +98,9 @@ export class RoomReader {
           if (line.size > (bounds.size ?? line.size)) throw new NotWhole("a file of it is longer than one may be");
           files++;
           if (files > bounds.files) throw tooMany();
-          current = { handle: await made(into, line.file), size: line.size, at: 0 };
+          const spare = bounds.mayHave ? BLOCK_BYTES : 0;
+          await take(spare);
+          current = { handle: await made(into, line.file), size: line.size, at: 0, spare };
           continue;
         }
         if ("link" in line || "same" in line) {
@@ -101,12 +111,10 @@ export class RoomReader {
         }
         if (!current || line.at < current.at || line.at + line.bytes > current.size)
           throw new NotWhole("a piece of a room's file is at no place of it");
-        left -= bounds.mayHave ? takenBy(line, current.at) : line.bytes;
-        if (left < 0) throw new NotWhole("a room's file has more bytes than a room may have");
-        if (bounds.bytes - left >= asked + ASK_EVERY_BYTES) {
-          asked = bounds.bytes - left;
-          await bounds.allow?.(asked);
-        }
+        const taken = bounds.mayHave ? takenBy(line, current.at) : line.bytes;
+        const spared = Math.min(taken, current.spare);
+        current.spare -= spared;
+        await take(taken - spared);
         current.at = line.at + line.bytes;
         await this.#write(current.handle, line.at, line.bytes);
       }
@@ -156,7 +164,7 @@ export class RoomReader {
   }
 }
 
-const BLOCK_BYTES = 4096;
+export const BLOCK_BYTES = 4096;
 
 /** The blocks of a piece but for one that the piece before it has begun. */
 function takenBy({ at, bytes }: { at: number; bytes: number }, before: number): number {

@@ -176,6 +176,21 @@ describe("a room's file", () => {
     await expect(read(whole, { bounds: { bytes: 4096, files, mayHave: /^$/ } })).rejects.toThrow("ended early");
   });
 
+  test("of anybody's counts each file as a block, also an empty one, and asks whether so much may be there", async () => {
+    const empty = Array.from({ length: 33 }, (_, at) => line({ file: at, size: 0 }));
+    const bounds = { bytes: 32 * 4096, files: 99, mayHave: /^$/ };
+    await expect(read(Buffer.concat([first, ...empty]), { bounds })).rejects.toThrow("more bytes");
+    rmSync(to.store, { recursive: true });
+    // What is in a file is not counted beside the block that it began with.
+    const small = empty.slice(1).flatMap((_, at) => [
+      ...[line({ file: at, size: 4096 }), line({ at: 0, bytes: 9 }), Buffer.from("something")],
+    ]);
+    await expect(read(Buffer.concat([first, ...small]), { bounds })).rejects.toThrow("ended early");
+    // Of a move only bytes count.
+    rmSync(to.store, { recursive: true });
+    await expect(read(Buffer.concat([first, ...empty]), { bounds: { bytes: 1, files: 99 } })).rejects.toThrow("early");
+  });
+
   test("is given up where nothing comes any more", async () => {
     const silent = new RoomReader({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }, 20);
     await expect(silent.about()).rejects.toThrow("20 ms");
