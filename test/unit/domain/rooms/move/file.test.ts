@@ -182,9 +182,9 @@ describe("a room's file", () => {
     await expect(read(Buffer.concat([first, ...empty]), { bounds })).rejects.toThrow("more bytes");
     rmSync(to.store, { recursive: true });
     // What is in a file is not counted beside the block that it began with.
-    const small = empty.slice(1).flatMap((_, at) => [
-      ...[line({ file: at, size: 4096 }), line({ at: 0, bytes: 9 }), Buffer.from("something")],
-    ]);
+    const small = empty
+      .slice(1)
+      .flatMap((_, at) => [...[line({ file: at, size: 4096 }), line({ at: 0, bytes: 9 }), Buffer.from("something")]]);
     await expect(read(Buffer.concat([first, ...small]), { bounds })).rejects.toThrow("ended early");
     // Of a move only bytes count.
     rmSync(to.store, { recursive: true });
