@@ -19,7 +19,7 @@ import { syncDirectory } from "../../../host/files/async-calls.ts";
 import type { Bounds } from "../../../host/files/drive-store.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
-import { giveNouns, type RoomState, wakeNouns } from "../checkpoints/nouns.ts";
+import { giveNouns, wakeNouns } from "../checkpoints/nouns.ts";
 import { insertCheckpoint } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
@@ -29,6 +29,7 @@ import { BLOCK_BYTES, RoomReader } from "../move/unpack.ts";
 import type { RoomRecords } from "../record.ts";
 import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
+import { Allowance } from "./allowance.ts";
 import { bringCheckpoint } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
 import { restoreForeignDrive } from "./foreign-drive.ts";
@@ -104,22 +105,15 @@ async function readFile(
   if ((await namesIn(place.checkpoints)).some((name) => !told.has(name)))
     throw new NotWhole("files came of a checkpoint that it does not tell of");
   await faultPoint("backup.read");
-  const origin = { takenAtMs: Date.parse(about.made_at), org_id: row.org_id };
-  return { about, state: await readForeignState(state, deps.branch.nouns, origin), row };
+  return { about, row };
 }
 
 interface Read {
   about: BackedUp;
-  state: RoomState["nouns"];
   row: RoomRow;
 }
 
-async function makeRoom(
-  { deps, records }: Parts,
-  call: KeyCall,
-  { about, state, row }: Read,
-  file: RoomFile,
-): Promise<Body> {
+async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }: Read, file: RoomFile): Promise<Body> {
   const { place } = file;
   const { paths, branch, log } = deps;
   const { room_uid, room_id, org_id } = row;
@@ -131,27 +125,35 @@ async function makeRoom(
     await writeFile(paths.unborn(room_uid), "", { mode: 0o600 });
     await syncDirectory(paths.room(room_uid));
     const [drive, links, root] = [paths.drive(room_uid), paths.drive_links(room_uid), deps.driveRoot(room_uid)];
-    const bounds = boundsOf(deps, row);
-    const { bytes } = await restoreForeignDrive(call.signal, { store: place.store, drive, links, root, bounds });
+    const allowance = new Allowance(branch.sandboxes, row, boundsOf(deps, row));
+    const { bytes } = await allowance.within((bounds) =>
+      restoreForeignDrive(call.signal, { store: place.store, drive, links, root, bounds }),
+    );
+    await allowance.take(bytes);
     const checkpoints: CheckpointRow[] = [];
     for (const said of about.checkpoints) {
-      checkpoints.push(await bringCheckpoint(deps, call, row, file, { said, bounds }));
+      checkpoints.push(await bringCheckpoint(deps, call, row, file, { said, allowance }));
     }
     // Others may have been made since; and what the file said of its drive is only what it said.
     const added = checkpoints.reduce((sum, each) => sum + each.drive_bytes + each.state_bytes, bytes);
     await branch.sandboxes.requireBytes(row, { added });
     await faultPoint("backup.drive");
     const record = await records.of(row);
-    body = await placing(deps, row, (queries) => {
+    // Last: it is in memory for no longer than it takes to put it.
+    body = await file.alone(async () => {
       call.signal.throwIfAborted();
-      insertRoom(queries, row);
-      giveNouns(queries, branch.nouns, state, room, "put");
-      for (const checkpoint of checkpoints) insertCheckpoint(queries, checkpoint);
-      const warnings = [...deps.quota.admit(queries, call, { rooms: 1 }), ...record.warnings];
-      const made = { room: { ...record, warnings }, of_room: about.room_id, backed_up_at: made_at, left_out };
-      // On record with its row: a room that is there has come from somewhere.
-      call.work.keep("created", made);
-      return made;
+      const state = await readForeignState(place.state, branch.nouns, { takenAtMs: Date.parse(made_at), org_id });
+      return await placing(deps, row, (queries) => {
+        call.signal.throwIfAborted();
+        insertRoom(queries, row);
+        giveNouns(queries, branch.nouns, state, room, "put");
+        for (const checkpoint of checkpoints) insertCheckpoint(queries, checkpoint);
+        const warnings = [...deps.quota.admit(queries, call, { rooms: 1 }), ...record.warnings];
+        const made = { room: { ...record, warnings }, of_room: about.room_id, backed_up_at: made_at, left_out };
+        // On record with its row: a room that is there has come from somewhere.
+        call.work.keep("created", made);
+        return made;
+      });
     });
   } catch (error) {
     deps.drive.forget(room_uid);

@@ -11,7 +11,6 @@ import { newId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
-import type { Bounds } from "../../../host/files/drive-store.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { contentIn, entriesIn, makeStoreDirectories, shardsIn } from "../../../host/files/store-places.ts";
@@ -23,6 +22,7 @@ import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { Belonging } from "../move/belongings.ts";
 import type { RoomRow } from "../table.ts";
+import type { Allowance } from "./allowance.ts";
 import type { RoomFile } from "./files.ts";
 import { restoreForeignDrive } from "./foreign-drive.ts";
 import { requireStateFits, type SavedCheckpoint } from "./format.ts";
@@ -45,9 +45,12 @@ export async function keepCheckpoints(
     const [from, to] = [paths.checkpoint(room_uid, checkpoint_id), placeIn(file, checkpoint_id)];
     makeStoreDirectories(to.store);
     // Without the calls of its guests, which nobody can make there.
-    const { nouns } = await readState(from.state);
-    const bytes = await writeState(to.state, { nouns }, 1);
-    requireStateFits({ bytes, rows: rowsIn(nouns) });
+    await file.alone(async () => {
+      over.throwIfAborted();
+      const { nouns } = await readState(from.state);
+      const bytes = await writeState(to.state, { nouns }, 1);
+      requireStateFits({ bytes, rows: rowsIn(nouns) });
+    });
     await link(entriesIn(from.drive), entriesIn(to.store));
     for (const shard of shardsIn(from.drive)) {
       over.throwIfAborted();
@@ -80,25 +83,27 @@ export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belong
 
 const belonging = (place: string, path: string): Belonging => ({ place, path, bytes: 0, to: null, digest: null });
 
-/** Makes one of what was read of it; its row is for who makes the room's. Throws NotWhole, drive_full, disk_full. */
+/** Makes one of what was read of it; its row is for who makes the room's. Throws NotWhole, drive_full, disk_full, quota_exceeded. */
 export async function bringCheckpoint(
   deps: RoomDeps,
   call: KeyCall,
   { room_uid, org_id }: RoomRow,
   file: RoomFile,
-  { said, bounds }: { said: SavedCheckpoint; bounds: Bounds },
+  { said, allowance }: { said: SavedCheckpoint; allowance: Allowance },
 ): Promise<CheckpointRow> {
   const { paths, branch, database, giveUpSpace } = deps;
   const given = placeIn(file, said.checkpoint_id);
-  const nouns = await readForeignState(given.state, branch.nouns, {
-    ...{ takenAtMs: Date.parse(said.cut_at), org_id: null },
-  });
   const checkpoint_id = newId("chk");
   const to = paths.checkpoint(room_uid, checkpoint_id);
   await mkdir(to.directory, { recursive: true, mode: 0o700 });
-  const drive_bytes = await keepAgain(deps, room_uid, file, { store: given.store, to: to.drive, bounds, call });
+  const state_bytes = await file.alone(async () => {
+    call.signal.throwIfAborted();
+    const origin = { takenAtMs: Date.parse(said.cut_at), org_id: null };
+    const nouns = await readForeignState(given.state, branch.nouns, origin);
+    return await writeState(to.state, { nouns, calls: branch.calls().take(database.queries, []) });
+  });
+  const drive_bytes = await keepAgain(deps, room_uid, file, { store: given.store, to: to.drive, allowance, call });
   await eraseDirectory(given.directory, giveUpSpace);
-  const state_bytes = await writeState(to.state, { nouns, calls: branch.calls().take(database.queries, []) });
   for (const made of [to.directory, paths.checkpoints(room_uid)]) await syncDirectory(made);
   const created_at = now();
   return {
@@ -112,20 +117,24 @@ async function keepAgain(
   deps: RoomDeps,
   roomUid: RoomRow["room_uid"],
   { place }: RoomFile,
-  { store, to, bounds, call }: { store: string; to: string; bounds: Bounds; call: KeyCall },
+  { store, to, allowance, call }: { store: string; to: string; allowance: Allowance; call: KeyCall },
 ): Promise<number> {
   const { directory, drive, links } = place.scratch;
   await eraseDirectory(directory, deps.giveUpSpace);
   await mkdir(drive, { recursive: true, mode: 0o700 });
   const root = deps.driveRoot(roomUid);
   await markDrive(drive, root);
-  await restoreForeignDrive(call.signal, { store, drive, links, root, bounds });
-  const bytes = await copying(call.signal, async (copier) => {
-    await copier.copy(drive, to, bounds);
-    const copied = await copier.complete();
-    await copier.sync();
-    return copied.bytes;
-  });
+  await allowance.within((bounds) => restoreForeignDrive(call.signal, { store, drive, links, root, bounds }));
+  // Both are there for a moment.
+  const bytes = await allowance.within((bounds) =>
+    copying(call.signal, async (copier) => {
+      await copier.copy(drive, to, bounds);
+      const copied = await copier.complete();
+      await copier.sync();
+      return copied.bytes;
+    }),
+  );
   await eraseDirectory(directory, deps.giveUpSpace);
+  await allowance.take(bytes);
   return bytes;
 }

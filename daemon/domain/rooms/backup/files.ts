@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { Mailbox } from "../../../core/mailbox.ts";
 import type { Paths } from "../../../core/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
@@ -16,6 +17,8 @@ const MOST_OF_HOST = 8;
 
 export interface RoomFile {
   place: ReturnType<Paths["room_file"]>;
+  /** Does what holds a state of a room in memory, which may be large: nothing else of rooms' files does so meanwhile, whoever's it is. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
   /** Again does nothing. */
   remove(): Promise<void>;
 }
@@ -23,6 +26,7 @@ export interface RoomFile {
 export class RoomFiles {
   readonly #deps: Pick<RoomDeps, "paths" | "giveUpSpace">;
   readonly #held = new Map<OrgId, number>();
+  readonly #states = new Mailbox();
 
   constructor(deps: Pick<RoomDeps, "paths" | "giveUpSpace">) {
     this.#deps = deps;
@@ -57,7 +61,7 @@ export class RoomFiles {
       await remove().catch(() => {});
       throw error;
     }
-    return { place, remove };
+    return { place, alone: (work) => this.#states.put(work), remove };
   }
 
   /** Before any is made. */

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
+import { Pace } from "../../../host/files/pace.ts";
 
 /** The nouns in the order in which they are put. */
 export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
@@ -82,6 +83,8 @@ export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void>
 
 export const STATE_FORMAT = 1;
 const ROWS_AT_ONCE = 500;
+/** Of a line, but for one of a single row: while one is made or read nothing else has a turn. */
+const LINE_CHARACTERS = 256 * 1024;
 
 type Line = { rows: number; some: Rows["rows"] } | { format: number; rest: unknown };
 
@@ -95,17 +98,36 @@ export async function writeState(path: string, state: object, rowsAtOnce = ROWS_
   });
   const file = await open(path, "wx", 0o600);
   try {
-    for (const [number, { rows }] of tables.entries()) {
-      for (let at = 0; at < rows.length; at += rowsAtOnce) {
-        const line: Line = { rows: number, some: rows.slice(at, at + rowsAtOnce) };
-        await file.write(`${JSON.stringify(line)}\n`);
-      }
+    let text = "";
+    for (const line of linesOf(tables, rowsAtOnce)) {
+      text += line;
+      if (text.length < LINE_CHARACTERS) continue;
+      await file.write(text);
+      text = "";
     }
-    await file.write(`{"format":${STATE_FORMAT},"rest":${rest}}\n`);
+    await file.write(`${text}{"format":${STATE_FORMAT},"rest":${rest}}\n`);
     await file.sync();
     return (await file.stat()).size;
   } finally {
     await file.close();
+  }
+}
+
+function* linesOf(tables: readonly Rows[], rowsAtOnce: number): Generator<string> {
+  for (const [number, { rows }] of tables.entries()) {
+    let some: string[] = [];
+    let length = 0;
+    const line = () => `{"rows":${number},"some":[${some.join(",")}]}\n`;
+    for (const row of rows) {
+      const text = JSON.stringify(row);
+      if (some.length === rowsAtOnce || (some.length > 0 && length + text.length > LINE_CHARACTERS)) {
+        yield line();
+        [some, length] = [[], 0];
+      }
+      some.push(text);
+      length += text.length;
+    }
+    if (some.length > 0) yield line();
   }
 }
 
@@ -119,7 +141,9 @@ export function rowsIn(state: unknown): number {
 /** Throws where it is not whole, or of another form. */
 export async function readState<State = RoomState>(path: string): Promise<State> {
   const tables = new Map<number, Rows["rows"]>();
+  const pace = new Pace();
   for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    if (pace.due) await pace.rest();
     const line = JSON.parse(text) as Line;
     if ("some" in line) {
       const rows = tables.get(line.rows) ?? [];

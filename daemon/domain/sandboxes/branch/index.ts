@@ -6,7 +6,7 @@ import type { RoomTarget } from "../../../core/room-target.ts";
 import type { Queries } from "../../../db/client.ts";
 import { deleteSnapshot, snapshotsOf } from "../snapshots/store.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
-import { keepSnapshots, requireBytes, requireSpace, type Used } from "../snapshots/take.ts";
+import { bytesLeft, keepSnapshots, requireBytes, requireSpace, type Used } from "../snapshots/take.ts";
 import { roomSandboxes } from "../store.ts";
 import { cutRoom, type RoomCut } from "./cut.ts";
 import {
@@ -31,6 +31,8 @@ export interface SandboxesBranch {
   requireSpace(room: RoomTarget, bytes: number): Promise<Used>;
   /** Throws quota_exceeded, disk_full where there is no room for a drive, in whose place another goes. */
   requireBytes(room: Pick<RoomTarget, "org_id">, bytes: { added: number; freed?: number }): Promise<void>;
+  /** How many bytes more may be written, beside so many that are already and do not count yet. */
+  bytesLeft(room: Pick<RoomTarget, "org_id">, written: number): Promise<number>;
   /** Nothing is left of it where it throws, and all go on: invalid_state, guest_unreachable, disk_full, and what its parts throw. */
   cut<T, R>(call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R>;
   /** Those that have a part in a cut. */
@@ -65,6 +67,7 @@ export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
     requireSpace: async (room, bytes) =>
       requireSpace(deps, room, await supervised(parts, room), { mode: "full", bytes }),
     requireBytes: ({ org_id }, bytes) => requireBytes(deps, org_id, bytes),
+    bytesLeft: ({ org_id }, written) => bytesLeft(deps, org_id, written),
     cut: (call, room, request) => cutRoom(parts, call, room, request),
     guests: (roomUid) =>
       roomSandboxes(deps.database.queries, roomUid)

@@ -11,7 +11,7 @@ import type { Queries } from "../../../db/client.ts";
 import type { SnapshotRequest } from "../../../host/guest/save.ts";
 import { digestSaved, diskUse } from "../../../host/guest/saved.ts";
 import type { SandboxDeps } from "../deps.ts";
-import { requireFreeDisk } from "../disk-room.ts";
+import { freeDiskMib, requireFreeDisk } from "../disk-room.ts";
 import type { Supervisor } from "../supervisor.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SnapshotPlaces } from "./place.ts";
@@ -145,6 +145,13 @@ export async function requireBytes(
 ): Promise<void> {
   requireFreeDisk(deps, added / MIB);
   requireCap(deps, orgId, Math.max(0, (await deps.driveUsed(orgId)) - freed), added);
+}
+
+/** How many bytes more may be written where so many are already that do not count yet: what the plan and the disk have left. */
+export async function bytesLeft(deps: SandboxDeps, orgId: OrgId, written: number): Promise<number> {
+  const { hard_cap_bytes } = deps.quota.capsOf(orgId).drive;
+  const ofPlan = hard_cap_bytes - (await deps.driveUsed(orgId)) - written;
+  return Math.max(0, Math.min(ofPlan, freeDiskMib(deps) * MIB));
 }
 
 const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);

@@ -43,6 +43,19 @@ test("its rows are counted, and a file from outside with more than fit is refuse
   await expect(readForeignState(file, nouns, { takenAtMs: 0, org_id: null })).rejects.toThrow("more than 300000");
 });
 
+test("lines are short also where rows are long, and a long row is a line", async () => {
+  const file = join(place, "state.ndjson");
+  const long = (count: number, length: number) => Array.from({ length: count }, (_, at) => [at, "x".repeat(length)]);
+  const columns = ["a", "b"];
+  const barriers = { columns, rows: [...long(400, 10_000), ...long(2, 300_000)] };
+  const state = { ...STATE, nouns: { ...STATE.nouns, barriers: { barriers, gone: [] } } };
+  await writeState(file, state);
+  const lines = readFileSync(file, "utf8").split("\n");
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(310_000);
+  expect(lines.length).toBeLessThan(40);
+  expect(await readState(file)).toEqual(state);
+});
+
 test("a file that was cut short is refused", async () => {
   const file = join(place, "state.ndjson");
   await writeState(file, STATE);
