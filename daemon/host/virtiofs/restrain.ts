@@ -58,20 +58,27 @@ export class Restraints {
       if (sharesNow().every((share) => known.has(keyOf(share)))) return done;
       throw new DeadlineError("a sandbox was started meanwhile");
     } finally {
-      const failures: unknown[] = [];
-      for (const share of shares) {
-        const still = this.#still.get(keyOf(share));
-        this.#still.delete(keyOf(share));
-        try {
-          still?.after();
-        } catch (error) {
-          failures.push(error);
-        }
+      try {
+        this.#goOn(shares);
+      } finally {
+        over.resolve();
       }
-      over.resolve();
-      // biome-ignore lint/correctness/noUnsafeFinally: a share that cannot go on is worse than what was thrown before.
-      if (failures.length > 0) throw failures[0];
     }
+  }
+
+  /** Each of them, whatever becomes of the others. Throws the first error. */
+  #goOn(shares: readonly ProcessRecord[]): void {
+    const errors: unknown[] = [];
+    for (const share of shares) {
+      const still = this.#still.get(keyOf(share));
+      this.#still.delete(keyOf(share));
+      try {
+        still?.after();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
   }
 
   /** Lets the share answer for as long as the work takes, whatever its mode is or becomes meanwhile. */

@@ -39,6 +39,8 @@ let logged: string[];
 let road: Road;
 let told: Told[];
 let requests: number;
+/** What the verb answers with besides. */
+let streams: object;
 
 beforeEach(() => {
   connection = openConnection(":memory:");
@@ -54,7 +56,7 @@ beforeEach(() => {
         return value;
       }, vital),
   };
-  [good, told, requests, cutKey, logged] = [-1, [], 0, () => {}, []];
+  [good, told, requests, cutKey, logged, streams] = [-1, [], 0, () => {}, [], {}];
   road = newRoad();
 });
 afterEach(() => database.close());
@@ -96,7 +98,7 @@ async function make(does: Does = () => ({}), find = (): unknown => undefined, by
     find: () => find() as undefined,
     run: async (call) => {
       told.push({ ulid: call.work.ulid, begun: call.work.begun });
-      return { outcome: "created", body: (await does(call)) as never };
+      return { outcome: "created", body: (await does(call)) as never, ...streams };
     },
   });
   const reply = await by.run(bound, {
@@ -281,6 +283,16 @@ describe("a call with an Idempotency-Key", () => {
   test("whose effect cannot be recorded says that there is one", async () => {
     const { reply } = await FAULTS["the work is done and cannot be recorded"]();
     expect(reply).toMatchObject({ status: 507, problem: { code: "disk_full", details: { started: true } } });
+  });
+
+  test("which cannot be recorded lets go of what was to be sent", async () => {
+    const over: string[] = [];
+    streams = {
+      stream: { type: "text/plain", bytes: new ReadableStream({ cancel: () => void over.push("stream") }) },
+      events: { events: (async function* () {})(), cancel: () => over.push("events") },
+    };
+    const { reply } = await FAULTS["the work is done and cannot be recorded"]();
+    expect([reply?.kind, over.sort()]).toEqual(["problem", ["events", "stream"]]);
   });
 
   test("whose caller leaves is no bug, and what fails besides is one", async () => {

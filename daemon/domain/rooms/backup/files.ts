@@ -35,19 +35,9 @@ export class RoomFiles {
   /** Throws invalid_state where the organization, or the host, has as many as it may. */
   async begin(orgId: OrgId): Promise<RoomFile> {
     const held = this.#held.get(orgId) ?? 0;
-    if (held >= MOST_OF_ORG) {
-      throw new ServiceError("invalid_state", {
-        detail: `${held} files of the organization's rooms are just being made or read.`,
-        hint: "Try again once one of them is done.",
-      });
-    }
     const all = [...this.#held.values()].reduce((sum, each) => sum + each, 0);
-    if (all >= MOST_OF_HOST) {
-      throw new ServiceError("invalid_state", {
-        detail: "As many files of rooms are being made or read on this host as may be.",
-        hint: "Try again once one of them is done.",
-      });
-    }
+    if (held >= MOST_OF_ORG) throw tooMany(`${held} files of the organization's rooms`);
+    if (all >= MOST_OF_HOST) throw tooMany(`${all} files of rooms on this host`);
     this.#held.set(orgId, held + 1);
     const place = this.#deps.paths.room_file(crypto.randomUUID());
     let removal: Promise<void> | null = null;
@@ -75,4 +65,11 @@ export class RoomFiles {
     if (left > 0) this.#held.set(orgId, left);
     else this.#held.delete(orgId);
   }
+}
+
+function tooMany(which: string): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `${which} are just being made or read.`,
+    hint: "Try again once one of them is done.",
+  });
 }

@@ -24,10 +24,8 @@ import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 
 /** Guests that wait for their drive for longer may take it for broken. */
 const MOST_STILL_MS = 60_000;
-/** Of a reader that takes nothing. */
-const SILENCE_MS = 120_000;
-/** However slowly it is taken. */
-const MOST_MS = 6 * 3_600_000;
+/** How long a reader may take nothing, and how much longer it may take in all than a reader of such a rate. */
+const PATIENCE = { silenceMs: 120_000, slackMs: 3_600_000, bytesPerSecond: 1024 ** 2 };
 
 /** Packs what the room is into the file's place. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
 export async function packRoom(
@@ -80,41 +78,46 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
   return Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
 }
 
-/** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does. */
-export function streamOf(file: RoomFile, about: BackedUp): ReadableStream<Uint8Array> {
+/** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does, or too slowly. */
+export function streamOf(file: RoomFile, about: BackedUp, patience = PATIENCE): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
-  let silence: Timer | undefined;
-  let lasting: Timer | undefined;
-  let wait = () => {};
+  const { silenceMs, slackMs, bytesPerSecond } = patience;
+  const since = performance.now();
+  let sent = 0;
+  let waiting: Timer | undefined;
   const end = async () => {
-    clearTimeout(silence);
-    clearTimeout(lasting);
-    await pieces.return(undefined);
-    await file.remove();
+    clearTimeout(waiting);
+    try {
+      await pieces.return(undefined);
+    } finally {
+      await file.remove();
+    }
+  };
+  const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const left = since + slackMs + (sent * 1000) / bytesPerSecond - performance.now();
+    waiting = setTimeout(
+      () => {
+        controller.error(new Error("nobody took the room's file, or too slowly"));
+        void end().catch(() => {});
+      },
+      Math.max(0, Math.min(silenceMs, left)),
+    );
   };
   return new ReadableStream<Uint8Array>(
     {
-      start: (controller) => {
-        const giveUp = () => {
-          controller.error(new Error("nobody took the room's file"));
-          void end().catch(() => {});
-        };
-        wait = () => {
-          silence = setTimeout(giveUp, SILENCE_MS);
-        };
-        wait();
-        lasting = setTimeout(giveUp, MOST_MS);
-      },
+      // Who asks for it may never read it.
+      start: wait,
       pull: async (controller) => {
-        clearTimeout(silence);
+        clearTimeout(waiting);
         try {
           const { done, value } = await pieces.next();
           if (done) {
             await end();
             return controller.close();
           }
+          sent += value.length;
           controller.enqueue(value);
-          wait();
+          wait(controller);
         } catch (error) {
           await end().catch(() => {});
           throw error;

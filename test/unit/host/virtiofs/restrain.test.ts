@@ -36,8 +36,8 @@ const LARGEST = 1024 ** 2;
 const mayWrite = () => !/^Max file size\s+0 /m.test(readFileSync(`/proc/${share.pid}/limits`, "utf8"));
 
 /** The ignored signal is set by env, shortly after the process is there. */
-async function untilReady(): Promise<void> {
-  while (!readFileSync(`/proc/${share.pid}/cmdline`, "utf8").startsWith("sleep")) await Bun.sleep(1);
+async function untilReady({ pid } = share): Promise<void> {
+  while (!readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("sleep")) await Bun.sleep(1);
 }
 
 test("a held share answers while QEMU asks it, writes nothing meanwhile, and is held again", async () => {
@@ -153,4 +153,33 @@ test("a share that is held stays so after it stood still, and one that came mean
   const shares: ProcessRecord[] = [];
   const work = async () => void shares.push(share);
   await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started meanwhile");
+});
+
+test("where one cannot be what it was set to, the others go on, and so does who waits for it", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  const other = Bun.spawn(["/usr/bin/env", "--ignore-signal=XFSZ", "sleep", "300"]);
+  try {
+    const first = { pid: other.pid, start_ticks: statOf(other.pid)[19] ?? "" };
+    await untilReady(first);
+    let asking: Promise<void> | null = null;
+    const failing = restraints.still(
+      () => [first, share],
+      async () => {
+        // A size that the kernel cannot be told.
+        restraints.set(first, "open", 0.5);
+        asking = restraints.answering(first, async () => {});
+      },
+    );
+    await expect(failing).rejects.toThrow(RangeError);
+    await untilStands(false);
+    await asking;
+    await restraints.still(
+      () => [first, share],
+      async () => restraints.set(first, "open", LARGEST),
+    );
+  } finally {
+    other.kill("SIGKILL");
+    await other.exited;
+  }
 });
