@@ -2,7 +2,8 @@
  * Owns the token by which another host joins: shown once, good once, for an hour. What hosts must have in common, such as the key by which
  * tokens of ports are made, lies in the directory sealed by it: whoever can read the database alone has nothing of it.
  */
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
+import { openText, sealingKey, sealText } from "../core/sealed-text.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Run } from "./connections.ts";
 
@@ -10,9 +11,6 @@ const PREFIX = "join-";
 const SECRET_BYTES = 32;
 const TOKEN = /^join-[A-Za-z0-9_-]{43}$/;
 const LIFE_SECONDS = 3600;
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** Files of data_dir by their names, in base64. */
 export type Secrets = Record<string, string>;
@@ -23,7 +21,7 @@ export async function invite(run: Run, secrets: Secrets): Promise<{ token: strin
   await run("DELETE FROM roomd.invitations WHERE expires_at < now()");
   await run(
     `INSERT INTO roomd.invitations (token_sha256, sealed, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
-    [nameOf(token), seal(token, secrets), LIFE_SECONDS],
+    [nameOf(token), sealText(keyOf(token), JSON.stringify(secrets)), LIFE_SECONDS],
   );
   return { token, expires_in_seconds: LIFE_SECONDS };
 }
@@ -37,7 +35,7 @@ export async function accept(run: Run, token: string): Promise<Secrets> {
   );
   const sealed = rows[0]?.sealed;
   if (typeof sealed !== "string") throw notGood("It was used before, or its hour is over.");
-  return unseal(token, sealed);
+  return JSON.parse(openText(keyOf(token), sealed)) as Secrets;
 }
 
 function notGood(why: string): ServiceError {
@@ -48,19 +46,4 @@ function notGood(why: string): ServiceError {
 }
 
 const nameOf = (token: string) => hash("sha256", `name ${token}`);
-const keyOf = (token: string) => Buffer.from(hkdfSync("sha256", token, "", "roomd cluster join", 32));
-
-function seal(token: string, secrets: Secrets): string {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, keyOf(token), nonce);
-  const sealed = Buffer.concat([cipher.update(JSON.stringify(secrets)), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64");
-}
-
-function unseal(token: string, text: string): Secrets {
-  const bytes = Buffer.from(text, "base64");
-  const [nonce, tag] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)];
-  const decipher = createDecipheriv(CIPHER, keyOf(token), nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag);
-  const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-  return JSON.parse(opened.toString()) as Secrets;
-}
+const keyOf = (token: string) => sealingKey(token, "roomd cluster join");

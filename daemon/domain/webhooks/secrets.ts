@@ -2,15 +2,12 @@
  * Owns the secrets of webhooks and what they sign, and the sealing of their URLs. A secret is made of the webhook's id, a number that grows with
  * each rotation, and a key that lies in the data directory, the same on all hosts: neither it nor its hash is in a database.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { keptKey } from "../../core/kept-file.ts";
+import { openText, sealingKey, sealText } from "../../core/sealed-text.ts";
 import type { WebhookRow } from "./table.ts";
 
 const PREFIX = "whsec_";
-const CIPHER = "aes-256-gcm";
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const PURPOSE = "roomd webhook url";
 
 export class WebhookSecrets {
@@ -20,7 +17,7 @@ export class WebhookSecrets {
   /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
   constructor(file: string) {
     this.#key = keptKey(file);
-    this.#sealing = Buffer.from(hkdfSync("sha256", this.#key, "", PURPOSE, KEY_BYTES));
+    this.#sealing = sealingKey(this.#key, PURPOSE);
   }
 
   /** As people keep it: whsec_ and 32 bytes in base64. */
@@ -45,20 +42,13 @@ export class WebhookSecrets {
 
   /** A URL as it is kept: for this webhook alone. */
   seal(webhookId: string, url: string): string {
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#sealing, nonce).setAAD(Buffer.from(webhookId));
-    const sealed = [cipher.update(url, "utf8"), cipher.final()];
-    return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
+    return sealText(this.#sealing, url, webhookId);
   }
 
   /** Null: it was sealed by another key, or for another webhook. */
   urlOf({ webhook_id, sealed_url }: Pick<WebhookRow, "webhook_id" | "sealed_url">): string | null {
-    const bytes = Buffer.from(sealed_url, "base64");
-    const decipher = createDecipheriv(CIPHER, this.#sealing, bytes.subarray(0, NONCE_BYTES));
-    decipher.setAAD(Buffer.from(webhook_id)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
     try {
-      const opened = [decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()];
-      return Buffer.concat(opened).toString("utf8");
+      return openText(this.#sealing, sealed_url, webhook_id);
     } catch {
       return null;
     }

@@ -3,10 +3,9 @@ import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core"
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 
-export const webhooks = sqliteTable("webhooks", {
+const settings = {
   webhook_id: text().$type<WebhookId>().primaryKey(),
   org_id: text().$type<OrgId>().notNull(),
-  sealed_url: text().notNull(),
   types: text({ mode: "json" }).$type<string[]>().notNull(),
   room_ids: text({ mode: "json" }).$type<string[]>(),
   disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
@@ -17,6 +16,11 @@ export const webhooks = sqliteTable("webhooks", {
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
   updated_at: text().notNull(),
+};
+
+export const webhooks = sqliteTable("webhooks", {
+  ...settings,
+  sealed_url: text().notNull(),
   renewed_at: text().notNull(),
   begins_at: text().notNull(),
 });
@@ -38,19 +42,8 @@ export const webhookProgress = sqliteTable("webhook_progress", {
 
 /** Of before they were shared: what was one row. */
 export const formerWebhooks = sqliteTable("webhooks_former", {
-  webhook_id: text().$type<WebhookId>().primaryKey(),
-  org_id: text().$type<OrgId>().notNull(),
+  ...settings,
   url: text().notNull(),
-  types: text({ mode: "json" }).$type<string[]>().notNull(),
-  room_ids: text({ mode: "json" }).$type<string[]>(),
-  disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
-  disabled_at: text(),
-  secret_number: integer().notNull(),
-  former_until: text(),
-  created_at: text().notNull(),
-  created_by_type: text().notNull(),
-  created_by_id: text().notNull(),
-  updated_at: text().notNull(),
   ...place,
 });
 

@@ -1,0 +1,30 @@
+/** Owns text that lies where others can read it: encrypted and authenticated by a key that does not lie there. */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+export const SEAL_KEY_BYTES = 32;
+
+/** A key for one purpose of a secret that has 256 bits of chance: nothing slower is needed. */
+export function sealingKey(secret: string | Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", secret, "", purpose, SEAL_KEY_BYTES));
+}
+
+/** In base64. What it is `about` is not in it, and must be said again to open it. */
+export function sealText(key: Uint8Array, text: string, about = ""): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(about));
+  const sealed = [cipher.update(text, "utf8"), cipher.final()];
+  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
+}
+
+/** Throws where it was sealed by another key, about something else, or changed. */
+export function openText(key: Uint8Array, sealed: string, about = ""): string {
+  const bytes = Buffer.from(sealed, "base64");
+  const [nonce, tag] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)];
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(about));
+  decipher.setAuthTag(tag);
+  const opened = [decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()];
+  return Buffer.concat(opened).toString("utf8");
+}
