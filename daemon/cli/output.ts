@@ -29,9 +29,17 @@ export function say(...lines: string[]): Promise<void> {
   return write(process.stderr, `${lines.join("\n")}\n`);
 }
 
-/** JSON of the service unchanged, or what `human` makes of it. */
-export function show<T>(reply: { value: T; text: string }, options: JsonOption, human: (value: T) => string[]) {
-  return options.json ? print(plainJson(reply.text.trimEnd())) : print(...human(reply.value));
+/** JSON of the service unchanged, or what `human` makes of it, and on standard error what it warns of. */
+export async function show<T>(reply: { value: T; text: string }, options: JsonOption, human: (value: T) => string[]) {
+  if (options.json) return await print(plainJson(reply.text.trimEnd()));
+  await print(...human(reply.value));
+  const warnings = warningsIn(reply.value);
+  if (warnings.length > 0) await say(...warnings.map((warning) => printable(warning)));
+}
+
+function warningsIn(value: unknown): string[] {
+  const { warnings } = (value ?? {}) as { warnings?: unknown };
+  return Array.isArray(warnings) ? warnings.filter((each) => typeof each === "string") : [];
 }
 
 /** The same for what the host's own commands found. */
@@ -60,9 +68,9 @@ export function table(headers: readonly string[], rows: readonly (readonly Cell[
   return [line(headers, (text) => paint("bold", text)), ...cells.map((row) => line(row, paintState))];
 }
 
-/** One field a line; what lies deeper is named with dots. */
+/** One field a line; what lies deeper is named with dots. Warnings are told by show. */
 export function fieldLines(value: object): string[] {
-  const entries = [...flatten(value, "")];
+  const entries = [...flatten(value, "")].filter(([name]) => name !== "warnings");
   const width = Math.max(0, ...entries.map(([name]) => name.length));
   return entries.map(([name, text]) => `${paint("dim", name.padEnd(width))}  ${paintState(text)}`);
 }

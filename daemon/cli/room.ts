@@ -82,7 +82,8 @@ function list(): Command {
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
           items.map((room) => [
             room.room_id,
-            room.state,
+            // What else it would say of the room is not known.
+            room.status.reason === "host_unreachable" ? "host silent" : room.state,
             room.sandbox_count,
             bytesText(room.drive.used_bytes),
             room.drive.file_count,
@@ -112,7 +113,7 @@ function overview(): Command {
           ["ROOM", "STATE", "AGENTS", "RUNNING", "BLOCKED", "MSG/MIN", "DRIVE", "HOURS", "CREDITS", "CREATED"],
           items.map((room) => [
             room.room_id,
-            room.state,
+            room.warnings?.length ? "host silent" : room.state,
             room.agents,
             room.running,
             blockedText(room),

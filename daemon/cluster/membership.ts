@@ -198,7 +198,7 @@ export function makeMemberships(deps: MembershipDeps) {
         if (rooms.length > 0 && !force) {
           const names = rooms.slice(0, 5).map(({ room_id }) => room_id);
           throw new ServiceError("invalid_state", {
-            detail: `${rooms.length} rooms are on ${hostId}: ${names.join(", ")}${rooms.length > 5 ? ", …" : ""}.`,
+            detail: `${rooms.length === 1 ? "A room is" : `${rooms.length} rooms are`} on ${hostId}: ${names.join(", ")}${rooms.length > 5 ? ", …" : ""}.`,
             hint: "Destroy them first, or say --force: whatever is in them is lost to the service.",
           });
         }

@@ -257,6 +257,12 @@ describe("while a host is gone", () => {
       expect(room.warnings.length > 0).toBe(room.host === name);
     }
     expect(list.warnings).toEqual([expect.stringContaining(name)]);
+    for (const command of ["list", "overview"]) {
+      const { stdout, stderr } = await left.cli(["room", command]);
+      expect(stdout.match(/host silent/g)).toHaveLength(list.items.filter(({ host }: Json) => host === name).length);
+      expect(stderr).toContain(`The host ${name} does not answer`);
+    }
+    expect((await left.cli(["audit", "verify"])).stderr).toContain(name);
     expect((await pages(left, "/v1/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
     expect(namesOf(await left.ok("GET", `/v1/rooms?label=on:${name}`))).toHaveLength(name === "host-1" ? 3 : 2);
     expect(namesOf(await left.ok("GET", "/v1/rooms?state=destroyed"))).toEqual([]);

@@ -3,9 +3,12 @@ import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core"
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 
-const settings = {
+const owned = {
   webhook_id: text().$type<WebhookId>().primaryKey(),
   org_id: text().$type<OrgId>().notNull(),
+};
+
+const settings = {
   types: text({ mode: "json" }).$type<string[]>().notNull(),
   room_ids: text({ mode: "json" }).$type<string[]>(),
   disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
@@ -19,8 +22,9 @@ const settings = {
 };
 
 export const webhooks = sqliteTable("webhooks", {
-  ...settings,
+  ...owned,
   sealed_url: text().notNull(),
+  ...settings,
   renewed_at: text().notNull(),
   begins_at: text().notNull(),
 });
@@ -42,8 +46,9 @@ export const webhookProgress = sqliteTable("webhook_progress", {
 
 /** Of before they were shared: what was one row. */
 export const formerWebhooks = sqliteTable("webhooks_former", {
-  ...settings,
+  ...owned,
   url: text().notNull(),
+  ...settings,
   ...place,
 });
 
