@@ -1,8 +1,8 @@
 /** Owns the interface of webhooks: URLs to which an organization's events are sent, and what became of those that were not taken at once. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
+import { fields, NONE, named, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
-import { actor, roomId } from "./rooms.ts";
+import { actor, anyWarnings, roomId } from "./rooms.ts";
 
 /** Of an organization. */
 export const MAX_WEBHOOKS = 20;
@@ -95,7 +95,7 @@ const webhookFields = {
   failing_since: nullable({ ...timestamp, description: "Since when it has taken none that it was sent." }),
 };
 
-export const webhookRecord = record("Webhook", webhookFields);
+export const webhookRecord = record("Webhook", { ...webhookFields, warnings: anyWarnings });
 export type WebhookRecord = Static<typeof webhookRecord>;
 
 const secret = Type.String({
@@ -194,7 +194,7 @@ export const webhookList = operation({
   params: orgPath,
   query: fields(pageQuery),
   body: null,
-  output: page(webhookRecord),
+  output: named("WebhookPage", fields({ ...page(webhookRecord).properties, warnings: anyWarnings })),
   outcomes: { ok: 200 },
   errors: ["org_not_found", "invalid_cursor"],
   audit: "webhook.listed",
@@ -299,7 +299,7 @@ export const webhookDeliveries = operation({
   params: webhookPath,
   query: fields(pageQuery),
   body: null,
-  output: page(deliveryRecord),
+  output: named("WebhookDeliveryPage", fields({ ...page(deliveryRecord).properties, warnings: anyWarnings })),
   outcomes: { ok: 200 },
   errors: [...WEBHOOK, "invalid_cursor"],
   audit: "webhook.deliveries_listed",

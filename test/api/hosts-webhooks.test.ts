@@ -193,6 +193,10 @@ test("a host that is killed goes on where it was, with the same ids, and one tha
   answer(own, 204);
   await one.ok("POST", "/v1/rooms", { room_id: "while-away", host: "host-1" });
   await until("the other sends", () => roomsOf(receiver.at(own.path)).includes("while-away"));
+  for (const path of [HOOKS, `${HOOKS}/${own.webhook_id}`, `${HOOKS}/${own.webhook_id}/deliveries`]) {
+    const { warnings } = await one.ok("GET", path);
+    expect(warnings).toEqual([expect.stringMatching(/^The host host-2 does not answer: what it has .+ is not /)]);
+  }
   await two.serve();
   const ids = await until(
     "all are taken",

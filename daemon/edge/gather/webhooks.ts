@@ -1,22 +1,27 @@
 /**
- * Owns putting together what hosts tell of webhooks: each is the same on all of them, and each has sent what happened on it. What one that
- * does not answer has sent is not counted.
+ * Owns putting together what hosts tell of webhooks: each is the same on all of them, and each has sent what happened on it. One that
+ * does not answer is named.
  */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { WebhookRecord, webhookDeliveries, webhookGet, webhookList } from "../../../shared/api/webhooks.ts";
 import { cursorAfterDelivery } from "../../domain/webhooks/index.ts";
 import type { Merging, Told } from "./rule.ts";
+import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
+const NOT_COUNTED = "what it has sent is not counted.";
 
 export const webhookOfAll: Merging<typeof webhookGet> = {
   patienceMs: PATIENCE_MS,
-  merge: (own, others) => together(own.body, bodiesOf(others)),
+  merge: (own, others, { silent }) => ({
+    ...together(own.body, bodiesOf(others)),
+    ...withWarnings(silent, NOT_COUNTED),
+  }),
 };
 
 export const listOfWebhooks: Merging<typeof webhookList> = {
   patienceMs: PATIENCE_MS,
-  merge: (own, others) => {
+  merge: (own, others, { silent }) => {
     const theirs = bodiesOf(others).flatMap(({ items }) => items);
     const items = own.body.items.map((each) =>
       together(
@@ -24,20 +29,24 @@ export const listOfWebhooks: Merging<typeof webhookList> = {
         theirs.filter(({ webhook_id }) => webhook_id === each.webhook_id),
       ),
     );
-    return { ...own.body, items };
+    return { ...own.body, items, ...withWarnings(silent, NOT_COUNTED) };
   },
 };
 
 export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
   patienceMs: PATIENCE_MS,
-  merge: (own, others, { input }) => {
+  merge: (own, others, { input, silent }) => {
     const { limit = DEFAULT_PAGE, webhook_id } = input;
     const pages = [own.body, ...bodiesOf(others)];
     const items = pages.flatMap((page) => page.items).sort((a, b) => (a.delivery_id > b.delivery_id ? -1 : 1));
     const shown = items.slice(0, limit);
     const last = shown.at(-1);
     const isMore = items.length > limit || pages.some(({ next_cursor }) => next_cursor !== null);
-    return { items: shown, next_cursor: isMore && last ? cursorAfterDelivery(webhook_id, last.delivery_id) : null };
+    return {
+      items: shown,
+      next_cursor: isMore && last ? cursorAfterDelivery(webhook_id, last.delivery_id) : null,
+      ...withWarnings(silent, "what it has not been able to send is not listed."),
+    };
   },
 };
 

@@ -12,6 +12,8 @@ import { isGone } from "./gone.ts";
 import type { OpenFile } from "./open-file.ts";
 import type { RawPath } from "./raw-path.ts";
 
+/** So much is written before the disk is asked to have it: commits of others, which wait for the disk too, do not wait for a whole file. */
+const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
 
 /** Names that the host keeps for itself on every drive. */
@@ -36,6 +38,8 @@ export class Temporary implements AsyncDisposable {
   readonly #file: OpenFile;
   readonly name: RawPath;
   #placed = false;
+  #unsynced = 0;
+  #syncing: Promise<void> = Promise.resolve();
 
   /** A new empty file in `directory`, which must stay open as long as this. */
   constructor(directory: Beneath, name: RawPath) {
@@ -49,14 +53,22 @@ export class Temporary implements AsyncDisposable {
     return this.#file.inode;
   }
 
-  write(bytes: Uint8Array): Promise<void> {
-    return this.#file.write(bytes);
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#file.write(bytes);
+    this.#unsynced += bytes.byteLength;
+    if (this.#unsynced < SYNC_EVERY_BYTES) return;
+    this.#unsynced = 0;
+    await this.#syncing;
+    this.#syncing = this.#file.sync();
+    // Whoever writes next or finishes is told; that it fails before is no rejection that nobody handles.
+    this.#syncing.catch(() => {});
   }
 
   /** The bytes are complete: makes them durable. */
   async finish(mode: number): Promise<void> {
     this.#file.own(mode);
     await faultPoint("place.written");
+    await this.#syncing;
     await this.#file.sync();
     await faultPoint("place.synced");
   }
@@ -71,6 +83,7 @@ export class Temporary implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled([this.#syncing]);
     await this.#file[Symbol.asyncDispose]();
     if (this.#placed) return;
     await this.#directory.unlink(this.name).catch((error: unknown) => {

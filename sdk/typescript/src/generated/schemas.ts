@@ -3438,6 +3438,8 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             failing_since: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         WebhookCreateRequest: {
             /**
@@ -3497,6 +3499,8 @@ export interface components {
         WebhookDeliveryPage: {
             items: components["schemas"]["WebhookDelivery"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         WebhookEvent: {
             /**
@@ -3536,6 +3540,8 @@ export interface components {
         WebhookPage: {
             items: components["schemas"]["Webhook"][];
             next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
         };
         WebhookRotateRequest: {
             /** @description How long the secret before it signs too; 86400 if absent. */

@@ -2986,6 +2986,8 @@ class Webhook(TypedDict):
     """When the receiver last took an event. RFC 3339, in UTC."""
     failing_since: str | None
     """Since when it has taken none that it was sent. RFC 3339, in UTC."""
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class WebhookCreateRequest(TypedDict):
@@ -3029,6 +3031,8 @@ class WebhookDelivery(TypedDict):
 class WebhookDeliveryPage(TypedDict):
     items: list[WebhookDelivery]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class WebhookEventDataActor(TypedDict):
@@ -3063,6 +3067,8 @@ class WebhookEvent(TypedDict):
 class WebhookPage(TypedDict):
     items: list[Webhook]
     next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
 
 
 class WebhookRotateRequest(TypedDict):
