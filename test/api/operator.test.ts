@@ -42,7 +42,9 @@ describe("init", () => {
 });
 
 test("init says which plan its organization is on, what that allows and what changes it", async () => {
-  await using other = await TestDaemon.start({ env: { ROOMD_PLANS_STARTER_ROOMS_HARD_CAP: "77" } });
+  // By itself: a host of a service does not begin anew.
+  const env = { ROOMD_PLANS_STARTER_ROOMS_HARD_CAP: "77", ROOMD_CLUSTER_URL: "" };
+  await using other = await TestDaemon.start({ env });
   await other.end("SIGTERM");
   for (const name of readdirSync(other.dataDir)) rmSync(join(other.dataDir, name), { recursive: true });
   const { status, stdout, stderr } = await other.cli(["init", "--plan", "starter"]);
