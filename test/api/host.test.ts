@@ -16,6 +16,8 @@ afterEach(async () => {
   for (const daemon of daemons.splice(0)) await daemon.stop();
 });
 
+/** Of a service of several no host takes another name. */
+const ALONE = { ROOMD_CLUSTER_URL: "" };
 const HOST = "x-roomd-host";
 const MADE_UP = /^host-[a-z2-7]{12}$/;
 const fileOf = ({ dataDir }: TestDaemon) => readFileSync(join(dataDir, "host_id"), "utf8").trimEnd();
@@ -37,7 +39,7 @@ test("a host is named once, and its rooms say so", async () => {
 });
 
 test("rooms of a database from before hosts had names of their own are this host's", async () => {
-  const daemon = await start();
+  const daemon = await start(ALONE);
   for (const name of ["live", "ended"]) await daemon.room(name);
   await daemon.ok("DELETE", "/v1/rooms/ended");
   const before = await roomOf(daemon, "live");
@@ -54,7 +56,7 @@ test("rooms of a database from before hosts had names of their own are this host
 });
 
 test("a backup takes the name along, and what is restored belongs to the host that it is on", async () => {
-  const daemon = await start();
+  const daemon = await start(ALONE);
   await daemon.room("kept");
   const name = await hostOf(daemon);
   const archive = join(daemon.home, "backup.tar");
