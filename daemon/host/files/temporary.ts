@@ -83,7 +83,6 @@ export class Temporary implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([this.#syncing]);
     await this.#file[Symbol.asyncDispose]();
     if (this.#placed) return;
     await this.#directory.unlink(this.name).catch((error: unknown) => {
