@@ -13,7 +13,7 @@ import type { OpenFile } from "./open-file.ts";
 import type { RawPath } from "./raw-path.ts";
 
 /** So much is written before the disk is asked to have it: commits of others, which wait for the disk too, do not wait for a whole file. */
-const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
+export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
 
 /** Names that the host keeps for itself on every drive. */

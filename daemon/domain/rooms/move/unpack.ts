@@ -5,6 +5,7 @@ import { BASE } from "../../../core/paths.ts";
 import { within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
+import { SYNC_EVERY_BYTES } from "../../../host/files/temporary.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { type About, type FileName, type Line, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
@@ -42,6 +43,7 @@ export class RoomReader {
   readonly #digest = new Bun.CryptoHasher("sha256");
   readonly #silenceMs: number;
   #rest: Buffer = Buffer.alloc(0);
+  #unsynced = 0;
 
   constructor(source: AsyncIterable<Uint8Array>, silenceMs = SILENCE_MS) {
     this.#source = source[Symbol.asyncIterator]();
@@ -132,6 +134,10 @@ export class RoomReader {
         written += bytesWritten;
       }
       at += bytes.length;
+      this.#unsynced += bytes.length;
+      if (this.#unsynced < SYNC_EVERY_BYTES) continue;
+      this.#unsynced = 0;
+      await handle.datasync();
     }
   }
 
