@@ -8,6 +8,7 @@ const ROOM = {
   room_id: "a",
   room_uid: "rom_1",
   state: "active",
+  status: { reason: "active", message: "The room is active.", last_transition_at: "2026-01-31T12:00:00.000Z" },
   sandbox_count: 2,
   created_at: "2026-01-31T12:00:00.000Z",
 };
