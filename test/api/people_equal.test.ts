@@ -86,7 +86,6 @@ class Place {
   }
 }
 
-const WORK_OF_ALL = ["insert links", "insert mails", "insert audit", "insert one", "COMMIT"];
 const OF_CARRIER = /^update "?mails"? set "attempts"/;
 
 /** What became of a letter of before may be written in the same commit. */
@@ -97,6 +96,10 @@ function withoutCarrier(work: string[]): string[] {
       !isIts(at) && !(each === "SAVEPOINT one" && isIts(at + 1)) && !(each === "RELEASE one" && isIts(at - 1)),
   );
 }
+
+const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
+if (!isWorkTold)
+  console.log("what is asked of the database: left out, because a host does it for several callers at once");
 
 let mail: MailServer;
 let open: Place;
@@ -111,11 +114,13 @@ afterAll(async () => {
 });
 
 function expectAlike(asked: Map<string, Asked>): Asked {
-  // A host of a service does what several have asked for at once, in the name of any of them: whose work it is cannot be told.
-  if (open.daemon.env.ROOMD_CLUSTER_URL) for (const each of asked.values()) each.work = WORK_OF_ALL;
   const nobody = asked.get(NOBODY) as Asked;
-  expect(nobody.work.length).toBeGreaterThan(0);
-  for (const [who, each] of asked) expect({ who, ...each }).toEqual({ who, ...nobody });
+  for (const [who, { work, ...said }] of asked) {
+    const { work: expected, ...saidToNobody } = nobody;
+    expect({ who, ...said }).toEqual({ who, ...saidToNobody });
+    if (isWorkTold) expect({ who, work }).toEqual({ who, work: expected });
+  }
+  if (isWorkTold) expect(nobody.work.length).toBeGreaterThan(0);
   return nobody;
 }
 
@@ -125,14 +130,15 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
       (await open.ask("/recover", (email) => ({ email }), [...HERE, NOBODY])).asked,
     );
     expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
-    expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "COMMIT"]));
+    if (isWorkTold) expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "COMMIT"]));
   });
 
   test("by the page for who signs up", async () => {
     const who = ["verified", "claimed", "disabled", NOBODY];
     const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), who)).asked);
     expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
-    expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
+    if (isWorkTold)
+      expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
   });
 
   test("by the page for who signs up, where the operator looks at each and no letters are sent", async () => {
@@ -147,7 +153,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
       }
       const { status, text, work } = expectAlike(asked);
       expect([status, text]).toEqual([200, expect.stringContaining("looks at it")]);
-      expect(work).toContain("insert one");
+      if (isWorkTold) expect(work).toContain("insert one");
     } finally {
       await place.daemon.stop();
     }

@@ -10,6 +10,8 @@ import { nextTurn, type Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
+/** So much of a large file is written before the disk is asked to have it: commits of others wait for the disk too, and not for a whole file. */
+export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 
 /** Of a file that is nearly all holes, what is in it. */
 const MOST_IN_HOLLOW_BYTES = 1024 * 1024;

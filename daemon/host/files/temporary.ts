@@ -9,11 +9,9 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { Beneath } from "./beneath.ts";
 import type { Facts } from "./facts.ts";
 import { isGone } from "./gone.ts";
-import type { OpenFile } from "./open-file.ts";
+import { type OpenFile, SYNC_EVERY_BYTES } from "./open-file.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/** So much is written before the disk is asked to have it: commits of others, which wait for the disk too, do not wait for a whole file. */
-export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
 
 /** Names that the host keeps for itself on every drive. */
