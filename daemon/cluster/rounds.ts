@@ -16,6 +16,7 @@ import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { Tally } from "../core/tally.ts";
+import { nextTurn } from "../core/turn.ts";
 import type { Queries } from "../db/client.ts";
 import type { LocalStep, Rehearsed } from "../db/rehearsal.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
@@ -133,7 +134,7 @@ export class Rounds {
 
   async #rounds(): Promise<void> {
     // What comes in this turn shares the first.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#waiting.length > 0 || this.#asking) {
       const asked = this.#asking;
       this.#asking = null;

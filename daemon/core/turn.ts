@@ -1,6 +1,9 @@
 /** Turns of the event loop: doing something once in a turn, and yielding to others. */
 import { FairQueue } from "./fair-queue.ts";
 
+/** Resolves when everybody else had a turn. */
+export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 /** What `ask` said in this turn; asked again in a later one. */
 export function onceATurn<T>(ask: () => T): () => T {
   let said: { value: T } | null = null;

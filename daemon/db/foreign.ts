@@ -6,6 +6,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { nextTurn } from "../core/turn.ts";
 import type { Rows } from "./branch.ts";
 import type { Values } from "./client.ts";
 
@@ -76,7 +77,7 @@ export async function acceptRows(
   if (most !== undefined && given.rows.length > most)
     throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
   for (const [at, row] of given.rows.entries()) {
-    if (at % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (at % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await nextTurn();
     if (row.length !== columns.length) throw new Foreign(`one of its ${name} is no row`);
     for (const [place, column] of columns.entries()) {
       if (!cells[column]?.(row[place]))

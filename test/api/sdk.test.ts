@@ -105,6 +105,34 @@ describe("a room", () => {
     await expect(planner.request("worker", "?", { timeoutMs: 50 })).rejects.toBeInstanceOf(TimeoutError);
   });
 
+  test("sends many messages at a time, all or none, to whom each says", async () => {
+    const room = await roomd.rooms.create({ roomId: "many" });
+    const [planner, worker] = [room.agent("planner"), room.agent("worker")];
+    await worker.subscribe(["build.*"]);
+    const sent = await planner.sendMany([
+      { destination: "worker", payload: 1, messageId: "first", headers: { trace: "7" } },
+      { destination: { topic: "build.done" }, payload: 2 },
+      { destination: ["worker", "planner"], payload: 3, ackRequired: true },
+    ]);
+    expect(sent.map(({ message_id, deliveries }) => [message_id, deliveries.length])).toEqual([
+      ["first", 1],
+      [expect.stringMatching(/^sdk-/), 1],
+      [expect.stringMatching(/^sdk-/), 2],
+    ]);
+    const [first, second, third] = [await worker.wait(), await worker.wait(), await worker.wait()];
+    expect([first, second, third].map((message) => message?.payload)).toEqual([1, 2, 3]);
+    expect([first?.headers, third?.ack_required]).toEqual([{ trace: "7" }, true]);
+    const refused = planner.sendMany([
+      { destination: "worker", payload: 4 },
+      { destination: "worker", payload: 5, messageId: "first" },
+    ]);
+    await expect(refused).rejects.toMatchObject({ code: "already_exists" });
+    await worker.ack(third ?? "");
+    expect(await worker.wait({ timeoutMs: 0 })).toBeNull();
+    await room.sendMany([{ destination: "worker", payload: "all" }]);
+    expect((await worker.wait())?.source).toBe("operator");
+  });
+
   test("has barriers that all pass together, again and again", async () => {
     const room = await roomd.rooms.create({ roomId: "together" });
     const agents = ["a", "b", "c"].map((id) => room.agent(id));

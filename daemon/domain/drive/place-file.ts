@@ -5,11 +5,11 @@
  * A link in the last place is replaced, never written through: following it would put the file where the path does not say.
  */
 import { ServiceError } from "../../core/service-error.ts";
+import { nextTurn } from "../../core/turn.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { Facts } from "../../host/files/facts.ts";
 import { Hash } from "../../host/files/hash.ts";
 import { CHUNK_BYTES } from "../../host/files/open-file.ts";
-import { nextTurn } from "../../host/files/pace.ts";
 import { HERE, type RawPath } from "../../host/files/raw-path.ts";
 import { Temporary, temporaryName } from "../../host/files/temporary.ts";
 import { shownMode } from "./entry.ts";

@@ -4,6 +4,7 @@
  */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { agentWait } from "../../../shared/api/fabric.ts";
+import { nextTurn } from "../../core/turn.ts";
 import { matchesTopic } from "../agents/index.ts";
 import type { Delivered } from "./inbox-store.ts";
 import type { MessageRow } from "./table.ts";
@@ -59,7 +60,7 @@ export class Scan {
   /** Gets past what has been there for long, and lets others be answered meanwhile. */
   async catchUp(signal: AbortSignal): Promise<void> {
     if (takesAll(this.#filter)) return;
-    while (!signal.aborted && this.next() === "further") await new Promise((done) => setImmediate(done));
+    while (!signal.aborted && this.next() === "further") await nextTurn();
   }
 
   /** The next rows, or null. */

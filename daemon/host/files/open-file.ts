@@ -1,12 +1,13 @@
 /** Owns a regular file held open: its bytes, read and written off the event loop's thread. */
 import { fchmodSync, fchownSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
+import { nextTurn } from "../../core/turn.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
 import { type Facts, readFacts, readUse } from "./facts.ts";
 import { Hash } from "./hash.ts";
 import { findData } from "./holes.ts";
 import { reserveSpace } from "./libc.ts";
-import { nextTurn, type Turn } from "./pace.ts";
+import type { Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;

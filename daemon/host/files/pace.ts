@@ -1,11 +1,10 @@
 /** Owns how long work goes on before it lets the event loop do something else. */
+import { nextTurn } from "../../core/turn.ts";
+
 const SLICE_MS = 0.5;
 
 /** Resolves when the work may go on; rejects when it shall end instead. */
 export type Turn = () => Promise<void>;
-
-/** When everybody else had theirs. */
-export const nextTurn: Turn = () => new Promise((resolve) => setImmediate(resolve));
 
 export class Pace {
   readonly #turn: Turn;

@@ -43,6 +43,8 @@ class AsyncRoomTest(OfAsyncRooms):
         heard = asyncio.create_task(worker.wait())
         await planner.send("worker", {"do": "it"})
         self.assertEqual((await heard or {}).get("payload"), {"do": "it"})
+        await planner.send_many([{"destination": "worker", "payload": place} for place in range(3)])
+        self.assertEqual([(await worker.wait() or {}).get("payload") for _ in range(3)], [0, 1, 2])
         reply = asyncio.create_task(planner.request("worker", 1))
         async for request in worker.messages():
             await worker.reply(request, 2)

@@ -8,7 +8,17 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from roomd import Cancel, Cancelled, NotFoundError, PreconditionError, ProblemError, Roomd, RoomdError, TimeoutError
+from roomd import (
+    Cancel,
+    Cancelled,
+    ConflictError,
+    NotFoundError,
+    PreconditionError,
+    ProblemError,
+    Roomd,
+    RoomdError,
+    TimeoutError,
+)
 
 
 class OfRooms(unittest.TestCase):
@@ -132,6 +142,27 @@ class TalkTest(OfRooms):
             planner.request("worker", "?", timeout_ms=50)
         room.send(["planner", "worker"], "to both")
         self.assertEqual((next(iter(worker.messages(source="operator"))))["payload"], "to both")
+
+    def test_many_messages_go_at_a_time_all_or_none(self) -> None:
+        room = self.roomd.rooms.create("py-batch")
+        planner, worker = room.agent("planner"), room.agent("worker")
+        worker.subscribe(["build.*"])
+        sent = planner.send_many([
+            {"destination": "worker", "payload": 1, "message_id": "first", "headers": {"trace": "7"}},
+            {"destination": {"topic": "build.done"}, "payload": 2},
+            {"destination": ["worker", "planner"], "payload": 3},
+        ])
+        self.assertEqual(([len(each["deliveries"]) for each in sent], sent[0]["message_id"]), ([1, 1, 2], "first"))
+        heard = [worker.wait() or {} for _ in sent]
+        self.assertEqual([each.get("payload") for each in heard], [1, 2, 3])
+        with self.assertRaises(ConflictError):
+            planner.send_many([
+                {"destination": "worker", "payload": 4},
+                {"destination": "worker", "payload": 5, "message_id": "first"},
+            ])
+        self.assertIsNone(worker.wait(timeout_ms=0))
+        room.send_many([{"destination": "worker", "payload": "all"}])
+        self.assertEqual((worker.wait() or {}).get("source"), "operator")
 
     def test_a_barrier_lets_all_pass_together_again_and_again(self) -> None:
         room = self.roomd.rooms.create("py-together")

@@ -2,14 +2,15 @@
 import { randomUUID } from "node:crypto";
 import type { Client, Result } from "./client.ts";
 import { ProblemError, TimeoutError } from "./errors.ts";
-import type { AgentSendRequest, Message } from "./generated/schemas.ts";
+import type { AgentSendRequest, Message, MessageReceipt, MessageToSend } from "./generated/schemas.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** The longest that one call waits; longer waits are several calls. */
 const WAIT_MS = 50_000;
 const DEFAULT_WAIT_MS = 300_000;
 
-export interface SendOptions extends CallOptions {
+/** What a message has besides who it is for and what it says. */
+export interface MessageOptions {
   /** An event if absent. */
   kind?: "event" | "request" | "response";
   /** The message's name in the room: the same one is sent once. */
@@ -19,6 +20,14 @@ export interface SendOptions extends CallOptions {
   ackRequired?: boolean;
   /** It expires unread after this time. */
   ttlMs?: number;
+}
+
+export interface SendOptions extends MessageOptions, CallOptions {}
+
+/** One of many that are sent together. */
+export interface Outgoing extends MessageOptions {
+  destination: Destination;
+  payload: unknown;
 }
 
 /** One agent, several of them, all others with "*", or the subscribers of a topic. */
@@ -79,7 +88,17 @@ export class Agent {
 
   /** Sends a message. Once this has resolved it is on disk, and is never dropped. */
   send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
-    return this.#client.call("agent_send", this.#message(destination, payload, options), withoutHeaders(options));
+    const message = this.#message(destination, payload, options);
+    return this.#client.call("agent_send", { room_id: this.#room, ...message }, withoutHeaders(options));
+  }
+
+  /**
+   * Sends up to 256 messages in one call, as if one after another, all or none. Many at a time so cost the service a fraction of what
+   * each costs by itself. Once this has resolved they are on disk.
+   */
+  async sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
+    const sent = messages.map(({ destination, payload, ...more }) => this.#message(destination, payload, more));
+    return (await this.#client.call("message_send_many", { room_id: this.#room, messages: sent }, options)).messages;
   }
 
   /** Sends a request to one agent and waits for its reply. Throws a TimeoutError without one. */
@@ -91,7 +110,12 @@ export class Agent {
     const message = this.#message(destination, payload, options);
     const deadline = performance.now() + timeoutMs;
     // The same message again and again, to the letter: nothing is sent twice.
-    const wanted = { ...message, wait_reply: true, timeout_ms: Math.max(1, Math.min(WAIT_MS, timeoutMs)) };
+    const wanted = {
+      room_id: this.#room,
+      ...message,
+      wait_reply: true,
+      timeout_ms: Math.max(1, Math.min(WAIT_MS, timeoutMs)),
+    };
     do {
       try {
         const { reply } = await this.#client.call("agent_send", wanted, withoutHeaders(options));
@@ -189,10 +213,9 @@ export class Agent {
     }
   }
 
-  #message(destination: Destination, payload: unknown, options: SendOptions): AgentSendRequest & { room_id: string } {
+  #message(destination: Destination, payload: unknown, options: MessageOptions): AgentSendRequest & MessageToSend {
     const { kind, headers, ackRequired, ttlMs, messageId = `sdk-${randomUUID()}` } = options;
     return {
-      room_id: this.#room,
       source: this.id,
       ...destinationOf(destination),
       payload,
@@ -201,7 +224,7 @@ export class Agent {
       ...(headers === undefined ? {} : { headers }),
       ...(ackRequired === undefined ? {} : { ack_required: ackRequired }),
       ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }),
-    } as AgentSendRequest & { room_id: string };
+    } as AgentSendRequest & MessageToSend;
   }
 }
 

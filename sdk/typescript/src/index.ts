@@ -4,6 +4,8 @@ export {
   type BarrierOptions,
   type Destination,
   type MessageOf,
+  type MessageOptions,
+  type Outgoing,
   type SendOptions,
   type WaitOptions,
 } from "./agent.ts";

@@ -1,11 +1,12 @@
 /** Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other. */
-import { Agent, type Destination, type SendOptions } from "./agent.ts";
+import { Agent, type Destination, type Outgoing, type SendOptions } from "./agent.ts";
 import type { Client, Result } from "./client.ts";
 import { Drive } from "./drive.ts";
 import type {
   Agent as AgentRecord,
   AuditRecord,
   Checkpoint,
+  MessageReceipt,
   Room as RoomRecord,
   Sandbox as SandboxRecord,
 } from "./generated/schemas.ts";
@@ -56,6 +57,11 @@ export class Room {
   /** Sends a message as the operator. */
   send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
     return this.agent(OPERATOR).send(destination, payload, options);
+  }
+
+  /** Sends up to 256 as the operator, in one call, all or none. */
+  sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
+    return this.agent(OPERATOR).sendMany(messages, options);
   }
 
   /** What happens in the room from now on, or after the record of this seq; 0: from its beginning. */

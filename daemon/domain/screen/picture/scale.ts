@@ -1,4 +1,5 @@
 /** Owns making the pixels of a picture of those of a frame: a part of it, or all, made smaller by averaging what falls together. */
+import { nextTurn } from "../../../core/turn.ts";
 import { type Frame, PIXEL_BYTES, type Rectangle } from "../rfb/frame.ts";
 
 /** Pixels that are read in one turn of the event loop: some milliseconds. */
@@ -51,7 +52,7 @@ export function turns(): (pixels: number) => Promise<void> | undefined {
     done += pixels;
     if (done < PIXELS_AT_ONCE) return undefined;
     done = 0;
-    return new Promise((resolve) => setImmediate(resolve));
+    return nextTurn();
   };
 }
 

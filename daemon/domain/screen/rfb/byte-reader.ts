@@ -1,4 +1,5 @@
 /** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. Reads have a price. */
+import { nextTurn } from "../../../core/turn.ts";
 import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { RfbError } from "./limits.ts";
 
@@ -67,7 +68,7 @@ export class ByteReader {
     if (++this.#unpaid < READS_TOGETHER) return null;
     this.#unpaid = 0;
     // Where reading is slow it is never in debt, and would still let nobody in between.
-    return this.#reads.pay(READS_TOGETHER) ?? new Promise((resolve) => setImmediate(resolve));
+    return this.#reads.pay(READS_TOGETHER) ?? nextTurn();
   }
 
   async #next(): Promise<void> {

@@ -1,7 +1,7 @@
 """Rooms of sandboxes for groups of AI agents."""
 
 from ._generated import schemas
-from .agent import Agent, Destination, Topic
+from .agent import Agent, Destination, Outgoing, Topic
 from .aio import (
     AsyncAgent,
     AsyncAttachedTerminal,
@@ -83,6 +83,7 @@ __all__ = [
     "InvalidRequestError",
     "LimitError",
     "NotFoundError",
+    "Outgoing",
     "OutputPart",
     "PermissionError",
     "PreconditionError",

@@ -4,9 +4,9 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Required, TypedDict, Unpack
 
-from ._generated.schemas import AgentWaitResult, BarrierArriveResult, Message, SentMessage
+from ._generated.schemas import AgentWaitResult, BarrierArriveResult, Message, MessageReceipt, SentMessage
 from .cancel import current
 from .client import Client, given
 from .errors import ProblemError, TimeoutError
@@ -44,6 +44,13 @@ class MessageOptions(TypedDict, total=False):
     """It expires unread after this time."""
 
 
+class Outgoing(MessageOptions, total=False):
+    """One of many that are sent together."""
+
+    destination: Required[Destination]
+    payload: Required[Any]
+
+
 class Filter(TypedDict, total=False):
     """Which messages are waited for."""
 
@@ -65,6 +72,15 @@ class Agent:
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message. Once this has returned it is on disk, and is never dropped."""
         return self._client.call("agent_send", None, **self._message(destination, payload, options))
+
+    def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
+        """Sends up to 256 messages in one call, as if one after another, all or none.
+
+        Many at a time so cost the service a fraction of what each costs by itself. Once this has returned they are on
+        disk.
+        """
+        wanted = [self._outgoing(**message) for message in messages]
+        return self._client.call("message_send_many", options, room_id=self._room, messages=wanted)["messages"]
 
     def request(
         self,
@@ -173,8 +189,11 @@ class Agent:
         self._places[_key_of(filter)] = found["next_after"]
 
     def _message(self, destination: Destination, payload: Any, options: MessageOptions) -> dict[str, Any]:
-        message = {"message_id": f"sdk-{uuid.uuid4()}", **options}
-        return {"room_id": self._room, "source": self.id, **_destination(destination), "payload": payload, **message}
+        return {"room_id": self._room, **self._outgoing(destination, payload, **options)}
+
+    def _outgoing(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> Any:
+        named: MessageOptions = {"message_id": f"sdk-{uuid.uuid4()}", **options}
+        return {"source": self.id, **_destination(destination), "payload": payload, **named}
 
 
 def _destination(destination: Destination) -> dict[str, Any]:

@@ -121,6 +121,7 @@ class AsyncAgent(Wrapped[Agent]):
         return self._plain.id
 
     send = called(Agent.send)
+    send_many = called(Agent.send_many)
     request = called(Agent.request)
     reply = called(Agent.reply)
     ack = called(Agent.ack)
@@ -383,6 +384,7 @@ class AsyncRoom(Wrapped[Room]):
     sandboxes = iterated(Room.sandboxes)
     agents = iterated(Room.agents)
     send = called(Room.send)
+    send_many = called(Room.send_many)
     events = iterated(Room.events)
     checkpoint = called(Room.checkpoint)
     restore = called(Room.restore)

@@ -1,14 +1,14 @@
 """Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
 from ._generated.schemas import Agent as AgentRecord
-from ._generated.schemas import AuditRecord, Checkpoint, RoomRestoreResult, SentMessage
+from ._generated.schemas import AuditRecord, Checkpoint, MessageReceipt, RoomRestoreResult, SentMessage
 from ._generated.schemas import Room as RoomRecord
 from ._generated.schemas import Sandbox as SandboxRecord
-from .agent import Agent, Destination, MessageOptions
+from .agent import Agent, Destination, MessageOptions, Outgoing
 from .client import Client, given
 from .drive import Drive
 from .sandbox import Sandbox, SandboxOptions, gone_is_done
@@ -52,6 +52,10 @@ class Room:
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message as the operator."""
         return self.agent(OPERATOR).send(destination, payload, **options)
+
+    def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
+        """Sends up to 256 as the operator, in one call, all or none."""
+        return self.agent(OPERATOR).send_many(messages, **options)
 
     def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
         """What happens in the room, as it happens, until it is destroyed."""
