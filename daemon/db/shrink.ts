@@ -4,7 +4,7 @@
  *
  * A file can do this from its first page on, or once it was rewritten: `rewriteOnce` does that for one of an older roomd.
  */
-import { existsSync, statfsSync } from "node:fs";
+import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
@@ -19,7 +19,10 @@ const PAGES_AT_ONCE = 64;
 /** `PRAGMA auto_vacuum` of a file that can be shrunk. */
 const INCREMENTAL = 2;
 
-/** Shrinks the file while more than twice of what stays free is free. Throws what commits throw. */
+/**
+ * Shrinks the file while more than twice of what stays free is free. To be called again and again: what cannot be cut off just now is the
+ * next time. Throws what commits throw.
+ */
 export async function shrink(database: Database): Promise<void> {
   const { queries } = database;
   const pragma = (name: string) => {
@@ -28,11 +31,15 @@ export async function shrink(database: Database): Promise<void> {
   };
   const [free, pages] = [pragma("freelist_count"), pragma("page_count")];
   const kept = () => Math.max(KEPT_PAGES, Math.ceil(pages() * KEPT_SHARE));
-  if (pragma("auto_vacuum")() !== INCREMENTAL || free() <= 2 * kept()) return;
-  const cut = rawQuery(queries, `PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
-  while (free() > kept()) await database.commit(() => void cut([]));
-  // Only what is written into the file itself makes it shorter; nobody waits for readers.
-  rawQuery(queries, "PRAGMA wal_checkpoint(PASSIVE)")([]);
+  if (pragma("auto_vacuum")() !== INCREMENTAL) return;
+  if (free() > 2 * kept()) {
+    const cut = rawQuery(queries, `PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
+    while (free() > kept()) await database.commit(() => void cut([]));
+  }
+  // Only what is written into the file itself makes it shorter; nobody waits for readers, or for the thread that may be writing just now.
+  const [{ file } = { file: "" }] = rawQuery<{ file: string }>(queries, "PRAGMA database_list")([]);
+  const isLonger = file !== "" && statSync(file).size > pages() * pragma("page_size")();
+  if (isLonger) rawQuery(queries, "PRAGMA wal_checkpoint(PASSIVE)")([]);
 }
 
 /** Larger ones would keep the service away for too long. */

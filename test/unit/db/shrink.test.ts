@@ -70,6 +70,24 @@ test("a file is as small again as it was, in pieces with others' commits in betw
     expect(database.queries.all(sql`SELECT n FROM t`)).toEqual([{ n: 1 }, { n: 2 }]);
   }));
 
+test("what a reader keeps in the log is cut off the next time", () =>
+  withDatabase(async (database, connection) => {
+    await fill(database, 24);
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
+    const reader = new Sqlite(file, { readonly: true });
+    try {
+      reader.run("BEGIN");
+      reader.query("SELECT count(*) FROM t").get();
+      await database.commit((queries) => queries.run(sql`DELETE FROM t WHERE n > 2`));
+      await shrink(database);
+      expect(sizeMib()).toBeGreaterThan(20);
+    } finally {
+      reader.close();
+    }
+    await shrink(database);
+    expect(sizeMib()).toBeLessThan(6);
+  }));
+
 test("a little free space stays as it is", () =>
   withDatabase(async (database, connection) => {
     await fill(database, 8);
