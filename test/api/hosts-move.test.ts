@@ -3,9 +3,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { until, untilState } from "../harness/guests.ts";
+import { LONG, until, untilState } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+if (!LONG) console.log("steps of a move at which a host is killed: 5 of 11; ROOMD_TEST_LONG=1 runs all");
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -174,8 +176,10 @@ describe("a room that is moved", () => {
 });
 
 describe("either host is killed at any step", () => {
-  const atSource = ["noted", "saved", "packed", "sent", "claimed", "handed", "retired"];
-  const atGoal = ["received", "ready", "placed", "arrived"];
+  const atSource = LONG
+    ? ["noted", "saved", "packed", "sent", "claimed", "handed", "retired"]
+    : ["sent", "claimed", "retired"];
+  const atGoal = LONG ? ["received", "ready", "placed", "arrived"] : ["ready", "placed"];
   const cases = [...atSource.map((point) => [point, "host-1"]), ...atGoal.map((point) => [point, "host-2"])];
 
   test.each(cases)(

@@ -43,8 +43,8 @@ testAlone(
   { env: { ROOMD_POOL_SIZE: "1", ROOMD_DRIVE_LIMIT_GIB: "4", ROOMD_RECONCILE_INTERVAL: "5s" } },
   async (daemon) => {
     const chance = new Chance();
-    const minutes = Number(process.env.ROOMD_TEST_MINUTES ?? shortOrLong("minutes of churn", 1, 20));
-    const faultEveryMs = LONG ? MINUTE_MS : MINUTE_MS / 6;
+    const minutes = Number(process.env.ROOMD_TEST_MINUTES ?? shortOrLong("minutes of churn", 0.5, 20));
+    const faultEveryMs = LONG ? MINUTE_MS : MINUTE_MS / 10;
     const ledger = new Ledger(daemon);
 
     // Once through everything: what is opened once and kept is open then.
@@ -98,7 +98,7 @@ testAlone(
     await expectAtRest(daemon);
     expect(descriptorKinds(daemon.pid)).toEqual(descriptors);
     if (LONG) expect(growthOf(memory)).toBeLessThan(GROWTH_MIB);
-    else console.log("the daemon's memory is not judged: one minute is its warm-up; ROOMD_TEST_LONG=1 judges it");
+    else console.log("the daemon's memory is not judged: the first minute is its warm-up; ROOMD_TEST_LONG=1 judges it");
     await daemon.end("SIGTERM");
     expect(daemon.leftovers()).toEqual([]);
   },

@@ -12,7 +12,7 @@ const residentMib = (pid: number): number =>
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
 withGuests("root in a guest that floods its host", {}, (guests) => {
-  const seconds = shortOrLong("seconds of flood", 15, 120);
+  const seconds = shortOrLong("seconds of flood", 8, 120);
   const deadlineMs = (seconds + 120) * 1000;
 
   test(

@@ -108,7 +108,7 @@ testAlone(
   { env: { ROOMD_POOL_SIZE: "1" } },
   async (daemon) => {
     const chance = new Chance();
-    const count = Number(process.env.ROOMD_TEST_KILLS ?? shortOrLong("kills", 5, 200));
+    const count = Number(process.env.ROOMD_TEST_KILLS ?? shortOrLong("kills", 3, 200));
     const ledger = new Ledger(daemon);
     await ledger.createRoom(ROOM);
     await ledger.createSandbox(ROOM, "keeper", 9100);

@@ -4,14 +4,12 @@
  */
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, processesOf, until, withGuests } from "../harness/guests.ts";
 
-if (!LONG) {
-  console.log("layers over a snapshot in between, a killed daemon and a rollback: left out; ROOMD_TEST_LONG=1 runs it");
-}
+if (!LONG) console.log("layers that are merged: left out, because it takes minutes; ROOMD_TEST_LONG=1 runs it");
 
 /** With the sandbox's own layer these are more than are kept: merging begins after the last. */
 const SNAPSHOTS = 16;
@@ -34,156 +32,158 @@ for name in sorted(glob.glob("/root/[fg][0-9][0-9]")):
     print(name, len(whole), hashlib.sha256(some).hexdigest())
 `;
 
-withGuests("layers", {}, (guests) => {
-  const ROOM = "deep";
-  const path = `/v1/rooms/${ROOM}/sandboxes/long`;
-  let directory = "";
-  let sandboxId = "";
-  /** The one with memory, and one of the disk alone, with what files they have. */
-  const taken: Record<"full" | "disk", { snapshot_id: string; files: string }> = {
-    full: { snapshot_id: "", files: "" },
-    disk: { snapshot_id: "", files: "" },
-  };
+describe.skipIf(!LONG)("where there is time", () => {
+  withGuests("layers", {}, (guests) => {
+    const ROOM = "deep";
+    const path = `/v1/rooms/${ROOM}/sandboxes/long`;
+    let directory = "";
+    let sandboxId = "";
+    /** The one with memory, and one of the disk alone, with what files they have. */
+    const taken: Record<"full" | "disk", { snapshot_id: string; files: string }> = {
+      full: { snapshot_id: "", files: "" },
+      disk: { snapshot_id: "", files: "" },
+    };
 
-  const sh = (line: string, name = "long") => guests.daemon.sh(ROOM, name, line);
-  /** Of all files but those that are being written to. */
-  const digests = async (name = "long") => {
-    const done = await guests.daemon.exec(ROOM, name, { argv: ["python3", "-c", DIGESTS], timeout_ms: 120_000 });
-    expect(done).toMatchObject({ exit_code: 0, stderr: "" });
-    return String(done.stdout);
-  };
-  const layers = () => readdirSync(directory).filter((name) => /^disk(-\w+)?\.qcow2$/.test(name));
-  const sizes = () => layers().map((name) => [name, statSync(join(directory, name)).blocks * 512] as const);
-  const take = (mode: "full" | "disk") => guests.daemon.ok("POST", `${path}/snapshots`, { mode });
-  const merged = () => until("the layers are merged", () => layers().length === 1, MERGED_MS);
+    const sh = (line: string, name = "long") => guests.daemon.sh(ROOM, name, line);
+    /** Of all files but those that are being written to. */
+    const digests = async (name = "long") => {
+      const done = await guests.daemon.exec(ROOM, name, { argv: ["python3", "-c", DIGESTS], timeout_ms: 120_000 });
+      expect(done).toMatchObject({ exit_code: 0, stderr: "" });
+      return String(done.stdout);
+    };
+    const layers = () => readdirSync(directory).filter((name) => /^disk(-\w+)?\.qcow2$/.test(name));
+    const sizes = () => layers().map((name) => [name, statSync(join(directory, name)).blocks * 512] as const);
+    const take = (mode: "full" | "disk") => guests.daemon.ok("POST", `${path}/snapshots`, { mode });
+    const merged = () => until("the layers are merged", () => layers().length === 1, MERGED_MS);
 
-  /** Its log has every number once, and it goes on. */
-  async function goesOn(name = "long"): Promise<void> {
-    const counted = async () => Number(await sh("tail -n 1 /root/own.log", name));
-    const before = await counted();
-    await until(`${name} goes on`, async () => (await counted()) > before + 2);
-    expect(await sh("awk '$1 != NR' /root/own.log | head -n 1", name)).toBe("");
-  }
-
-  async function grow(what: string): Promise<void> {
-    for (let number = 1; number <= SNAPSHOTS; number++) {
-      await sh(`head -c ${WRITTEN_MIB}M /dev/urandom >/root/${what}${number + 10}; sync`);
-      const mode = number === SNAPSHOTS ? "full" : "disk";
-      const files = number >= SNAPSHOTS - 1 ? await digests() : "";
-      const { snapshot_id } = await take(mode);
-      if (files !== "") taken[mode] = { snapshot_id, files };
+    /** Its log has every number once, and it goes on. */
+    async function goesOn(name = "long"): Promise<void> {
+      const counted = async () => Number(await sh("tail -n 1 /root/own.log", name));
+      const before = await counted();
+      await until(`${name} goes on`, async () => (await counted()) > before + 2);
+      expect(await sh("awk '$1 != NR' /root/own.log | head -n 1", name)).toBe("");
     }
-    expect(layers()).toHaveLength(SNAPSHOTS + 1);
-  }
 
-  /** The one on top has more than what the guest has written to it since. */
-  async function copying(): Promise<void> {
-    const before = new Map(sizes());
-    await until(
-      "layers are being copied",
-      () => sizes().some(([name, bytes]) => bytes > (before.get(name) ?? 0) + 3 * WRITTEN_MIB * MIB),
-      MERGED_MS,
-    );
-    expect(layers().length).toBeGreaterThan(1);
-  }
-
-  /** QEMU keeps nothing open that is gone, and what the sandbox takes is what is there. */
-  async function nothingHidden(): Promise<void> {
-    const [pid] = processesOf(guests.daemon, "qemu", sandboxId);
-    const open = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-      try {
-        return readlinkSync(`/proc/${pid}/fd/${fd}`);
-      } catch {
-        return [];
+    async function grow(what: string): Promise<void> {
+      for (let number = 1; number <= SNAPSHOTS; number++) {
+        await sh(`head -c ${WRITTEN_MIB}M /dev/urandom >/root/${what}${number + 10}; sync`);
+        const mode = number === SNAPSHOTS ? "full" : "disk";
+        const files = number >= SNAPSHOTS - 1 ? await digests() : "";
+        const { snapshot_id } = await take(mode);
+        if (files !== "") taken[mode] = { snapshot_id, files };
       }
+      expect(layers()).toHaveLength(SNAPSHOTS + 1);
+    }
+
+    /** The one on top has more than what the guest has written to it since. */
+    async function copying(): Promise<void> {
+      const before = new Map(sizes());
+      await until(
+        "layers are being copied",
+        () => sizes().some(([name, bytes]) => bytes > (before.get(name) ?? 0) + 3 * WRITTEN_MIB * MIB),
+        MERGED_MS,
+      );
+      expect(layers().length).toBeGreaterThan(1);
+    }
+
+    /** QEMU keeps nothing open that is gone, and what the sandbox takes is what is there. */
+    async function nothingHidden(): Promise<void> {
+      const [pid] = processesOf(guests.daemon, "qemu", sandboxId);
+      const open = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+        try {
+          return readlinkSync(`/proc/${pid}/fd/${fd}`);
+        } catch {
+          return [];
+        }
+      });
+      expect(open.filter((file) => file.includes("qcow2") && file.includes("(deleted)"))).toEqual([]);
+      expect(new Set(open.filter((file) => file.includes("/disk-")))).toEqual(
+        new Set(layers().map((name) => join(directory, name))),
+      );
+      const { disk } = (await guests.daemon.ok("GET", `${path}/metrics`)) as Json;
+      const sum = sizes().reduce((total, [, bytes]) => total + bytes, 0);
+      expect(Math.abs(disk.used_bytes - sum)).toBeLessThan(4 * MIB);
+    }
+
+    beforeAll(async () => {
+      const { daemon } = guests;
+      await daemon.room(ROOM);
+      const { sandbox_id } = await daemon.sandbox(ROOM, "long", guests.cid());
+      sandboxId = sandbox_id;
+      directory = join(daemon.dataDir, "sandboxes", sandbox_id);
+      await sh(`echo start >/root/f1; setsid sh -c '${WORK}' >/dev/null 2>&1 </dev/null &`);
+      await until("it works", async () => Number(await sh("cat /root/own.log 2>/dev/null | wc -l")) > 2);
     });
-    expect(open.filter((file) => file.includes("qcow2") && file.includes("(deleted)"))).toEqual([]);
-    expect(new Set(open.filter((file) => file.includes("/disk-")))).toEqual(
-      new Set(layers().map((name) => join(directory, name))),
+
+    test(
+      "they are merged while it runs; a snapshot that comes in between is taken",
+      async () => {
+        await grow("f");
+        await copying();
+        const early = { ...taken };
+        const before = early.full.files;
+        // The merging waits twice as long after it.
+        const between = await take("disk");
+        expect(layers()).toHaveLength(SNAPSHOTS + 2);
+        await merged();
+        expect(await digests()).toBe(before);
+        await goesOn();
+        await nothingHidden();
+
+        const cid = guests.cid();
+        for (const [snapshot_id, files] of [
+          [early.full.snapshot_id, early.full.files],
+          [early.disk.snapshot_id, early.disk.files],
+          [between.snapshot_id, before],
+        ] as const) {
+          const body = { agent_id: "other", guest_cid: cid, memory_mib: 256, snapshot_id };
+          await guests.daemon.ok("POST", `/v1/rooms/${ROOM}/sandboxes/from-template`, body);
+          expect(await digests("other")).toBe(files);
+          await guests.daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/other`);
+        }
+      },
+      DEADLINE_MS,
     );
-    const { disk } = (await guests.daemon.ok("GET", `${path}/metrics`)) as Json;
-    const sum = sizes().reduce((total, [, bytes]) => total + bytes, 0);
-    expect(Math.abs(disk.used_bytes - sum)).toBeLessThan(4 * MIB);
-  }
 
-  beforeAll(async () => {
-    const { daemon } = guests;
-    await daemon.room(ROOM);
-    const { sandbox_id } = await daemon.sandbox(ROOM, "long", guests.cid());
-    sandboxId = sandbox_id;
-    directory = join(daemon.dataDir, "sandboxes", sandbox_id);
-    await sh(`echo start >/root/f1; setsid sh -c '${WORK}' >/dev/null 2>&1 </dev/null &`);
-    await until("it works", async () => Number(await sh("cat /root/own.log 2>/dev/null | wc -l")) > 2);
+    test(
+      "a daemon that is killed meanwhile, and again when they are merged, finds it and goes on",
+      async () => {
+        const { daemon } = guests;
+        await grow("g");
+        await copying();
+        const before = taken.full.files;
+        await daemon.end("SIGKILL");
+        daemon.env[FAULT_VARIABLE] = "layers.merged=kill";
+        await daemon.serve();
+        await until("it is dead", () => !daemon.runs, MERGED_MS);
+        delete daemon.env[FAULT_VARIABLE];
+        expect(layers()).toHaveLength(SNAPSHOTS + 1);
+        await daemon.serve();
+        await merged();
+        expect(await digests()).toBe(before);
+        await goesOn();
+        await nothingHidden();
+      },
+      DEADLINE_MS,
+    );
+
+    test(
+      "it hibernates, is turned back to what it was before they were merged, and they are merged anew from there",
+      async () => {
+        const { daemon } = guests;
+        const before = await digests();
+        await daemon.ok("POST", `${path}/hibernate`);
+        await daemon.ok("POST", `${path}/resume`);
+        expect(await digests()).toBe(before);
+        await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });
+        // As many as the snapshot has, and one of its own.
+        expect(layers()).toHaveLength(SNAPSHOTS + 1);
+        await copying();
+        await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });
+        expect(await digests()).toBe(taken.full.files);
+        await goesOn();
+      },
+      DEADLINE_MS,
+    );
   });
-
-  test(
-    "they are merged while it runs; a snapshot that comes in between is taken",
-    async () => {
-      await grow("f");
-      await copying();
-      const early = { ...taken };
-      const before = early.full.files;
-      // The merging waits twice as long after it.
-      const between = LONG ? await take("disk") : null;
-      if (between) expect(layers()).toHaveLength(SNAPSHOTS + 2);
-      await merged();
-      expect(await digests()).toBe(before);
-      await goesOn();
-      await nothingHidden();
-
-      const cid = guests.cid();
-      for (const [snapshot_id, files] of [
-        [early.full.snapshot_id, early.full.files],
-        [early.disk.snapshot_id, early.disk.files],
-        ...(between ? [[between.snapshot_id, before]] : []),
-      ] as [string, string][]) {
-        const body = { agent_id: "other", guest_cid: cid, memory_mib: 256, snapshot_id };
-        await guests.daemon.ok("POST", `/v1/rooms/${ROOM}/sandboxes/from-template`, body);
-        expect(await digests("other")).toBe(files);
-        await guests.daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/other`);
-      }
-    },
-    DEADLINE_MS,
-  );
-
-  test.skipIf(!LONG)(
-    "a daemon that is killed meanwhile, and again when they are merged, finds it and goes on",
-    async () => {
-      const { daemon } = guests;
-      await grow("g");
-      await copying();
-      const before = taken.full.files;
-      await daemon.end("SIGKILL");
-      daemon.env[FAULT_VARIABLE] = "layers.merged=kill";
-      await daemon.serve();
-      await until("it is dead", () => !daemon.runs, MERGED_MS);
-      delete daemon.env[FAULT_VARIABLE];
-      expect(layers()).toHaveLength(SNAPSHOTS + 1);
-      await daemon.serve();
-      await merged();
-      expect(await digests()).toBe(before);
-      await goesOn();
-      await nothingHidden();
-    },
-    DEADLINE_MS,
-  );
-
-  test.skipIf(!LONG)(
-    "it hibernates, is turned back to what it was before they were merged, and they are merged anew from there",
-    async () => {
-      const { daemon } = guests;
-      const before = await digests();
-      await daemon.ok("POST", `${path}/hibernate`);
-      await daemon.ok("POST", `${path}/resume`);
-      expect(await digests()).toBe(before);
-      await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });
-      // As many as the snapshot has, and one of its own.
-      expect(layers()).toHaveLength(SNAPSHOTS + 1);
-      await copying();
-      await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });
-      expect(await digests()).toBe(taken.full.files);
-      await goesOn();
-    },
-    DEADLINE_MS,
-  );
 });
