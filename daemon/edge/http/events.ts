@@ -3,6 +3,7 @@
  * is not asked for; who stops reading for good is not waited for by anyone.
  */
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
+import { FlowTurns } from "../../core/turn.ts";
 
 /** So that proxies and clients know that the stream is alive. */
 const PING_EVERY_MS = 15_000;
@@ -81,6 +82,7 @@ function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
 function streamOf({ events, cancel, slow }: EventsReply, write: Write): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
   let untaken: Timer | undefined;
+  const turns = new FlowTurns();
   /** From the moment that something was sent until the reader asks for more. */
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (!slow) return;
@@ -93,6 +95,7 @@ function streamOf({ events, cancel, slow }: EventsReply, write: Write): Readable
     {
       pull: async (controller) => {
         clearTimeout(untaken);
+        await turns.next();
         next ??= events.next();
         const found = await nextOrPing(next);
         if (found === PING) {
@@ -103,7 +106,9 @@ function streamOf({ events, cancel, slow }: EventsReply, write: Write): Readable
         next = null;
         if (done) controller.close();
         else {
-          controller.enqueue(write(value));
+          const bytes = write(value);
+          turns.moved(bytes.byteLength);
+          controller.enqueue(bytes);
           watch(controller);
         }
       },

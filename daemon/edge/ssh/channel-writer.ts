@@ -5,6 +5,7 @@
  */
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
+import { FlowTurns } from "../../core/turn.ts";
 import { forgetWaiting } from "./inside.ts";
 import type { Line } from "./line.ts";
 
@@ -13,6 +14,7 @@ const PIECE_BYTES = 32 * 1024;
 export class ChannelWriter {
   readonly #channel: ServerChannel;
   readonly #line: Line;
+  readonly #turns = new FlowTurns();
   #isClosed = false;
   #closed: () => void = () => {};
   #turn: Promise<unknown> = Promise.resolve();
@@ -40,6 +42,7 @@ export class ChannelWriter {
   #write(to: Writable, bytes: Uint8Array): Promise<boolean> {
     const turn = this.#turn.then(async () => {
       for (let at = 0; at < bytes.byteLength && !this.#isClosed; at += PIECE_BYTES) {
+        await this.#turns.next();
         await this.#put(to, bytes.subarray(at, at + PIECE_BYTES));
       }
       return !this.#isClosed;
@@ -51,6 +54,7 @@ export class ChannelWriter {
   async #put(to: Writable, bytes: Uint8Array): Promise<void> {
     while (this.#line.isFull && !this.#isClosed) await this.#orClosed((resolve) => void this.#line.moved.then(resolve));
     if (this.#isClosed) return;
+    this.#turns.moved(bytes.byteLength);
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     await this.#orClosed((resolve) => void to.write(piece, () => resolve()));
     forgetWaiting(this.#channel);

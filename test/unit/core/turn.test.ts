@@ -1,8 +1,6 @@
-/** Long work in pieces: how much of it is done in a turn of the event loop, and in whose order. */
+/** Long work in pieces, and bytes without end: how much of it is done in a turn of the event loop, and in whose order. */
 import { expect, test } from "vitest";
-import { LongWork } from "../../../daemon/core/turn.ts";
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+import { FlowTurns, LongWork, nextTurn } from "../../../daemon/core/turn.ts";
 
 test("in one turn one piece is done, however many want theirs, and owners take turns", async () => {
   const work = new LongWork();
@@ -31,4 +29,17 @@ test("work that begins once others' is over has its turns", async () => {
     await work.turn(owner);
     await nextTurn();
   }
+});
+
+test("a flow of bytes waits for a turn after so many, and one of few does not", async () => {
+  const turns = new FlowTurns();
+  for (let each = 0; each < 63; each++) {
+    turns.moved(1024);
+    expect(turns.next()).toBeNull();
+  }
+  turns.moved(1024);
+  let others = 0;
+  setImmediate(() => others++);
+  await turns.next();
+  expect([others, turns.next()]).toEqual([1, null]);
 });

@@ -39,6 +39,25 @@ describe("a stream of events", () => {
     }
   });
 
+  test("lets others have their turn while much of it goes", async () => {
+    const piece = { data_b64: new Uint8Array(48 * 1024) };
+    const events = (async function* () {
+      for (let id = 0; id < 40; id++) yield [{ id, data: { seq: id }, ...piece }];
+    })();
+    let others = 0;
+    let over = false;
+    const count = () => {
+      others++;
+      if (!over) setImmediate(count);
+    };
+    setImmediate(count);
+    expect((await eventsResponse({ events, cancel: () => {} }, null, {}).text()).length).toBeGreaterThan(
+      40 * 64 * 1024,
+    );
+    over = true;
+    expect(others).toBeGreaterThanOrEqual(39);
+  });
+
   test("cuts off a reader that does not take what was sent, and skips nothing for it", async () => {
     const { reader, gone } = reply(50);
     await reader.read();
