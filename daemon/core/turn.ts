@@ -4,25 +4,6 @@ import { FairQueue } from "./fair-queue.ts";
 /** Resolves when everybody else had a turn. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** What one flow of bytes moves in a turn of the event loop: more of a gigabyte would be felt by who comes meanwhile. */
-const BYTES_IN_A_TURN = 64 * 1024;
-
-/** The turns of one flow of bytes, which has others come in between however fast it goes. */
-export class FlowTurns {
-  #moved = 0;
-
-  moved(bytes: number): void {
-    this.#moved += bytes;
-  }
-
-  /** Before more is moved: what is to be waited for first, or null. */
-  next(): Promise<void> | null {
-    if (this.#moved < BYTES_IN_A_TURN) return null;
-    this.#moved = 0;
-    return nextTurn();
-  }
-}
-
 /** What `ask` said in this turn; asked again in a later one. */
 export function onceATurn<T>(ask: () => T): () => T {
   let said: { value: T } | null = null;
@@ -61,5 +42,27 @@ export class LongWork {
       this.#waiting.take()?.();
       this.#schedule();
     });
+  }
+}
+
+/** What all flows together move in a turn of the event loop: more of a gigabyte would be felt by who comes meanwhile. */
+const BYTES_IN_A_TURN = 64 * 1024;
+const flows = new LongWork();
+let made = 0;
+
+/** The turns of one flow of bytes, which has others come in between however fast it goes. */
+export class FlowTurns {
+  readonly #owner = `flow ${++made}`;
+  #moved = 0;
+
+  moved(bytes: number): void {
+    this.#moved += bytes;
+  }
+
+  /** Before more is moved: what is to be waited for first, or null. */
+  next(): Promise<void> | null {
+    if (this.#moved < BYTES_IN_A_TURN) return null;
+    this.#moved = 0;
+    return flows.turn(this.#owner);
   }
 }

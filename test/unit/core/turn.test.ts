@@ -43,3 +43,30 @@ test("a flow of bytes waits for a turn after so many, and one of few does not", 
   await turns.next();
   expect([others, turns.next()]).toEqual([1, null]);
 });
+
+test("of many flows one moves in a turn, and each as much as the others", async () => {
+  const moved: number[] = [];
+  let over = false;
+  const flow = async (own: number) => {
+    const turns = new FlowTurns();
+    while (!over) {
+      await turns.next();
+      turns.moved(64 * 1024);
+      moved.push(own);
+      await null;
+    }
+  };
+  const all = Promise.all(Array.from({ length: 10 }, (_, own) => flow(own)));
+  const inTurns: number[] = [];
+  await nextTurn();
+  for (let before = moved.length; inTurns.length < 100; before = moved.length) {
+    await nextTurn();
+    inTurns.push(moved.length - before);
+  }
+  over = true;
+  await all;
+  // The turns that are counted here may begin before or after those of the flows.
+  expect(Math.max(...inTurns)).toBeLessThanOrEqual(2);
+  const each = Array.from({ length: 10 }, (_, own) => moved.filter((by) => by === own).length);
+  expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(2);
+});
