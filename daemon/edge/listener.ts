@@ -8,6 +8,7 @@
  */
 import type { Server } from "bun";
 import type { Certificate } from "../core/certificate.ts";
+import { errnoOf } from "../core/service-error.ts";
 
 /** With what a server answers to TLS. */
 export interface ServeTls extends Certificate {
@@ -40,6 +41,9 @@ export interface Listener {
   stop(graceMs: number): Promise<void>;
 }
 
+/** Of port 0: another program may listen on what the kernel has chosen, before we do. */
+const MOST_CHOICES = 8;
+
 /**
  * Listens, with TLS where `tls` says how. `start` begins a Bun server with these options, merged over its own.
  * Throws an error with code EADDRINUSE when anything listens on the address, another daemon with TLS included.
@@ -56,7 +60,7 @@ export function openListener(
     reusePort: tls !== null,
     ...(tls === null ? {} : { tls }),
   });
-  let current = start(options(address.port, tls));
+  let current = startFirst(() => start(options(address.port, tls)), address.port === 0 ? MOST_CHOICES : 1);
   const draining = new Set<RunningServer>();
   return {
     url: new URL(current.url),
@@ -77,6 +81,15 @@ export function openListener(
       await Promise.all(servers.map((server) => server.stop(true)));
     },
   };
+}
+
+function startFirst(start: () => RunningServer, choices: number): RunningServer {
+  try {
+    return start();
+  } catch (error) {
+    if (errnoOf(error) !== "EADDRINUSE" || choices <= 1) throw error;
+    return startFirst(start, choices - 1);
+  }
 }
 
 /** SO_REUSEPORT would let two daemons share a port without a word; a socket without it finds that out. */
