@@ -310,6 +310,24 @@ describe("a request", () => {
     expect((await room.send({ ...body, timeout_ms: 5000 })).body.reply.payload).toBe(42);
   });
 
+  test("closes no cycle once its reply is there, though who has replied waits for the source by then", async () => {
+    const room = await roomOf("a", "b");
+    const body = { source: "a", destination: "b", message_id: "ask", wait_reply: true, timeout_ms: 50 };
+    expect((await room.send(body)).body.code).toBe("reply_timeout");
+    await room.reply("ask", { source: "b", payload: 42 });
+    const meets = { participants: ["a", "b"], timeout_ms: 20_000 };
+    const arrive = (agent_id: string) =>
+      daemon.api("POST", `${room.path}/barriers`, { barrier_id: "done", agent_id, ...meets });
+    const arrived = arrive("b");
+    await until(
+      async () => (await room.presence("b")).waiting_on,
+      (on) => on.length === 1,
+    );
+    expect((await room.send({ ...body, timeout_ms: 5000 })).body).toMatchObject({ reply: { payload: 42 } });
+    expect((await arrive("a")).body.state).toBe("released");
+    expect((await arrived).body.state).toBe("released");
+  });
+
   test("that would close a cycle is refused with the cycle", async () => {
     const room = await roomOf("a", "b", "c");
     const ask = (source: string, destination: string, timeout_ms: number) =>

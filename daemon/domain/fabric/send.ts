@@ -34,7 +34,7 @@ export function makeSend(deps: FabricDeps): Bound {
       const waits = input.wait_reply ? { wait_ms: input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS } : {};
       call.audit.details = { ...factsOf(draft), ...waits };
       const recipient = input.wait_reply ? (draft.destination ?? draft.destinations?.[0] ?? null) : null;
-      const wait = recipient === null ? null : waitForReply(source, recipient);
+      const wait = recipient === null ? null : waitForReply(deps, room, source, recipient);
       try {
         const note = (row: MessageRow) => Object.assign(call.audit.details, keptFactsOf(draft, row));
         const { row, isNew } = await post(deps, room, draft, {

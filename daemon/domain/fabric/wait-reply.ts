@@ -1,6 +1,7 @@
 /** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
 
 import { now } from "../../core/clock.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import { replyBell } from "./bells.ts";
@@ -9,8 +10,22 @@ import { ackDelivery, findDelivery, findMessage, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 import { traceOf } from "./trace.ts";
 
-export function waitForReply(source: string, recipient: string): AgentWait {
-  return { agents: [source], on: () => [recipient], since: now(), shown: { type: "reply", id: null } };
+/** Once the reply is there it waits for nobody, also before it is told: who has replied may wait for the source then. */
+export function waitForReply(
+  { database }: FabricDeps,
+  { room_uid }: RoomTarget,
+  source: string,
+  recipient: string,
+): AgentWait {
+  const shown: AgentWait["shown"] = { type: "reply", id: null };
+  const isThere = (reply_to: string) =>
+    findReply(database.queries, { room_uid, reply_to, source: recipient, agent_id: source }) !== undefined;
+  return {
+    agents: [source],
+    on: () => (shown.id !== null && isThere(shown.id) ? [] : [recipient]),
+    since: now(),
+    shown,
+  };
 }
 
 /** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, message_not_found, room_destroying. */
