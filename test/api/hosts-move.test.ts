@@ -135,6 +135,26 @@ describe("a room that is moved", () => {
     await one.ok("POST", "/v1/rooms/dripped/move", { host: "host-1" });
   }, 60_000);
 
+  test("does what it is asked for on the way there and back, or says that it is to be asked again", async () => {
+    await one.ok("POST", "/v1/rooms", { room_id: "asked", host: "host-1" });
+    const refused: string[] = [];
+    let isOver = false;
+    const write = async (host: TestDaemon, path: string) => {
+      for (; !isOver; await Bun.sleep(20)) {
+        const body = { path: `/${path}`, content: path };
+        const answer = await host.api("POST", "/v1/rooms/asked/drive/write", body);
+        if (answer.status >= 300 && !answer.body.retryable) refused.push(JSON.stringify(answer.body));
+      }
+    };
+    const writing = [one, two].flatMap((host, at) => [1, 2].map((each) => write(host, `${at}-${each}`)));
+    for (const goal of Array(4).fill(["host-2", "host-1"]).flat()) {
+      await one.ok("POST", "/v1/rooms/asked/move", { host: goal });
+    }
+    isOver = true;
+    await Promise.all(writing);
+    expect(refused).toEqual([]);
+  }, 60_000);
+
   test("has its checkpoints, of which others are made there", async () => {
     await filled("kept");
     const { checkpoint_id } = await one.ok("POST", "/v1/rooms/kept/checkpoints", {});

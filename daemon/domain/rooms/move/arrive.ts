@@ -260,14 +260,17 @@ export class Arrivals {
         log.error("a sandbox that came with its room is ended", { sandbox_id, error: describeError(why) });
       await faultPoint("move.placed");
       const putting = { givenUp: new Set<string>(failed.keys()), isLastTry };
-      return await database.commit((queries) => giveRows(this.#deps, queries, about, state, putting));
+      return await database.commit((queries) => {
+        // Not after it: whoever writes to it from here on is none of when it was here before.
+        this.#deps.drive.forget(roomUid);
+        return giveRows(this.#deps, queries, about, state, putting);
+      });
     });
     this.#deps.audit.anchor();
     await faultPoint("move.arrived");
     await this.#removeRemains(roomUid);
     this.#due.set(roomUid, null);
     pauses.end(roomUid);
-    this.#deps.drive.forget(roomUid);
     this.#onArrived(row);
     this.#deps.sandboxes.moves.came(roomUid);
     log.info("room came from another host", { room_uid: roomUid, from: about.from, at: now() });
