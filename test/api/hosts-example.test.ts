@@ -30,9 +30,12 @@ test("work together while their room is moved, and moved back", { timeout: 120_0
   for (const agent of Object.values(agents)) await agent.subscribe(["team"]);
   const meets = { participants: ["planner", "worker", "reviewer"] };
   const merged: string[] = [];
+  const moves: string[] = [];
 
   const plan = async () => {
     for (let round = 1; round <= ROUNDS; round++) {
+      // While the room is on its way again.
+      await until("it was moved", () => moves.length >= round - 1, 60_000);
       await at.drive.write(`/task-${round}.txt`, `sum ${round} ${round}`);
       await agents.planner.send("worker", { task: `/task-${round}.txt`, round });
       const verdict = await agents.planner.wait<string>({ source: "reviewer" });
@@ -63,15 +66,13 @@ test("work together while their room is moved, and moved back", { timeout: 120_0
   };
 
   const over = { is: false };
-  const moves: string[] = [];
   const moving = (async () => {
     while (!over.is) {
       const to = (await at.get()).host === "host-1" ? "host-2" : "host-1";
       await moved(service.first, id, to);
       moves.push(to);
-      // A room that is always on its way is one in which nobody gets far.
-      const before = merged.length;
-      await until("they go on", () => over.is || merged.length > before, 60_000);
+      // In a room that is always on its way nobody gets far.
+      await until("they have gone on", () => over.is || merged.length >= moves.length, 60_000);
     }
   })();
   await Promise.all([plan(), work(), review()]).finally(() => {
