@@ -155,8 +155,9 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     expect(begun).toMatchObject({ state: "recording", end_reason: null, ended_at: null, width: 1280, height: 800 });
     await expect(guest.recordings("recording_start")).rejects.toMatchObject({ code: "already_exists" });
     const { recording_id } = begun;
-    const size = async () =>
-      ((await guest.recordings("recording_get", { recording_id })) as RecordingRecord).size_bytes;
+    const recording = async () => (await guest.recordings("recording_get", { recording_id })) as RecordingRecord;
+    const size = async () => (await recording()).size_bytes;
+    const length = async () => (await recording()).duration_ms;
     // More than the introduction: what there was to see first.
     await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(100);
     const shown: Uint8Array[] = [];
@@ -165,6 +166,8 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
       expect(spawnSync("xsetroot", ["-display", screen.display, "-solid", colour]).status).toBe(0);
       await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(before);
       shown.push(await guest.picture());
+      // Long enough for a picture of the film.
+      await expect.poll(length, { timeout: HEARD_MS }).toBeGreaterThan((await length()) + 2000 / RECORDED_PER_SECOND);
     }
     const ended = (await guest.recordings("recording_stop", { recording_id })) as RecordingRecord;
     expect(ended).toMatchObject({ recording_id, state: "ended", end_reason: "stopped", width: 1280, height: 800 });

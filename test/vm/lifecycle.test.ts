@@ -173,7 +173,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         expect((await heard("dog")).at(-1)).toMatch(new RegExp(`${word}$`));
       }
       // Whatever it is doing just now: each is heard, and in the end it sleeps.
-      const words = Array.from({ length: LONG ? 5 : 2 }, (_, index) => `word-${index}`);
+      const words = Array.from({ length: LONG ? 5 : 4 }, (_, index) => `word-${index}`);
       const known = (await heard("dog")).length;
       for (const [index, word] of words.entries()) {
         await send("dog", word);
