@@ -165,22 +165,23 @@ const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TE
 
 /**
  * Machines of `default` always; where memory is left one of everything else that was used lately, since it may be large, and of each as many
- * as were wanted together lately. What was not saved with so many processors is to be.
+ * as were wanted together lately, with the memory that each of those had at least. What was not saved with so many processors is to be.
  */
 async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
   const size = config["pool.size"];
   const lately = used.list();
-  const usual = lately.find(isUsual) ?? { template_id: DEFAULT_TEMPLATE, vcpu_count: 1, together: 0 };
+  const usual = lately.find(isUsual) ?? { template_id: DEFAULT_TEMPLATE, vcpu_count: 1, together: 0, least_memory_mib: 0 };
   const others = lately.filter((use) => !isUsual(use));
   const wanted: Wanted[] = [];
   const bursts: Wanted[] = [];
   for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [usual, ...others]) {
-    const { template_id, vcpu_count, together } = use;
+    const { template_id, vcpu_count, together, least_memory_mib } = use;
     const image = await usableSnapshot(templates, template_id, vcpu_count);
     if (!image) processors.want(template_id, vcpu_count);
     if (!image || size === 0) continue;
-    wanted.push({ image, size: use === usual ? size : 1, isExtra: use !== usual });
-    bursts.push({ image, size: Math.min(together, config["pool.most"]), isExtra: true });
+    const memory_mib = Math.max(least_memory_mib, image.hardware.base_memory_mib);
+    wanted.push({ image, memory_mib, size: use === usual ? size : 1, isExtra: use !== usual });
+    bursts.push({ image, memory_mib, size: Math.min(together, config["pool.most"]), isExtra: true });
   }
   return [...wanted, ...bursts];
 }

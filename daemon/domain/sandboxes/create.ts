@@ -173,9 +173,9 @@ export async function begin(
   return { supervisor, warnings };
 }
 
-/** A machine that waits, with as many processors. */
-function takeWarm(deps: SandboxDeps, input: Wanted, { template }: Source): WarmMachine | null {
-  return template && deps.pool.take(imageOf(template.directory, template.manifest, true, input.vcpu_count));
+/** A machine that waits, with as many processors and no more memory. */
+function takeWarm(deps: SandboxDeps, { vcpu_count, memory_mib }: Wanted, { template }: Source): WarmMachine | null {
+  return template && deps.pool.take(imageOf(template.directory, template.manifest, true, vcpu_count), memory_mib);
 }
 
 /** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */

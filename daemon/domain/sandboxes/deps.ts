@@ -15,7 +15,7 @@ import type { WarmPool } from "../../host/guest/pool.ts";
 import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { Credits, Meter, Quota } from "../orgs/index.ts";
-import type { Use } from "../templates/recent-use.ts";
+import type { Made } from "../templates/recent-use.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -34,8 +34,8 @@ export interface SandboxDeps {
   host(): GuestHost;
   /** Machines that wait for the next sandboxes. */
   pool: WarmPool;
-  /** A sandbox is made of it, with so many processors: the next one is likely to be too. */
-  templateUsed(use: Use): void;
+  /** A sandbox is made of it, with so many processors and so much memory: the next one is likely to be too. */
+  templateUsed(made: Made): void;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;

@@ -1,4 +1,4 @@
-/** Owns what sandboxes were made of lately, templates and numbers of processors: machines of these are worth launching ahead. */
+/** Owns what sandboxes were made of lately, templates, numbers of processors and memory: machines of these are worth launching ahead. */
 const RECENT_MS = 3_600_000;
 /** What comes within this time comes together. */
 const TOGETHER_MS = 60_000;
@@ -12,37 +12,54 @@ export interface Use {
   vcpu_count: number;
 }
 
+/** One sandbox. */
+export type Made = Use & { memory_mib: number };
+
 export interface Used extends Use {
   /** The most that came together. */
   together: number;
+  /** What each of them had at least. */
+  least_memory_mib: number;
+}
+
+interface Moment {
+  at: number;
+  memory_mib: number;
 }
 
 export class RecentUse {
   /** When each was, the latest at the end. */
-  readonly #used = new Map<string, Use & { moments: number[] }>();
+  readonly #used = new Map<string, Use & { moments: Moment[] }>();
   readonly #clock: () => number;
 
   constructor(clock: () => number = () => performance.now()) {
     this.#clock = clock;
   }
 
-  note({ template_id, vcpu_count }: Use): void {
+  note({ template_id, vcpu_count, memory_mib }: Made): void {
     const key = `${template_id} ${vcpu_count}`;
     const before = this.#used.get(key)?.moments ?? [];
     this.#used.delete(key);
-    const moments = [...before.slice(1 - MOST_MOMENTS), this.#clock()];
+    const moments = [...before.slice(1 - MOST_MOMENTS), { at: this.#clock(), memory_mib }];
     this.#used.set(key, { template_id, vcpu_count, moments });
   }
 
   /** The latest first. */
   list(): Used[] {
     const since = this.#clock() - RECENT_MS;
-    for (const [key, { moments }] of this.#used) if ((moments.at(-1) ?? 0) < since) this.#used.delete(key);
+    for (const [key, { moments }] of this.#used) if ((moments.at(-1)?.at ?? 0) < since) this.#used.delete(key);
     const latest = [...this.#used.values()].reverse();
     const templates = [...new Set(latest.map(({ template_id }) => template_id))].slice(0, MOST_TEMPLATES);
     return latest
       .filter(({ template_id }) => templates.includes(template_id))
-      .map(({ moments, ...use }) => ({ ...use, together: mostTogether(moments.filter((moment) => moment >= since)) }));
+      .map(({ moments, ...use }) => {
+        const recent = moments.filter(({ at }) => at >= since);
+        return {
+          ...use,
+          together: mostTogether(recent.map(({ at }) => at)),
+          least_memory_mib: Math.min(...recent.map(({ memory_mib }) => memory_mib)),
+        };
+      });
   }
 }
 

@@ -20,6 +20,8 @@ const FILL_AT_ONCE = 2;
 /** So many machines of one snapshot are to wait, in all where more than one says so. */
 export interface Wanted {
   image: GuestImage;
+  /** What each has when it waits, so that its sandbox need not be given it; one with less will do. */
+  memory_mib: number;
   size: number;
   /** Only where there is memory to spare: sandboxes go before. */
   isExtra: boolean;
@@ -43,6 +45,7 @@ export interface PoolDeps {
 export interface WarmMachine {
   sandbox_id: SandboxId;
   image: GuestImage;
+  memory_mib: number;
   /** Rejects when the machine could not be launched; nothing is left behind then. */
   launched: Promise<Launched>;
 }
@@ -61,25 +64,25 @@ export class WarmPool {
   readonly #closing = new AbortController();
   #closed = false;
   /** How many of each are to wait whatever memory is left, as it was last asked. */
-  #always: ReadonlyMap<string | null, number> = new Map();
+  #always: Sizes = new Map();
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
   }
 
   /**
-   * A machine of this snapshot: a warm one, or one on its way, which is there sooner than a new one would be. Null when
-   * there is none. Whoever takes one starts or ends it, and then asks for a refill.
+   * A machine of this snapshot with at most so much memory: a warm one, or one on its way, which is there sooner than a new one would
+   * be. Null when there is none. Whoever takes one starts or ends it, and then asks for a refill.
    */
-  take(image: Pick<GuestImage, "snapshot_memory">): WarmMachine | null {
-    const taken = this.#members.find((member) => isOf(member, image));
+  take(image: Pick<GuestImage, "snapshot_memory">, memory_mib: number): WarmMachine | null {
+    const taken = this.#members.find((member) => isOf(member, { image, memory_mib }));
     if (taken) this.#remove(taken);
     return taken ?? null;
   }
 
   /** How many machines there should be, those that wait only while memory is left where they are there, and how many wait. */
   figures(): { size: number; ready: number } {
-    const always = [...this.#always.values()].reduce((sum, size) => sum + size, 0);
+    const always = [...this.#always.values()].reduce((sum, { size }) => sum + size, 0);
     const extra = beyond(this.#members, this.#always).length;
     return { size: always + extra, ready: this.#members.filter((member) => this.#ready.has(member)).length };
   }
@@ -142,7 +145,7 @@ export class WarmPool {
       const stale = beyond(this.#members, sizesOf(wanted));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
-      const isMissing = ({ image, size }: Wanted) => this.#members.filter((each) => isOf(each, image)).length < size;
+      const isMissing = (each: Wanted) => this.#members.filter((member) => isOf(member, each)).length < each.size;
       const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each.image)));
       if (this.#closed || !missing) return;
       await this.#add(missing);
@@ -155,9 +158,10 @@ export class WarmPool {
     return this.#deps.hasMemoryFor([...coming, { image }].map((each) => each.image.hardware.base_memory_mib));
   }
 
-  async #add({ image }: Wanted): Promise<void> {
+  async #add({ image, memory_mib }: Wanted): Promise<void> {
     const sandbox_id = newId("sbx");
-    const member: WarmMachine = { sandbox_id, image, launched: this.#launch(sandbox_id, image) };
+    const launched = this.#launch(sandbox_id, image, memory_mib);
+    const member: WarmMachine = { sandbox_id, image, memory_mib, launched };
     this.#members.push(member);
     try {
       const { parts } = await member.launched;
@@ -171,12 +175,11 @@ export class WarmPool {
     }
   }
 
-  async #launch(sandbox_id: SandboxId, image: GuestImage): Promise<Launched> {
+  async #launch(sandbox_id: SandboxId, image: GuestImage, memory_mib: number): Promise<Launched> {
     const paths = this.#deps.paths.sandbox(sandbox_id);
-    const { snapshot_vcpus: vcpu_count, hardware } = image;
     const rehearsal = new AbortController();
     this.#rehearsals.set(sandbox_id, rehearsal);
-    const plan = { sandbox_id, image, paths, vcpu_count, memory_mib: hardware.base_memory_mib };
+    const plan = { sandbox_id, image, paths, vcpu_count: image.snapshot_vcpus, memory_mib };
     let launched: Launched | undefined;
     try {
       const begun = performance.now();
@@ -222,29 +225,43 @@ export class WarmPool {
   }
 }
 
+/** What they give back: of what was plugged nothing is used before they are somebody's. */
 function memoryOf(members: readonly WarmMachine[]): number {
   return members.reduce((sum, { image }) => sum + image.hardware.base_memory_mib, 0);
 }
 
-const nameOf = ({ image }: Pick<WarmMachine, "image">) => image.snapshot_memory;
-
-function isOf(member: WarmMachine, image: Pick<GuestImage, "snapshot_memory">): boolean {
-  return nameOf(member) === image.snapshot_memory;
+interface OfSnapshot {
+  image: Pick<GuestImage, "snapshot_memory">;
+  memory_mib: number;
 }
 
-/** Those that are more than there are to be of their snapshot, the latest of each. */
-function beyond(members: readonly WarmMachine[], sizes: ReadonlyMap<string | null, number>): WarmMachine[] {
+/** By snapshot, how many there are to be and the most memory that each may have. */
+type Sizes = ReadonlyMap<string | null, Pick<Wanted, "size" | "memory_mib">>;
+
+const nameOf = ({ image }: Pick<OfSnapshot, "image">) => image.snapshot_memory;
+
+/** Whether it is of that snapshot, and has no more memory. */
+function isOf(member: WarmMachine, wanted: OfSnapshot): boolean {
+  return nameOf(member) === nameOf(wanted) && member.memory_mib <= wanted.memory_mib;
+}
+
+/** Those that have more memory than they are to have, or are more than there are to be of their snapshot, the latest of each. */
+function beyond(members: readonly WarmMachine[], sizes: Sizes): WarmMachine[] {
   const seen = new Map<string | null, number>();
   return members.filter((member) => {
+    const most = sizes.get(nameOf(member));
+    if (!most || member.memory_mib > most.memory_mib) return true;
     const count = (seen.get(nameOf(member)) ?? 0) + 1;
     seen.set(nameOf(member), count);
-    return count > (sizes.get(nameOf(member)) ?? 0);
+    return count > most.size;
   });
 }
 
-/** How many there are to be of each snapshot. */
-function sizesOf(wanted: readonly Wanted[]): Map<string | null, number> {
-  const sizes = new Map<string | null, number>();
-  for (const each of wanted) sizes.set(nameOf(each), Math.max(sizes.get(nameOf(each)) ?? 0, each.size));
+function sizesOf(wanted: readonly Wanted[]): Sizes {
+  const sizes = new Map<string | null, Pick<Wanted, "size" | "memory_mib">>();
+  for (const each of wanted) {
+    const { size = 0, memory_mib = each.memory_mib } = sizes.get(nameOf(each)) ?? {};
+    sizes.set(nameOf(each), { size: Math.max(size, each.size), memory_mib: Math.min(memory_mib, each.memory_mib) });
+  }
   return sizes;
 }

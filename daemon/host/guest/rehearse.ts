@@ -1,5 +1,6 @@
 /**
- * Owns the rehearsal of a machine that waits for its sandbox: it goes through a start once, so that what that runs is translated.
+ * Owns the rehearsal of a machine that waits for its sandbox: it goes through a start once, so that what that runs is translated, and is
+ * given its memory.
  *
  *   go on → word on the console → set up ─▶ stand-ins → plug → dialled, mounted → unplug ─▶ stand still
  *                                      └─ late, given up, or nothing to stand in ────────┘
@@ -48,6 +49,7 @@ export async function rehearse(parts: Parts, signal: AbortSignal): Promise<void>
   };
   try {
     await machine.resume();
+    await machine.resizeMemory(plan.memory_mib, plan.image.hardware);
     machine.typeLine(REHEARSE_LINE);
     const heard = await inTime(Promise.race([wanted.promise, rehearsed.promise]));
     const isEmulated = plan.image.hardware.acceleration === "tcg" && host.transport.kind === "vhost-user";

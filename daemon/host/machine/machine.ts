@@ -73,7 +73,7 @@ export interface Machine {
   unplugDrive(turn: number): Promise<void>;
   /** Resolves once the guest runs, which is at once unless it stands still. Rejects when QEMU has ended, or is given up. */
   running(signal: AbortSignal): Promise<void>;
-  /** Gives the guest memory beyond its base, rounded up to whole blocks. */
+  /** Gives the guest memory beyond its base, rounded up to whole blocks. Again is nothing: a guest looks anew each time that it is told. */
   resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
@@ -193,6 +193,8 @@ class RunningMachine implements Machine {
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
   readonly stalled = new Published(false);
   #ending: Exclude<MachineEnding, "oom"> | null = null;
+  /** Blocks of memory that the guest was told to take beyond its base. */
+  #plugged = 0;
 
   constructor(process: HostProcess, qmp: Qmp, console: Socket<undefined>, listeners: Set<(bytes: Uint8Array) => void>) {
     this.process = process;
@@ -350,12 +352,13 @@ class RunningMachine implements Machine {
   async resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void> {
     const wanted = Math.max(0, memoryMib - hardware.base_memory_mib);
     const blocks = Math.ceil(wanted / MEMORY_BLOCK_MIB);
-    if (blocks === 0) return;
+    if (blocks === this.#plugged) return;
     await this.qmp.execute("qom-set", {
       path: "/machine/peripheral/mem0",
       property: "requested-size",
       value: blocks * MEMORY_BLOCK_MIB * 1024 * 1024,
     });
+    this.#plugged = blocks;
   }
 
   async resume(): Promise<void> {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
 
-const one = (template_id: string, vcpu_count = 1) => ({ template_id, vcpu_count });
+const one = (template_id: string, vcpu_count = 1, memory_mib = 512) => ({ template_id, vcpu_count, memory_mib });
 const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);
 
 test("the latest is first, and each is there once for every number of processors", () => {
@@ -45,4 +45,17 @@ test("as many come together as there were within a minute, for an hour", () => {
   expect(together()).toEqual([]);
   for (let n = 0; n < 1000; n++) used.note(one("docker"));
   expect(together()).toEqual([256]);
+});
+
+test("what each had at least of memory is known, for an hour", () => {
+  let nowMs = 0;
+  const used = new RecentUse(() => nowMs);
+  const least = () => used.list().map(({ least_memory_mib }) => least_memory_mib);
+  for (const mib of [1024, 256, 512]) {
+    used.note(one("docker", 1, mib));
+    nowMs += 1_000_000;
+  }
+  expect(least()).toEqual([256]);
+  nowMs = 1_000_000 + 3_600_001;
+  expect(least()).toEqual([512]);
 });

@@ -29,10 +29,12 @@ vi.mock("../../../../daemon/host/guest/start.ts", () => ({
     const machine = {
       process: { pid: process.pid, exited: new Promise(() => {}) },
       onConsole: (hear: (bytes: Uint8Array) => void) => {
-        heard.on("line", () => hear(new TextEncoder().encode(REHEARSED_LINE)));
-        return () => {};
+        const rehearsed = () => hear(new TextEncoder().encode(REHEARSED_LINE));
+        heard.on("line", rehearsed);
+        return () => heard.off("line", rehearsed);
       },
       resume: async () => {},
+      resizeMemory: async (mib: number) => void given.push(mib),
       pause: async () => {},
       typeLine: () => heard.emit("line"),
     };
@@ -48,6 +50,8 @@ vi.mock("../../../../daemon/host/guest/remains.ts", () => ({
 }));
 const heard = new EventEmitter();
 const killed = new Set<string>();
+/** Memory that machines were given while they rehearsed. */
+const given: number[] = [];
 
 let home: string;
 let pool: WarmPool;
@@ -57,6 +61,8 @@ let freeMib: number;
 let starts: PromiseWithResolvers<void>;
 /** So many of the first template, where there is memory. */
 let burst: number;
+/** The memory that those of the first template are to have. */
+let memory_mib: number;
 
 const imageOf = (name: string, base_memory_mib: number) =>
   ({ snapshot_memory: name, hardware: { base_memory_mib } }) as GuestImage;
@@ -64,7 +70,7 @@ const IMAGES = { default: imageOf("default", 256), docker: imageOf("docker", 512
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "roomd-pool-"));
-  [launched.length, ended.length, slow, freeMib, burst] = [0, 0, [], 10_000, 0];
+  [launched.length, ended.length, given.length, slow, freeMib, burst, memory_mib] = [0, 0, 0, [], 10_000, 0, 256];
   killed.clear();
   starts = Promise.withResolvers<void>();
   starts.resolve();
@@ -73,10 +79,10 @@ beforeEach(() => {
     log: makeLog("error", () => {}),
     host: () => ({}),
     wanted: async () => [
-      { image: IMAGES.default, size: 1, isExtra: false },
-      { image: IMAGES.docker, size: 1, isExtra: true },
-      { image: IMAGES.browser, size: 1, isExtra: true },
-      { image: IMAGES.default, size: burst, isExtra: true },
+      { image: IMAGES.default, memory_mib, size: 1, isExtra: false },
+      { image: IMAGES.docker, memory_mib: 512, size: 1, isExtra: true },
+      { image: IMAGES.browser, memory_mib: 1024, size: 1, isExtra: true },
+      { image: IMAGES.default, memory_mib, size: burst, isExtra: true },
     ],
     whenNobodyStarts: () => starts.promise,
     giveWay: async () => false,
@@ -136,7 +142,7 @@ test("they give their memory to who needs it, the least likely first, and those 
   expect(await pool.makeRoom(500)).toBe(true);
   expect(ended).toEqual(["browser", "docker"]);
   expect(await pool.makeRoom(1)).toBe(false);
-  expect(pool.take(IMAGES.default)).not.toBeNull();
+  expect(pool.take(IMAGES.default, 256)).not.toBeNull();
 });
 
 test("one on its way is not waited for, and two who need memory wait for the same", async () => {
@@ -167,4 +173,22 @@ test("as many more wait as were wanted together, while there is memory, and no l
   burst = 0;
   expect(await pool.makeRoom(256)).toBe(true);
   expect(ended).toEqual(["default", "default"]);
+});
+
+test("each is given the memory that its sandbox is likely to have, and is no sandbox's that has less", async () => {
+  [freeMib, memory_mib] = [0, 1024];
+  await filled(1);
+  expect(given).toEqual([1024]);
+  expect(pool.take(IMAGES.default, 512)).toBeNull();
+  expect(pool.take(IMAGES.default, 2048)).toMatchObject({ memory_mib: 1024 });
+  await filled(1);
+  memory_mib = 512;
+  pool.refill();
+  await until("one with less has taken its place", () => given.length === 3 && pool.figures().ready === 1);
+  expect([given, ended]).toEqual([[1024, 1024, 512], ["default"]]);
+  // One with less will do: it can be given the rest.
+  memory_mib = 1024;
+  await filled(1);
+  expect(given).toHaveLength(3);
+  expect(pool.take(IMAGES.default, 1024)).toMatchObject({ memory_mib: 512 });
 });

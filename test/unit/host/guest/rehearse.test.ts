@@ -62,6 +62,7 @@ async function partsIn(world: World): Promise<Launched["parts"]> {
     },
     typeLine: () => say(world.says),
     resume: async () => void did.push("resumed"),
+    resizeMemory: async (mib: number) => void did.push(`given ${mib}`),
     pause: async () => void did.push("paused"),
     plugVsock: async () => {
       did.push("plugged");
@@ -81,26 +82,26 @@ async function partsIn(world: World): Promise<Launched["parts"]> {
     confinement: { groupOf: () => null, enter: () => null },
     log: { warn: (message: string) => did.push(message) },
   };
-  const plan = { sandbox_id, paths, image: { hardware: { acceleration: world.acceleration }, agent_generation: 2 } };
+  const plan = { sandbox_id, paths, memory_mib: 512, image: { hardware: { acceleration: world.acceleration }, agent_generation: 2 } };
   return { plan, host, machine, record } as unknown as Launched["parts"];
 }
 
-const WITH_DEVICES = ["resumed", "opened", "plugged", "refused", "unplugged", "closed", "paused"];
+const WITH_DEVICES = ["resumed", "given 512", "opened", "plugged", "refused", "unplugged", "closed", "paused"];
 
 test.each<[string, Partial<World>, string[]]>([
   ["an emulated one has devices, and meets who dials once", {}, WITH_DEVICES],
-  ["under KVM nothing is translated", { acceleration: "kvm" }, ["resumed", "paused"]],
-  ["the kernel's vsock can be plugged once", { kind: "kernel" }, ["resumed", "paused"]],
-  ["an agent of before asks for none", { says: REHEARSED_LINE }, ["resumed", "paused"]],
+  ["under KVM nothing is translated", { acceleration: "kvm" }, ["resumed", "given 512", "paused"]],
+  ["the kernel's vsock can be plugged once", { kind: "kernel" }, ["resumed", "given 512", "paused"]],
+  ["an agent of before asks for none", { says: REHEARSED_LINE }, ["resumed", "given 512", "paused"]],
   [
     "one whose devices do not come does without",
     { fails: "open" },
-    ["resumed", "a machine rehearses without devices", "paused"],
+    ["resumed", "given 512", "a machine rehearses without devices", "paused"],
   ],
 ])("%s", async (_what, change, expected) => {
   await rehearse(await partsIn({ ...USUAL, ...change }), new AbortController().signal);
   expect(did).toEqual(expected);
-  expect(readRecord(paths.processes) ?? {}).toMatchObject(expected.length > 2 ? { virtiofsd: null, vsock: null } : {});
+  expect(readRecord(paths.processes) ?? {}).toMatchObject(expected.length > 3 ? { virtiofsd: null, vsock: null } : {});
 });
 
 test("one that does not let go of its devices is of no use, and they end", async () => {
@@ -118,5 +119,5 @@ test("who takes it waits neither for its word nor for its dial", async () => {
   expect(did).toEqual(WITH_DEVICES.filter((each) => each !== "refused"));
   did = [];
   await rehearse(await partsIn({ ...USUAL, says: "" }), AbortSignal.abort());
-  expect(did).toEqual(["resumed", "paused"]);
+  expect(did).toEqual(["resumed", "given 512", "paused"]);
 });
