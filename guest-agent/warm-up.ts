@@ -67,6 +67,8 @@ export async function warmUp(cast: Cast, rounds: number, network: boolean): Prom
 /** The least that a sandbox's start and its first command go through. */
 export async function touchUp(cast: Cast): Promise<void> {
   await rehearse(cast, (host) => runOnce(host, ["true"], false));
+  // Else one falls into a command of the sandbox's first.
+  Bun.gc(true);
 }
 
 /** Mounts the drive that is there for the rehearsal, and lets go of it. Nothing where none comes, or another does: that is a sandbox's. */

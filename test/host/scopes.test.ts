@@ -14,9 +14,10 @@ const TCG_MIB = 128;
 /** Who runs, each sandbox for itself, with nothing amiss about where. */
 const placed = (...who: string[]) => JSON.stringify({ who: who.toSorted(), amiss: [] });
 
-const limitsOf = (memoryMib: number) =>
+const limitsOf = (memoryMib: number, cpuWeight = 100) =>
   [
     "CPUQuotaPerSecUSec=2s",
+    `CPUWeight=${cpuWeight}`,
     "IOWeight=100",
     `MemoryMax=${(memoryMib + 384) * 1024 ** 2}`,
     "MemorySwapMax=0",
@@ -29,7 +30,7 @@ test.skipIf(LEFT_OUT !== null)(
     const results = runOnHost("scopes");
     // In the pool, and taken from it.
     expect(results).toMatchObject({
-      ...{ waiting: placed(WAITING), waiting_again: placed(WAITING), waiting_limits: limitsOf(256 + TCG_MIB) },
+      ...{ waiting: placed(WAITING), waiting_again: placed(WAITING), waiting_limits: limitsOf(256 + TCG_MIB, 10) },
       ...{
         taken: placed(SANDBOX),
         taken_limits: limitsOf(512 + TCG_MIB),

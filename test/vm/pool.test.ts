@@ -79,6 +79,23 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/rehearsed?drive=delete");
   });
 
+  test("comes after sandboxes on the processors until it is one", async ({ skip }) => {
+    const { daemon } = guests;
+    const [waiting = 0] = await until("a machine waits", () => {
+      const pids = processesOf(daemon, "qemu");
+      return pids.length === 1 ? pids : null;
+    });
+    if (!existsSync(`/proc/${waiting}/autogroup`)) skip("this kernel does not weigh sessions");
+    const nice = () => /nice (\d+)$/m.exec(readFileSync(`/proc/${waiting}/autogroup`, "utf8"))?.[1];
+    expect(nice()).toBe("15");
+    await daemon.room("ranked");
+    const record = await daemon.sandbox("ranked", "worker", guests.cid());
+    expect(record.start_mode).toBe("pool");
+    expect(processesOf(daemon, "qemu", record.sandbox_id)).toEqual([waiting]);
+    expect(nice()).toBe("5");
+    await daemon.ok("DELETE", "/v1/rooms/ranked?drive=delete");
+  });
+
   test("leaves nothing of a rehearsal during which the daemon is killed", async () => {
     const { daemon } = guests;
     await daemon.end("SIGTERM");

@@ -47,7 +47,7 @@ export async function withTrialMachine<T>(
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
-      { onProcess: async () => {}, enter: null },
+      { onProcess: async () => {}, enter: null, rank: "serving" },
     );
     return await work(machine);
   } catch (error) {

@@ -41,6 +41,7 @@ export function valuesOf(limits: Limits): Record<string, string> {
     "memory.max": String(limits.memory_bytes),
     "pids.max": String(limits.tasks),
     "cpu.max": `${limits.cpus * PERIOD_USEC} ${PERIOD_USEC}`,
+    "cpu.weight": String(limits.cpu_weight),
   };
 }
 

@@ -5,6 +5,8 @@ export interface Limits {
   /** Whole processors. */
   cpus: number;
   tasks: number;
+  /** Of what all want of the processors, beside other sandboxes, which have 100. */
+  cpu_weight: number;
 }
 
 /**

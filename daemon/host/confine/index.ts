@@ -3,6 +3,7 @@
  * systemd where it runs the host, else by files of cgroup v2, else not at all, which doctor says.
  */
 import { existsSync } from "node:fs";
+import { CPU_WEIGHT, type Rank } from "../precedence.ts";
 import type { Enter } from "../process.ts";
 import { makeCgroups } from "./cgroup.ts";
 import type { Confinement, Limits } from "./confinement.ts";
@@ -13,12 +14,16 @@ const OVERHEAD_MIB = 384;
 /** QEMU's thread pools are bounded by 64 each; virtiofsd and the vsock device have a handful. */
 const TASKS = 256;
 
-export function limitsOf(guest: { memory_mib: number; vcpu_count: number; translated_mib: number }): Limits {
+export function limitsOf(
+  guest: { memory_mib: number; vcpu_count: number; translated_mib: number },
+  rank: Rank,
+): Limits {
   return {
     memory_bytes: (guest.memory_mib + guest.translated_mib + OVERHEAD_MIB) * 1024 ** 2,
     // One beside the guest's own, for the devices' processes.
     cpus: guest.vcpu_count + 1,
     tasks: TASKS + guest.vcpu_count,
+    cpu_weight: CPU_WEIGHT[rank],
   };
 }
 

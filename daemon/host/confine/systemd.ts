@@ -102,6 +102,7 @@ function propertiesOf(limits: Limits): Value[] {
     property("MemorySwapMax", "t", 0),
     property("TasksMax", "t", limits.tasks),
     property("CPUQuotaPerSecUSec", "t", limits.cpus * USEC_PER_SEC),
+    property("CPUWeight", "t", limits.cpu_weight),
   ];
 }
 

@@ -183,7 +183,7 @@ export class WarmPool {
     let launched: Launched | undefined;
     try {
       const begun = performance.now();
-      launched = await launchGuest(this.#deps.host(), plan, "snapshot");
+      launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: rehearsal.signal });
       const launch_ms = Math.round(performance.now() - begun);
       await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {

@@ -23,6 +23,7 @@ import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, sna
 import { Shortener } from "./shorten.ts";
 import {
   allSteps,
+  bringForward,
   type GuestParts,
   hostFor,
   JOIN_STEPS,
@@ -82,15 +83,19 @@ export interface Launched {
   end(): Promise<void>;
 }
 
-/** Launches a machine, unless `signal` gives it up. Throws StepError. */
+/**
+ * Launches a machine, unless `signal` gives it up. Until `awaited` is given, if it is named, nobody waits for it, and it comes after
+ * sandboxes on the processors. Throws StepError.
+ */
 export async function launchGuest(
   host: GuestHost,
   plan: LaunchPlan,
   mode: Exclude<LaunchMode, "saved">,
-  signal?: AbortSignal,
+  { signal, awaited }: { signal?: AbortSignal; awaited?: AbortSignal } = {},
 ): Promise<Launched> {
   const record = new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, mode));
-  const parts: LaunchParts = { plan, host, record };
+  const parts: LaunchParts = { plan, host, record, rank: awaited ? "waiting" : "serving" };
+  awaited?.addEventListener("abort", () => void bringForward(parts), { once: true });
   const timings = await runSteps(launchSteps(mode), parts, undoReporter(host, plan.sandbox_id), signal);
   const { machine } = parts;
   if (!machine) throw new Error("the machine step left no machine");
@@ -159,14 +164,14 @@ async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSign
   // Linux 6.12 takes no further processor while it runs on QEMU without KVM: what has others was saved with them.
   const { snapshot_memory, snapshot_vcpus } = plan.image;
   if (snapshot_memory === null || plan.vcpu_count !== snapshot_vcpus)
-    return await launchGuest(host, plan, "cold", signal);
+    return await launchGuest(host, plan, "cold", { signal });
   try {
-    return await launchGuest(host, plan, "snapshot", signal);
+    return await launchGuest(host, plan, "snapshot", { signal });
   } catch (error) {
     // Only the snapshot itself is worth another way in; every other failure would repeat.
     if (!(error instanceof StepError) || error.step !== "load" || signal.aborted) throw error;
     host.log.warn("the snapshot did not load, booting cold", { sandbox_id: plan.sandbox_id, error: error.message });
-    return await launchGuest(host, plan, "cold", signal);
+    return await launchGuest(host, plan, "cold", { signal });
   }
 }
 

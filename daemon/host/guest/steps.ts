@@ -15,6 +15,7 @@ import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { writeKernelHead } from "../machine/kernel-head.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
+import { type Rank, rankSession } from "../precedence.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, SavedMachine, StartPlan } from "./plan.ts";
 import { plugDrive, plugVsock } from "./plug.ts";
@@ -32,6 +33,8 @@ interface MachineParts {
   machine?: Machine;
   /** Those of its processes together, once it has one. */
   limits?: Limits;
+  /** While nobody waits for it, others come first; serving where nothing is said. */
+  rank?: Rank;
 }
 
 /** What a launched machine consists of. */
@@ -106,7 +109,8 @@ const machine: Step<LaunchParts> = {
     // Its QEMU may not enter where a snapshot lies.
     const { kernel, initramfs } = image.over ? baseIn(paths.base) : image;
     const uuid = crypto.randomUUID();
-    const limits = guestLimits(plan);
+    const { rank = "serving" } = parts;
+    const limits = guestLimits(plan, rank);
     parts.limits = limits;
     const incoming = record.now.mode !== "cold";
     await rm(paths.kernel_head, { force: true });
@@ -131,8 +135,11 @@ const machine: Step<LaunchParts> = {
       {
         onProcess: (qemu) => record.advance("launched", { uuid, qemu, machine: savedMachineOf(image) }),
         enter: founding(host.confinement, plan.sandbox_id, limits),
+        rank,
       },
     );
+    // Somebody may have come meanwhile.
+    await keepLimits(parts);
     await rm(paths.kernel_head, { force: true });
   },
   undo: async ({ machine, record }) => {
@@ -171,13 +178,9 @@ const devices: Step<StartParts> = {
     const openVsock = async () => {
       parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
     };
-    const limit = async () => {
-      const limits = guestLimits(plan);
-      if (!Bun.deepEquals(limits, parts.limits)) await host.confinement.limit(plan.sandbox_id, limits);
-      parts.limits = limits;
-    };
+    parts.rank = "serving";
     const restores = record.now.mode === "saved";
-    const started = await Promise.allSettled([serveDrive(parts, restores), openVsock(), limit()]);
+    const started = await Promise.allSettled([serveDrive(parts, restores), openVsock(), keepLimits(parts)]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
     parts.served = await record.advance("served", {
       guest_cid: plan.guest_cid,
@@ -321,8 +324,24 @@ export function vsockAddress(
   };
 }
 
-function guestLimits({ memory_mib, vcpu_count, image }: LaunchPlan): Limits {
+/** Somebody waits for it now: nobody comes before it any more. What cannot be done just now is done when it joins. */
+export async function bringForward(parts: LaunchParts): Promise<void> {
+  parts.rank = "serving";
+  if (parts.record.now.qemu) await keepLimits(parts).catch(() => {});
+}
+
+/** Makes its limits those of its plan and its rank. */
+async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
+  const { plan, host, record, rank = "serving" } = parts;
+  const limits = guestLimits(plan, rank);
+  if (Bun.deepEquals(limits, parts.limits)) return;
+  if (host.confinement.kind === "none" && record.now.qemu) rankSession(record.now.qemu.pid, rank);
+  else await host.confinement.limit(plan.sandbox_id, limits);
+  parts.limits = limits;
+}
+
+function guestLimits({ memory_mib, vcpu_count, image }: LaunchPlan, rank: Rank): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
   const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
-  return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });
+  return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib }, rank);
 }

@@ -1,12 +1,11 @@
 /**
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
-import { existsSync, writeFileSync } from "node:fs";
-import { setPriority } from "node:os";
 import type { Socket } from "bun";
 import { Published, within } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
+import { giveWay, type Rank } from "../precedence.ts";
 import {
   DEVICE_DESCRIPTOR,
   type Enter,
@@ -23,9 +22,6 @@ import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
 import { NonsenseError } from "./qmp-message.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
-/** A third of the weight of what has none, on hosts where guests have no scopes of their own. */
-const GUEST_NICE = 5;
-const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 const START_DEADLINE_MS = 20_000;
 /** A monitor that has its client greets nobody else: then the spare one is asked. */
 const GREETING_DEADLINE_MS = 3_000;
@@ -103,13 +99,14 @@ export async function startMachine(
   qemu: string,
   spec: MachineSpec,
   files: MachineFiles,
-  { onProcess, enter }: { onProcess(process: ProcessRecord): Promise<unknown>; enter: Enter },
+  { onProcess, enter, rank }: { onProcess(process: ProcessRecord): Promise<unknown>; enter: Enter; rank: Rank },
 ): Promise<Machine> {
   const argv = qemuArgv(qemu, spec);
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
   const begun = async (process: ProcessRecord) => {
     offerToOomKiller(process.pid);
-    giveWay(process.pid);
+    // Where it has a group, that is what counts.
+    giveWay(process.pid, enter ? "serving" : rank);
     await onProcess(process);
   };
   const known: Enter = enter && ((process) => Promise.all([begun(process), enter(process)]));
@@ -120,17 +117,6 @@ export async function startMachine(
   } catch (error) {
     await endProcess(process);
     throw error;
-  }
-}
-
-/** On a host whose guests take all they can get, the daemon answers before them. To be called before it has threads. */
-function giveWay(pid: number): void {
-  try {
-    setPriority(pid, GUEST_NICE);
-    // Where sessions are groups to the scheduler, theirs counts against those of others.
-    if (existsSync(AUTOGROUPS)) writeFileSync(`/proc/${pid}/autogroup`, String(GUEST_NICE));
-  } catch {
-    // It has ended already, which is found out soon, or the host does not let us.
   }
 }
 

@@ -89,13 +89,13 @@ function serve(answer: (socket: Socket<{ received: Buffer }>, serial: number, me
 }
 
 test("a call has the bytes that busctl sends, but for its flag to ask a person", () => {
-  const limits = { memory_bytes: 2 ** 30, cpus: 3, tasks: 258 };
+  const limits = { memory_bytes: 2 ** 30, cpus: 3, tasks: 258, cpu_weight: 100 };
   const bytes = encodeCall(2, startCall("sbx_1", 11, limits));
-  expect(bytes.length).toBe(624);
+  expect(bytes.length).toBe(656);
   expect(createHash("sha256").update(bytes).digest("hex")).toBe(
-    "f872c966f5b29f1426b38bc3b4226dbdea6b91e907a66b7ad7560f245fbe3e78",
+    "037971ffc3f3c0f3a3ea146244b60d6d2faf5e71d7d45911b97cfb0213c49b5f",
   );
-  expect(lengthOf(bytes)).toBe(624);
+  expect(lengthOf(bytes)).toBe(656);
   expect(lengthOf(bytes.subarray(0, 15))).toBeNull();
 });
 

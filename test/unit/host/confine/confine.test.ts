@@ -10,7 +10,8 @@ import { limitsOf } from "../../../../daemon/host/confine/index.ts";
 import { addCall, limitCall, makeScopes, startCall, weighCall } from "../../../../daemon/host/confine/systemd.ts";
 
 const MIB = 1024 ** 2;
-const LIMITS = limitsOf({ memory_mib: 512, vcpu_count: 2, translated_mib: 128 });
+const GUEST = { memory_mib: 512, vcpu_count: 2, translated_mib: 128 };
+const LIMITS = limitsOf(GUEST, "serving");
 let mount = "";
 
 beforeEach(() => {
@@ -22,7 +23,11 @@ const offer = (controllers: string) => writeFileSync(join(mount, "cgroup.control
 const read = (...path: string[]) => readFileSync(join(mount, "roomd", ...path), "utf8");
 
 test("limits are the guest's own, and what serves it", () => {
-  expect(LIMITS).toEqual({ memory_bytes: (512 + 128 + 384) * MIB, cpus: 3, tasks: 258 });
+  expect(LIMITS).toEqual({ memory_bytes: (512 + 128 + 384) * MIB, cpus: 3, tasks: 258, cpu_weight: 100 });
+});
+
+test("a machine that waits has next to nothing of processors that sandboxes want", () => {
+  expect(limitsOf(GUEST, "waiting")).toEqual({ ...LIMITS, cpu_weight: 10 });
 });
 
 const LIMITED = [
@@ -30,6 +35,7 @@ const LIMITED = [
   ["MemorySwapMax", { type: "t", value: 0 }],
   ["TasksMax", { type: "t", value: 258 }],
   ["CPUQuotaPerSecUSec", { type: "t", value: 3_000_000 }],
+  ["CPUWeight", { type: "t", value: 100 }],
 ];
 
 test("systemd is asked in one call for a scope with its first process in it", () => {
@@ -146,6 +152,7 @@ test("cgroup v2: controllers are handed down, limits come before the processes, 
   expect(read("sbx_1", "memory.max")).toBe(String(1024 * MIB));
   expect(read("sbx_1", "pids.max")).toBe("258");
   expect(read("sbx_1", "cpu.max")).toBe("300000 100000");
+  expect(read("sbx_1", "cpu.weight")).toBe("100");
   // The kernel takes one process a write; of a plain file the last one stays.
   expect(read("sbx_1", "cgroup.procs")).toBe("12");
   await groups?.add("sbx_1", 14);

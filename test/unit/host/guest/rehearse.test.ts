@@ -82,7 +82,12 @@ async function partsIn(world: World): Promise<Launched["parts"]> {
     confinement: { groupOf: () => null, enter: () => null },
     log: { warn: (message: string) => did.push(message) },
   };
-  const plan = { sandbox_id, paths, memory_mib: 512, image: { hardware: { acceleration: world.acceleration }, agent_generation: 2 } };
+  const plan = {
+    sandbox_id,
+    paths,
+    memory_mib: 512,
+    image: { hardware: { acceleration: world.acceleration }, agent_generation: 2 },
+  };
   return { plan, host, machine, record } as unknown as Launched["parts"];
 }
 
