@@ -5,6 +5,7 @@ import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
+import { sparingly } from "../../core/sparing.ts";
 import { isVirtualMachine } from "../../host/probe.ts";
 import { runChecks } from "./checks.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -12,17 +13,24 @@ import type { ServiceDeps } from "./deps.ts";
 export function makeHealth(deps: ServiceDeps): Bound {
   const startedAt = performance.now();
   const virtual = isVirtualMachine();
+  // Anybody may ask, without a key too, and each sandbox is looked at.
+  const checksNow = sparingly(() =>
+    runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
+      passkeys: deps.passkeys(),
+      backups: deps.backups(),
+      anchors: deps.anchors(),
+    }),
+  );
+  const capacityNow = sparingly(() => {
+    const { memory_mib_free, guest_cids_used } = deps.capacity();
+    return { memory_mib_free, guest_cids_free: GUEST_CIDS - guest_cids_used };
+  });
   return bind(health, {
     run: (call) => {
-      const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
-        passkeys: deps.passkeys(),
-        backups: deps.backups(),
-        anchors: deps.anchors(),
-      });
+      const checks = checksNow();
       const { acceleration } = deps.findings().acceleration;
       const failed = checks.some((check) => check.status === "fail");
       const warned = checks.some((check) => check.status === "warn");
-      const { memory_mib_free, guest_cids_used } = deps.capacity();
       const body: OutputOf<typeof health> = {
         status: failed ? "unavailable" : warned ? "degraded" : "ok",
         topology: acceleration === "tcg" ? "emulated" : virtual ? "nested" : "bare_metal",
@@ -33,14 +41,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
         uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
         time: now(),
         checks: call.caller ? checks : checks.map(({ id, status }) => ({ id, status })),
-        ...(call.caller
-          ? {
-              capacity: {
-                memory_mib_free,
-                guest_cids_free: GUEST_CIDS - guest_cids_used,
-              },
-            }
-          : {}),
+        ...(call.caller ? { capacity: capacityNow() } : {}),
       };
       return { outcome: failed ? "unavailable" : "ready", body };
     },
