@@ -1,19 +1,28 @@
-/** Owns looking at what takes long to look at, and is asked for by whoever likes: no more often than costs little. */
+/** Owns looking at what may take long to look at, and is asked for by whoever likes: no more often than holds nobody up. */
 
+/** What is so short is looked at each time. */
+const SHORT_MS = 5;
+/** So many looks in a row were longer, before any is spared: the first ones are, and any may be beside other work. */
+const LONG_IN_A_ROW = 3;
 /** Of the time, at most this part goes by with looking. */
 const SHARE = 1 / 100;
 /** No answer is older, however long a look takes. */
 const OLDEST_MS = 5_000;
 
-/** Makes what says what `look` has found, which looks again once a hundred times as long has passed as the last look took. */
+/** Makes what says what `look` finds, and, where looks take long, what the last one found a while ago. */
 export function sparingly<T>(look: () => T, clock = () => performance.now()): () => T {
+  const took: number[] = [];
   let found: { value: T; until: number } | null = null;
   return () => {
     const begun = clock();
     if (found && begun < found.until) return found.value;
     const value = look();
     const ended = clock();
-    found = { value, until: ended + Math.min((ended - begun) / SHARE, OLDEST_MS) };
+    took.push(ended - begun);
+    if (took.length > LONG_IN_A_ROW) took.shift();
+    const shortest = Math.min(...took);
+    const isLong = took.length === LONG_IN_A_ROW && shortest >= SHORT_MS;
+    found = isLong ? { value, until: ended + Math.min(shortest / SHARE, OLDEST_MS) } : null;
     return value;
   };
 }

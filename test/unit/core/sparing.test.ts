@@ -2,13 +2,13 @@
 import { expect, test } from "vitest";
 import { sparingly } from "../../../daemon/core/sparing.ts";
 
-/** Looks that take so long each, by a clock of their own; what one finds is its number. */
-function looking(tookMs: number) {
+/** Looks that take so long, one after another and the last of these from then on, by a clock of their own; what one finds is its number. */
+function looking(...tookMs: number[]) {
   let nowMs = 0;
   let looks = 0;
   const ask = sparingly(
     () => {
-      nowMs += tookMs;
+      nowMs += tookMs[Math.min(looks, tookMs.length - 1)] ?? 0;
       return ++looks;
     },
     () => nowMs,
@@ -19,22 +19,27 @@ function looking(tookMs: number) {
   return { ask, pass };
 }
 
-test("a look of a millisecond holds for a hundred", () => {
-  const { ask, pass } = looking(1);
-  expect([ask(), ask()]).toEqual([1, 1]);
-  pass(99);
-  expect(ask()).toBe(1);
-  pass(1);
-  expect(ask()).toBe(2);
+test("what is short is looked at each time, also after one that was not", () => {
+  const { ask } = looking(50, 4, 50, 50, 4);
+  expect([ask(), ask(), ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test("one that takes long holds for five seconds", () => {
-  const { ask, pass } = looking(200);
-  expect(ask()).toBe(1);
-  pass(4_999);
-  expect(ask()).toBe(1);
+test("looks of 20 ms are two seconds apart, once there were three", () => {
+  const { ask, pass } = looking(20);
+  expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
+  pass(1_999);
+  expect(ask()).toBe(3);
   pass(1);
-  expect(ask()).toBe(2);
+  expect([ask(), ask()]).toEqual([4, 4]);
+});
+
+test("nothing is older than five seconds", () => {
+  const { ask, pass } = looking(200);
+  expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
+  pass(4_999);
+  expect(ask()).toBe(3);
+  pass(1);
+  expect(ask()).toBe(4);
 });
 
 test("one that fails is tried again", () => {
