@@ -12,7 +12,7 @@ import { makeScreens } from "../domain/screen/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
 import { isEverSaved, Processors } from "../domain/templates/processors.ts";
-import { RecentUse, type Use } from "../domain/templates/recent-use.ts";
+import { memoryAhead, RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
@@ -170,7 +170,12 @@ const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TE
 async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
   const size = config["pool.size"];
   const lately = used.list();
-  const usual = lately.find(isUsual) ?? { template_id: DEFAULT_TEMPLATE, vcpu_count: 1, together: 0, least_memory_mib: 0 };
+  const usual = lately.find(isUsual) ?? {
+    template_id: DEFAULT_TEMPLATE,
+    vcpu_count: 1,
+    together: 0,
+    least_memory_mib: 0,
+  };
   const others = lately.filter((use) => !isUsual(use));
   const wanted: Wanted[] = [];
   const bursts: Wanted[] = [];
@@ -179,7 +184,7 @@ async function worthLaunching({ config, templates }: Base, used: RecentUse, proc
     const image = await usableSnapshot(templates, template_id, vcpu_count);
     if (!image) processors.want(template_id, vcpu_count);
     if (!image || size === 0) continue;
-    const memory_mib = Math.max(least_memory_mib, image.hardware.base_memory_mib);
+    const memory_mib = memoryAhead(least_memory_mib, image.hardware);
     wanted.push({ image, memory_mib, size: use === usual ? size : 1, isExtra: use !== usual });
     bursts.push({ image, memory_mib, size: Math.min(together, config["pool.most"]), isExtra: true });
   }

@@ -475,7 +475,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 2,
     about:
-      "Warm machines of template default kept ready for the next sandboxes, up to 256 MiB of memory each. Unless it is 0, one more of each other template used in the last hour, four at most, and of each with 2, 4 or 8 processors where that was used, with up to its min_memory_mib, while memory is left.",
+      "Warm machines of template default kept ready for the next sandboxes, some 256 MiB of the host's memory each. Unless it is 0, one more of each other template used in the last hour, four at most, and of each with 2, 4 or 8 processors where that was used, with up to its min_memory_mib, while memory is left.",
   },
   "pool.most": {
     kind: "integer",

@@ -1,10 +1,10 @@
-/** Owns looking at what may take long to look at, and is asked for by whoever likes: no more often than holds nobody up. */
+/** Owns looking at what may take long to look at, and is asked for by whoever likes: so seldom that nobody is held up. */
 
 /** What is so short is looked at each time. */
 const SHORT_MS = 5;
 /** So many looks in a row were longer, before any is spared: the first ones are, and any may be beside other work. */
 const LONG_IN_A_ROW = 3;
-/** Of the time, at most this part goes by with looking. */
+/** Of the time, at most this part goes by with looking, while an answer is not too old by then. */
 const SHARE = 1 / 100;
 /** No answer is older, however long a look takes. */
 const OLDEST_MS = 5_000;

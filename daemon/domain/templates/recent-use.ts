@@ -1,8 +1,10 @@
 /** Owns what sandboxes were made of lately, templates, numbers of processors and memory: machines of these are worth launching ahead. */
+import type { Hardware } from "../../host/machine/spec.ts";
+
 const RECENT_MS = 3_600_000;
 /** What comes within this time comes together. */
 const TOGETHER_MS = 60_000;
-/** Each has machines that wait, with all the memory that it was saved with. */
+/** Each has machines that wait, with all the memory that it was saved with, and more. */
 const MOST_TEMPLATES = 4;
 /** Of the moments of one, the latest are remembered. */
 const MOST_MOMENTS = 256;
@@ -61,6 +63,18 @@ export class RecentUse {
         };
       });
   }
+}
+
+/**
+ * The memory of machines that are launched ahead for sandboxes of which each had so much at least, in MiB: a power of two, so that whatever
+ * sizes somebody tries, those that wait are seldom of no more use, and none learns what another has.
+ */
+export function memoryAhead(
+  leastMib: number,
+  { base_memory_mib, max_plugged_mib }: Pick<Hardware, "base_memory_mib" | "max_plugged_mib">,
+): number {
+  const step = 2 ** Math.floor(Math.log2(Math.max(leastMib, 1)));
+  return Math.min(Math.max(step, base_memory_mib), base_memory_mib + max_plugged_mib);
 }
 
 /** Of moments in their order. */

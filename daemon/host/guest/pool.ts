@@ -17,6 +17,11 @@ import { type Launched, launchGuest } from "./start.ts";
 /** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
 const FILL_AT_ONCE = 2;
 
+/** One that is not ready by then, on a host that is busy, has its whole share of the processors: its parts have deadlines. */
+const LATE_MS = 3_000;
+/** Of what is plugged, the guest's kernel uses this part for its list of pages. */
+const PAGE_LIST_SHARE = 1 / 64;
+
 /** So many machines of one snapshot are to wait, in all where more than one says so. */
 export interface Wanted {
   image: GuestImage;
@@ -75,7 +80,9 @@ export class WarmPool {
    * be. Null when there is none. Whoever takes one starts or ends it, and then asks for a refill.
    */
   take(image: Pick<GuestImage, "snapshot_memory">, memory_mib: number): WarmMachine | null {
-    const taken = this.#members.find((member) => isOf(member, { image, memory_mib }));
+    const fitting = this.#members.filter((member) => isOf(member, { image, memory_mib }));
+    const ready = fitting.filter((member) => this.#ready.has(member));
+    const [taken] = (ready.length > 0 ? ready : fitting).sort((a, b) => b.memory_mib - a.memory_mib);
     if (taken) this.#remove(taken);
     return taken ?? null;
   }
@@ -146,16 +153,16 @@ export class WarmPool {
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
       const isMissing = (each: Wanted) => this.#members.filter((member) => isOf(member, each)).length < each.size;
-      const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each.image)));
+      const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each)));
       if (this.#closed || !missing) return;
       await this.#add(missing);
     }
   }
 
   /** Those on their way take theirs first. */
-  #hasMemoryFor(image: GuestImage): boolean {
+  #hasMemoryFor(wanted: Wanted): boolean {
     const coming = this.#members.filter((member) => !this.#ready.has(member));
-    return this.#deps.hasMemoryFor([...coming, { image }].map((each) => each.image.hardware.base_memory_mib));
+    return this.#deps.hasMemoryFor([...coming, wanted].map(usedBy));
   }
 
   async #add({ image, memory_mib }: Wanted): Promise<void> {
@@ -183,7 +190,8 @@ export class WarmPool {
     let launched: Launched | undefined;
     try {
       const begun = performance.now();
-      launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: rehearsal.signal });
+      const awaited = AbortSignal.any([rehearsal.signal, AbortSignal.timeout(LATE_MS)]);
+      launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited });
       const launch_ms = Math.round(performance.now() - begun);
       await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
@@ -225,9 +233,13 @@ export class WarmPool {
   }
 }
 
-/** What they give back: of what was plugged nothing is used before they are somebody's. */
+/** What one uses at most before it is somebody's, in MiB. */
+function usedBy({ image: { hardware }, memory_mib }: Pick<WarmMachine, "image" | "memory_mib">): number {
+  return hardware.base_memory_mib + Math.ceil((memory_mib - hardware.base_memory_mib) * PAGE_LIST_SHARE);
+}
+
 function memoryOf(members: readonly WarmMachine[]): number {
-  return members.reduce((sum, { image }) => sum + image.hardware.base_memory_mib, 0);
+  return members.reduce((sum, member) => sum + usedBy(member), 0);
 }
 
 interface OfSnapshot {

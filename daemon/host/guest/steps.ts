@@ -335,8 +335,9 @@ async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
   const { plan, host, record, rank = "serving" } = parts;
   const limits = guestLimits(plan, rank);
   if (Bun.deepEquals(limits, parts.limits)) return;
-  if (host.confinement.kind === "none" && record.now.qemu) rankSession(record.now.qemu.pid, rank);
-  else await host.confinement.limit(plan.sandbox_id, limits);
+  if (host.confinement.kind !== "none") await host.confinement.limit(plan.sandbox_id, limits);
+  // What cannot be said just now is said the next time; no guest does without its start for it.
+  else if (!record.now.qemu || !rankSession(record.now.qemu.pid, rank)) return;
   parts.limits = limits;
 }
 

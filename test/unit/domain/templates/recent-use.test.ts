@@ -1,6 +1,6 @@
 /** What sandboxes were made of lately: for an hour, the latest first, and not many; and how many at most within a minute. */
 import { expect, test } from "vitest";
-import { RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
+import { memoryAhead, RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
 
 const one = (template_id: string, vcpu_count = 1, memory_mib = 512) => ({ template_id, vcpu_count, memory_mib });
 const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);
@@ -58,4 +58,17 @@ test("what each had at least of memory is known, for an hour", () => {
   expect(least()).toEqual([256]);
   nowMs = 1_000_000 + 3_600_001;
   expect(least()).toEqual([512]);
+});
+
+test.each([
+  [0, 256],
+  [256, 256],
+  [300, 256],
+  [511, 256],
+  [512, 512],
+  [1536, 1024],
+  [4095, 2048],
+  [65_536, 8448],
+])("where each had %i MiB at least, machines wait with %i", (least, expected) => {
+  expect(memoryAhead(least, { base_memory_mib: 256, max_plugged_mib: 8192 })).toBe(expected);
 });

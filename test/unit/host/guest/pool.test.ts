@@ -192,3 +192,14 @@ test("each is given the memory that its sandbox is likely to have, and is no san
   expect(given).toHaveLength(3);
   expect(pool.take(IMAGES.default, 1024)).toMatchObject({ memory_mib: 512 });
 });
+
+test("of those that wait the one that lacks least is taken", async () => {
+  [freeMib, memory_mib, burst] = [10_000, 512, 2];
+  await filled(4);
+  memory_mib = 1024;
+  burst = 3;
+  await filled(5);
+  expect(pool.take(IMAGES.default, 2048)).toMatchObject({ memory_mib: 1024 });
+  expect(pool.take(IMAGES.default, 2048)).toMatchObject({ memory_mib: 512 });
+  expect(pool.take(IMAGES.default, 256)).toBeNull();
+});
