@@ -30,7 +30,7 @@ test.skipIf(LEFT_OUT !== null)(
     const results = runOnHost("scopes");
     // In the pool, and taken from it.
     expect(results).toMatchObject({
-      ...{ waiting: placed(WAITING), waiting_again: placed(WAITING), waiting_limits: limitsOf(256 + TCG_MIB, 10) },
+      ...{ waiting: placed(WAITING), waiting_again: placed(WAITING) },
       ...{
         taken: placed(SANDBOX),
         taken_limits: limitsOf(512 + TCG_MIB),
@@ -39,6 +39,8 @@ test.skipIf(LEFT_OUT !== null)(
       },
       retired: '{"processes":{},"scopes":[]}',
     });
+    // One that was late, as on a host that is emulated, has its whole share of the processors already.
+    expect([limitsOf(256 + TCG_MIB, 10), limitsOf(256 + TCG_MIB)]).toContain(results.waiting_limits);
     // Running, with a virtiofsd that was killed, a daemon that was, and another service.
     expect(results).toMatchObject({
       ...{ created: "running", running: placed(SANDBOX), running_limits: limitsOf(256), wrote: "ran" },

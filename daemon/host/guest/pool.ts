@@ -186,12 +186,15 @@ export class WarmPool {
     const paths = this.#deps.paths.sandbox(sandbox_id);
     const rehearsal = new AbortController();
     this.#rehearsals.set(sandbox_id, rehearsal);
+    const awaited = new AbortController();
+    const hurry = () => awaited.abort();
+    rehearsal.signal.addEventListener("abort", hurry, { once: true });
+    const late = setTimeout(hurry, LATE_MS);
     const plan = { sandbox_id, image, paths, vcpu_count: image.snapshot_vcpus, memory_mib };
     let launched: Launched | undefined;
     try {
       const begun = performance.now();
-      const awaited = AbortSignal.any([rehearsal.signal, AbortSignal.timeout(LATE_MS)]);
-      launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited });
+      launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: awaited.signal });
       const launch_ms = Math.round(performance.now() - begun);
       await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
@@ -208,6 +211,7 @@ export class WarmPool {
       await rm(plan.paths.directory, { recursive: true, force: true });
       throw error;
     } finally {
+      clearTimeout(late);
       this.#rehearsals.delete(sandbox_id);
     }
   }
