@@ -18,8 +18,9 @@ const ended: string[] = [];
 let slow: string[] = [];
 
 vi.mock("../../../../daemon/host/guest/start.ts", () => ({
-  launchGuest: async (_host: unknown, plan: LaunchPlan) => {
+  launchGuest: async (_host: unknown, plan: LaunchPlan, _mode: string, { awaited }: { awaited: AbortSignal }) => {
     const name = String(plan.image.snapshot_memory);
+    signals.push(awaited);
     launched.push(name);
     if (slow.includes(name)) {
       await until("it is ended", () => killed.has(plan.paths.directory));
@@ -48,6 +49,8 @@ vi.mock("../../../../daemon/host/process.ts", async (original) => ({
 vi.mock("../../../../daemon/host/guest/remains.ts", () => ({
   endProcesses: async ({ directory }: { directory: string }) => void killed.add(directory),
 }));
+/** Given once somebody waits for it, of each that is launched. */
+const signals: AbortSignal[] = [];
 const heard = new EventEmitter();
 const killed = new Set<string>();
 /** Memory that machines were given while they rehearsed. */
@@ -70,7 +73,16 @@ const IMAGES = { default: imageOf("default", 256), docker: imageOf("docker", 512
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "roomd-pool-"));
-  [launched.length, ended.length, given.length, slow, freeMib, burst, memory_mib] = [0, 0, 0, [], 10_000, 0, 256];
+  [launched.length, ended.length, given.length, signals.length, slow, freeMib, burst, memory_mib] = [
+    0,
+    0,
+    0,
+    0,
+    [],
+    10_000,
+    0,
+    256,
+  ];
   killed.clear();
   starts = Promise.withResolvers<void>();
   starts.resolve();
@@ -202,4 +214,24 @@ test("of those that wait the one that lacks least is taken", async () => {
   expect(pool.take(IMAGES.default, 2048)).toMatchObject({ memory_mib: 1024 });
   expect(pool.take(IMAGES.default, 2048)).toMatchObject({ memory_mib: 512 });
   expect(pool.take(IMAGES.default, 256)).toBeNull();
+});
+
+test("nobody waits for one until it is taken, or is late", async () => {
+  freeMib = 0;
+  await filled(1);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  slow = ["default"];
+  expect(pool.take(IMAGES.default, 256)).not.toBeNull();
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  pool.refill();
+  await until("another is on its way", () => signals.length === 2);
+  const [late] = timers.mock.calls.find(([, ms]) => ms === 3_000) ?? [];
+  timers.mockRestore();
+  expect(signals[1]?.aborted).toBe(false);
+  late?.();
+  expect(signals[1]?.aborted).toBe(true);
+  const taken = pool.take(IMAGES.default, 256);
+  const { directory } = makePaths({ data_dir: home, runtime_dir: home }).sandbox(String(taken?.sandbox_id));
+  killed.add(directory);
+  await taken?.launched.catch(() => {});
 });
