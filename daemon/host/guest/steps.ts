@@ -24,6 +24,9 @@ import { removeDisk } from "./remains.ts";
 import { forgetSaved } from "./saved.ts";
 import { serveDrive } from "./serve-drive.ts";
 
+/** Where a session could not be ranked: the kernel takes that ten times a second from who has few rights. */
+const RANK_AGAIN_MS = 250;
+
 interface MachineParts {
   host: GuestHost;
   /** The layer of its disk that it writes to; the first one where nothing is said. */
@@ -335,9 +338,14 @@ async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
   const { plan, host, record, rank = "serving" } = parts;
   const limits = guestLimits(plan, rank);
   if (Bun.deepEquals(limits, parts.limits)) return;
+  const { qemu } = record.now;
   if (host.confinement.kind !== "none") await host.confinement.limit(plan.sandbox_id, limits);
-  // What cannot be said just now is said the next time; no guest does without its start for it.
-  else if (!record.now.qemu || !rankSession(record.now.qemu.pid, rank)) return;
+  else if (!qemu) return;
+  else if (!rankSession(qemu.pid, rank)) {
+    // No start fails for it, and none is left behind others for ever.
+    if (isAlive(qemu)) setTimeout(() => void keepLimits(parts), RANK_AGAIN_MS).unref();
+    return;
+  }
   parts.limits = limits;
 }
 

@@ -24,23 +24,20 @@ test("what is short is looked at each time, also after one that was not", () => 
   expect([ask(), ask(), ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test("looks of 20 ms are two seconds apart, once there were three", () => {
-  const { ask, pass } = looking(20);
-  expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
-  pass(1_999);
-  expect(ask()).toBe(3);
-  pass(1);
-  expect([ask(), ask()]).toEqual([4, 4]);
-});
-
-test("nothing is older than five seconds", () => {
-  const { ask, pass } = looking(200);
-  expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
-  pass(4_999);
-  expect(ask()).toBe(3);
-  pass(1);
-  expect(ask()).toBe(4);
-});
+test.each([
+  [20, 2_000],
+  [200, 5_000],
+])(
+  "once there were three, looks of %i ms are %i ms apart, and no answer is older than five seconds",
+  (tookMs, apartMs) => {
+    const { ask, pass } = looking(tookMs);
+    expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
+    pass(apartMs - 1);
+    expect(ask()).toBe(3);
+    pass(1);
+    expect([ask(), ask()]).toEqual([4, 4]);
+  },
+);
 
 test("one that fails is tried again", () => {
   let fails = true;

@@ -1,18 +1,31 @@
 /** A machine that somebody waits for has its share of the processors at once, or when it joins; what limits it only pretends. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { limitsOf } from "../../../../daemon/host/confine/index.ts";
 import { bringForward, type LaunchParts } from "../../../../daemon/host/guest/steps.ts";
+import { processOf } from "../../../../daemon/host/process.ts";
+import { until } from "../../../harness/guests.ts";
+
+/** What becomes of tries to rank a session, the last of it again and again. */
+const ranks: boolean[] = [];
+const tried: [pid: number, rank: string][] = [];
+vi.mock("../../../../daemon/host/precedence.ts", async (original) => ({
+  ...(await original<object>()),
+  rankSession: (pid: number, rank: string) => {
+    tried.push([pid, rank]);
+    return ranks.length > 1 ? ranks.shift() : ranks[0];
+  },
+}));
 
 const GUEST = { memory_mib: 512, vcpu_count: 1, translated_mib: 0 };
 
-function waitingParts(qemu: object | null) {
+function waitingParts(qemu: object | null, kind = "cgroup") {
   const asked: number[] = [];
   const failing = { times: 0 };
   const parts = {
     plan: { ...GUEST, sandbox_id: "sbx_1", image: { hardware: { acceleration: "kvm", base_memory_mib: 256 } } },
     host: {
       confinement: {
-        kind: "cgroup",
+        kind,
         limit: async (_id: string, { cpu_weight }: { cpu_weight: number }) => {
           if (failing.times-- > 0) throw new Error("no such group yet");
           asked.push(cpu_weight);
@@ -46,4 +59,22 @@ test("one that has not started starts as it is meant to be", async () => {
   const { parts, asked } = waitingParts(null);
   await bringForward(parts);
   expect([asked, parts.rank]).toEqual([[], "serving"]);
+});
+
+test("a session that could not be ranked is ranked as soon as that can be done, and its start goes on", async () => {
+  ranks.push(false, false, true);
+  const { parts } = waitingParts(processOf(process.pid), "none");
+  await bringForward(parts);
+  expect(parts.limits).toEqual(limitsOf(GUEST, "waiting"));
+  await until("it is ranked", () => Bun.deepEquals(parts.limits, limitsOf(GUEST, "serving")));
+  expect(tried).toEqual(Array(3).fill([process.pid, "serving"]));
+});
+
+test("nobody tries for one whose QEMU has ended", async () => {
+  [ranks.length, tried.length] = [0, 0];
+  ranks.push(false);
+  const { parts } = waitingParts({ pid: process.pid, start_ticks: "another" }, "none");
+  await bringForward(parts);
+  await Bun.sleep(600);
+  expect(tried).toHaveLength(1);
 });
