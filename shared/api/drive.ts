@@ -54,7 +54,9 @@ const mode = Type.Optional(
 );
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
-const writeErrors = [...pathErrors, "room_destroying", "quota_exceeded", "drive_full", "disk_full"] as const;
+/** invalid_state: the room was turned back to a checkpoint during the call. */
+const changeErrors = [...pathErrors, "room_destroying", "invalid_state"] as const;
+const writeErrors = [...changeErrors, "quota_exceeded", "drive_full", "disk_full"] as const;
 
 export const fsWrite = operation({
   name: "fs_write",
@@ -227,7 +229,7 @@ export const fsDelete = operation({
   body: null,
   output: fields({ path: Type.String(), guest_path: Type.String(), state: oneOf(["deleted"]) }),
   outcomes: { ok: 200 },
-  errors: [...pathErrors, "room_destroying", "path_not_found", "not_empty"],
+  errors: [...changeErrors, "path_not_found", "not_empty"],
   audit: "drive.deleted",
 });
 

@@ -1,0 +1,39 @@
+/** Calls that change a drive which another takes the place of meanwhile: refused as they say, with nothing done to either. */
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { RoomFixture, streamOf } from "./room-fixture.ts";
+
+let room: RoomFixture;
+beforeEach(() => {
+  room = new RoomFixture();
+  writeFileSync(room.path("notes.txt"), "hello\n");
+});
+afterEach(() => room[Symbol.dispose]());
+
+const FACTS = { path: "/new.txt", content: "x" };
+
+test.each([
+  ["fs_write", FACTS],
+  ["fs_write", { ...FACTS, path: "/a/b/new.txt" }],
+  ["fs_write", { ...FACTS, path: "/notes.txt", append: true }],
+  ["fs_mkdir", { path: "/made" }],
+  ["fs_move", { from: "/notes.txt", to: "/moved.txt" }],
+  ["fs_delete", { path: "/notes.txt" }],
+  ["file_put", { path: "/new.txt" }],
+])("%s %j on a room that is turned back meanwhile", async (name, input) => {
+  const before = join(room.outside, "before");
+  const called = await room.drive.holding(room.room.room_uid, async () => {
+    const code = room.codeOf(name, input, { body: streamOf("x") });
+    // The call has its drive open by now, and waits.
+    await new Promise(setImmediate);
+    renameSync(room.directory, before);
+    mkdirSync(room.directory);
+    return { code };
+  });
+  expect(await called.code).toBe("invalid_state");
+  const operation = room.drive.operations.find((bound) => bound.operation.name === name)?.operation;
+  expect(operation?.errors).toContain("invalid_state");
+  expect(readdirSync(room.directory)).toEqual([]);
+  expect(readdirSync(before)).toEqual(["notes.txt"]);
+});
