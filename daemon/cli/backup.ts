@@ -10,7 +10,7 @@ import { backUp, oneAtATime, requireService } from "./backup-archive.ts";
 import { backupToStore, listBackups, type Recording, requirePlan } from "./backup-store.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
-import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
+import { type ConfigOption, ownConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { bytesText, counted, type JsonOption, printable, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -56,7 +56,7 @@ export function backupCommand(): Command {
 }
 
 async function sendToStore(options: JsonOption & ConfigOption): Promise<void> {
-  const { config, paths } = readConfiguration(options);
+  const { config, paths } = ownConfiguration(options);
   const plan = requirePlan(config);
   const record: Recording = (event, details) => withOperator(options, (operator) => operator.record(event, details));
   const { missed, changed, ...made } = await withProgress("copying the database", (progress) =>
@@ -74,7 +74,7 @@ async function sendToStore(options: JsonOption & ConfigOption): Promise<void> {
 }
 
 async function writeToFile(file: string, options: JsonOption & ConfigOption): Promise<void> {
-  const { paths } = readConfiguration(options);
+  const { paths } = ownConfiguration(options);
   // Before the copy: what comes of the backup has it too.
   requireService(paths);
   await withOperator(options, (operator) => operator.record("backup.begun", { file }));

@@ -4,7 +4,7 @@ import type { TemplateRecord } from "../../shared/api/templates.ts";
 import { makeLog } from "../core/log.ts";
 import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { type ConfigOption, readConfiguration } from "./operator.ts";
+import { type ConfigOption, ownConfiguration } from "./operator.ts";
 
 const GIVEN_UP = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const SIGINT = 2;
@@ -23,7 +23,7 @@ export async function buildOnHost(
   for (const signal of GIVEN_UP) process.on(signal, giveUp);
   try {
     await buildApart(
-      { ...readConfiguration(options), log: makeLog("warn") },
+      { ...ownConfiguration(options), log: makeLog("warn") },
       {
         org_id: null,
         recipe: null,

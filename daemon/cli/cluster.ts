@@ -7,7 +7,7 @@ import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { hostLines } from "./host-lines.ts";
 import { evacuateCommand } from "./move.ts";
-import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
+import { type ConfigOption, ownConfiguration, withConfigOption } from "./operator.ts";
 import { fieldLines, type JsonOption, say, show, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -128,7 +128,7 @@ async function withMemberships<T>(
   return await withProgress("asking the directory of hosts", async () => {
     // Loaded only here: clients need none of it.
     const { openMemberships: open, requireStopped } = await import("../compose/memberships.ts");
-    const configuration = readConfiguration(options);
+    const configuration = ownConfiguration(options);
     const release = stopped ? requireStopped(configuration.paths) : () => {};
     try {
       const memberships = await open({ ...configuration, log: makeLog("warn") });

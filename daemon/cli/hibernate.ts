@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { endDaemon } from "./end-daemon.ts";
-import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
+import { type ConfigOption, ownConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { counted, type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -27,7 +27,7 @@ export function hibernateCommand(setStatus: (status: number) => void): Command {
   return withConfigOption(command("hibernate", about))
     .requiredOption("--all", "every sandbox of this host; one alone is `roomd sandbox hibernate`")
     .action(async (options: JsonOption & ConfigOption) => {
-      const { paths } = readConfiguration(options);
+      const { paths } = ownConfiguration(options);
       const tell = () => writeFileSync(paths.hibernate_all, "", { mode: 0o600 });
       const ended = await withProgress("saving sandboxes", () => endDaemon(paths, DEADLINE_MS, tell));
       if (!ended) {

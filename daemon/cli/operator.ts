@@ -1,9 +1,12 @@
 /** Owns how operator commands reach the service's own data: on the host, by its configuration. */
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Command } from "commander";
 import type { openOperator } from "../compose/operator.ts";
 import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import { makeLog } from "../core/log.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
+import { CliError } from "./cli-error.ts";
 import { withProgress } from "./progress.ts";
 
 export type Operator = Awaited<ReturnType<typeof openOperator>>;
@@ -26,12 +29,30 @@ export function readConfiguration(options: ConfigOption): { config: Config; path
   }
 }
 
+/** The same for work on the service's data. Throws CliError where this user may not open that. */
+export function ownConfiguration(options: ConfigOption): { config: Config; paths: Paths } {
+  const read = readConfiguration(options);
+  let there = read.paths.data;
+  // It may be made yet.
+  while (!existsSync(there)) there = dirname(there);
+  try {
+    accessSync(there, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    throw new CliError({
+      detail: `The service's data in ${read.paths.data} is not this user's to open.`,
+      errors: [],
+      hint: "Run this on the service's host, as root.",
+    });
+  }
+  return read;
+}
+
 /** Opens the service's data, does the work, closes it again. */
 export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => T | Promise<T>): Promise<T> {
   return await withProgress("working on the service's data", async () => {
     // Loaded only here: clients need none of the daemon.
     const { openOperator: open } = await import("../compose/operator.ts");
-    const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });
+    const operator = await open({ ...ownConfiguration(options), log: makeLog("warn") });
     try {
       return await work(operator);
     } finally {

@@ -39,7 +39,7 @@ import {
 import { requirePlan, toldOf } from "./backup-store.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
-import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
+import { type ConfigOption, ownConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { counted, type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -63,7 +63,7 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
   return withConfigOption(
     command("restore [file]", about).option(from, "backup in the object store (roomd backup list)"),
   ).action(async (file: string | undefined, options: JsonOption & ConfigOption & { from?: string }) => {
-    const { config, paths } = readConfiguration(options);
+    const { config, paths } = ownConfiguration(options);
     const source = sourceOf(config, file, options.from);
     const facts = await withProgress("unpacking the backup", () => restore(paths, source, options));
     const found = await withProgress("reading the whole audit", () =>

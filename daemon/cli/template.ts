@@ -9,7 +9,7 @@ import {
   templateCreate,
   templateRemove,
 } from "../../shared/api/template-builds.ts";
-import { templateGet } from "../../shared/api/templates.ts";
+import { type TemplateRecord, templateGet, templateList } from "../../shared/api/templates.ts";
 import { followBuild } from "./build-follow.ts";
 import { buildOnHost } from "./build-on-host.ts";
 import { CliError, EXIT } from "./cli-error.ts";
@@ -331,26 +331,35 @@ async function savedInput(): Promise<string> {
 
 function list(): Command {
   const about = {
-    summary: "list the templates of this host",
-    examples: ["roomd template list", "roomd template list --json"],
+    summary: "list the templates of this host, or those that your organization may use",
+    notes: ["Without --org it is run on the host, as root."],
+    examples: ["roomd template list", "roomd template list --org", "roomd template list --json"],
   };
-  return withConfigOption(command("list", about)).action(async (options: JsonOption & ConfigOption) => {
+  const listed = withConfigOption(command("list", about)).option("--org", "ask the service, with your own key");
+  return listed.action(async (options: JsonOption & ConfigOption & { org?: true }) => {
+    if (options.org) {
+      return await show(await call(templateList, {}), options, ({ items }) =>
+        table(
+          ["TEMPLATE", "OF", ...FACTS],
+          items.map((item) => [item.template_id, item.visibility, ...factsOf(item)]),
+        ),
+      );
+    }
     const { items, outdated } = await withOperator(options, ({ templates }) => templates.list());
     for (const id of outdated) await say(`${id} was built by an older roomd: run \`roomd template build ${id}\``);
     await showValue({ items, next_cursor: null }, options, () =>
       table(
-        ["TEMPLATE", "MEMORY", "MINIMUM", "CREATED", "DIGEST", "DESCRIPTION"],
-        items.map((item) => [
-          item.template_id,
-          `${item.default_memory_mib} MiB`,
-          `${item.min_memory_mib} MiB`,
-          item.created_at,
-          item.digest,
-          item.description,
-        ]),
+        ["TEMPLATE", ...FACTS],
+        items.map((item) => [item.template_id, ...factsOf(item)]),
       ),
     );
   });
+}
+
+const FACTS = ["MEMORY", "MINIMUM", "CREATED", "DIGEST", "DESCRIPTION"];
+
+function factsOf({ default_memory_mib, min_memory_mib, created_at, digest, description }: TemplateRecord) {
+  return [`${default_memory_mib} MiB`, `${min_memory_mib} MiB`, created_at, digest, description];
 }
 
 function get(): Command {

@@ -1,4 +1,5 @@
 /** Owns how the command line speaks to the authorization server: as an application without a browser (RFC 8628). */
+import { unreachable } from "../../sdk/typescript/src/transport.ts";
 import { CliError } from "./cli-error.ts";
 
 /** How the service knows the command line. */
@@ -30,7 +31,7 @@ export type Answer<T> = { ok: true; body: T } | { ok: false; error: string; desc
 
 const ANSWER_MS = 30_000;
 
-/** Throws CliError where nobody answers, or none of ours. */
+/** Throws ConnectionError where nobody answers, CliError where it is none of ours. */
 export async function post<T = Tokens>(
   { url, ca }: Place,
   path: string,
@@ -46,8 +47,7 @@ export async function post<T = Tokens>(
       ...(ca === null ? {} : { tls: { ca } }),
     } as RequestInit);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CliError({ detail: `No service answers at ${url} (${why}).`, errors: [], hint: "Look at the address." });
+    throw unreachable(url, error);
   }
   const body = (await response.json().catch(() => null)) as Record<string, unknown> | null;
   if (response.ok) return { ok: true, body: body as T };

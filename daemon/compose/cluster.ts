@@ -11,6 +11,7 @@ import { type Config, ConfigError } from "../core/config.ts";
 import { parseListen, WILDCARDS } from "../core/listen.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import { secretIn } from "../core/secret-file.ts";
 import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -28,8 +29,8 @@ export interface ClusterPlan {
 
 /** Null: this host is by itself. Throws ConfigError. */
 export function planCluster(config: Config): ClusterPlan | null {
-  const url = config["cluster.url"];
-  if (url === "") return null;
+  if (config["cluster.url"] === "") return null;
+  const url = urlWithPassword(config);
   const listen = parseListen("cluster.listen", config["cluster.listen"], "10.0.0.1:7443");
   const given = config["cluster.address"];
   if (given === "" && WILDCARDS.has(listen.hostname)) {
@@ -48,6 +49,20 @@ export function planCluster(config: Config): ClusterPlan | null {
       labels: labelsOf(config["cluster.labels"]),
     },
   };
+}
+
+/** The URL as it is written, with the password that a file has. Throws ConfigError. */
+function urlWithPassword(config: Config): string {
+  const url = config["cluster.url"];
+  const password = secretIn(config, "cluster.password_file");
+  if (password === null) return url;
+  const [, before, user, rest] = /^([^/]*\/\/)([^/?#@:]+)@(.*)$/s.exec(url) ?? [];
+  if (user === undefined) {
+    throw new ConfigError(
+      "with cluster.password_file cluster.url must name a user and no password: postgres://USER@HOST/DATABASE",
+    );
+  }
+  return `${before}${user}:${encodeURIComponent(password)}@${rest}`;
 }
 
 function labelsOf(text: string): Record<string, string> {

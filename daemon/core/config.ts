@@ -249,6 +249,11 @@ export const CONFIG_KEYS = {
     about:
       "PostgreSQL database by which several hosts are one service, as postgres://USER:PASSWORD@HOST/DATABASE; HOST may be several servers, HOST:PORT,HOST:PORT, of which the primary is asked. Empty: this host is by itself.",
   },
+  "cluster.password_file": {
+    kind: "string",
+    default: "",
+    about: "File with the password of that database's user, if it is not in cluster.url.",
+  },
   "cluster.listen": {
     kind: "string",
     default: "127.0.0.1:7443",
@@ -603,7 +608,8 @@ export function loadConfig(
   const file = options.file ?? (existsSync(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : null);
   const fromFile = file === null ? new Map<string, unknown>() : readFile(file);
   for (const key of fromFile.keys()) {
-    if (!(key in CONFIG_KEYS)) throw new ConfigError(`${file}: unknown key ${key}; \`roomd config\` lists the keys`);
+    if (!(key in CONFIG_KEYS))
+      throw new ConfigError(`${file}: unknown key ${key}; \`roomd config --example\` lists all keys`);
   }
   const values: Record<string, unknown> = {};
   const origins: Record<string, string> = {};

@@ -1,4 +1,6 @@
 /** What docs/cluster.md says of setting up two hosts with a database that has to prove its name, and of upgrading one after another. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksOf, pageAt, typed } from "../harness/documents.ts";
 import { until } from "../harness/guests.ts";
@@ -11,10 +13,14 @@ let service: TestHosts;
 
 beforeAll(async () => {
   service = await TestHosts.start(0);
-  // By name and authority, as the page says; init, token and join are typed by the harness.
-  for (let count = 0; count < 2; count++) {
-    await service.add({ env: { ROOMD_CLUSTER_URL: service.postgres.url("tls") } });
-  }
+  // By name and authority, as the page says, with the password in the URL or apart; init, token and join are typed by the harness.
+  const whole = service.postgres.url("tls");
+  const url = new URL(whole);
+  const file = join(service.postgres.directory, "password-alone");
+  writeFileSync(file, `${decodeURIComponent(url.password)}\n`, { mode: 0o600 });
+  url.password = "";
+  await service.add({ env: { ROOMD_CLUSTER_URL: url.href, ROOMD_CLUSTER_PASSWORD_FILE: file } });
+  await service.add({ env: { ROOMD_CLUSTER_URL: whole } });
   await service.knowEachOther();
 }, 60_000);
 
@@ -27,9 +33,18 @@ test("a server that cannot prove its name is not spoken to", async () => {
   const named = new URL(postgres.url("tls"));
   named.hostname = "127.0.0.1";
   for (const url of [named.href, postgres.url("tls").replace(/&sslrootcert=.*/, "")]) {
-    const { status, stderr } = await first.cli(["cluster", "token"], undefined, { ROOMD_CLUSTER_URL: url });
+    const { status, stderr } = await first.cli(["cluster", "token"], undefined, {
+      ROOMD_CLUSTER_URL: url,
+      ROOMD_CLUSTER_PASSWORD_FILE: "",
+    });
     expect([status === 0, stderr]).toEqual([false, expect.stringContaining("does not answer")]);
   }
+});
+
+test("a password that stands in a file as well as in the URL is refused", async () => {
+  const env = { ROOMD_CLUSTER_URL: service.postgres.url("tls") };
+  const { status, stderr } = await service.first.cli(["cluster", "token"], undefined, env);
+  expect([status, stderr]).toEqual([2, expect.stringContaining("must name a user and no password")]);
 });
 
 test("a host is emptied, upgraded and given back", { timeout: 90_000 }, async () => {

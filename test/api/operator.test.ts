@@ -1,9 +1,11 @@
 /** What the operator does on the host, beside a daemon that runs: keys, organizations, starts, stops, and two daemons on one host. */
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { BINARY, type Json, TestDaemon } from "../harness/daemon.ts";
 import { bearer, type KeyOptions, makeOrg, run, until } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
 
@@ -53,6 +55,33 @@ test("init says which plan its organization is on, what that allows and what cha
   expect(stderr).toContain("plan starter: at most 77 rooms");
   expect(stderr).toContain("roomd org set-plan");
   expect((await run(other, "org", "list")).items).toMatchObject([{ plan: "starter" }]);
+});
+
+test("another user of the host is told what to do, and gets at nothing", () => {
+  const directory = mkdtempSync(join(tmpdir(), "roomd-other-user-"));
+  try {
+    chmodSync(directory, 0o755);
+    const program = join(directory, "roomd");
+    copyFileSync(BINARY, program);
+    const asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups", program];
+    for (const words of [
+      "key list",
+      "init",
+      "template list",
+      "audit --host",
+      "backup /dev/null",
+      "restore /dev/null",
+    ]) {
+      const { status, stdout, stderr } = spawnSync("setpriv", [...asNobody, ...words.split(" ")], {
+        env: daemon.env,
+        encoding: "utf8",
+      });
+      expect([words, status, stdout]).toEqual([words, 1, ""]);
+      expect(stderr).toContain("as root");
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("the operator sees the templates that clients see", async () => {

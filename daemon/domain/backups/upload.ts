@@ -102,7 +102,7 @@ async function send(
   }
 }
 
-/** An upload has 10,000 parts at most, and how long a backup becomes is not known before: 2.4 TiB. */
+/** An upload has 10,000 parts at most, and how long a backup becomes is not known before: 2 TiB. */
 export function partBytes(number: number): number {
   return (number < 1000 ? 16 : number < 2000 ? 64 : 256) * MIB;
 }

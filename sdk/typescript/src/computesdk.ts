@@ -6,7 +6,7 @@ import type { CommandOptions } from "./execution.ts";
 import { Roomd } from "./roomd.ts";
 import { GRACE_SECONDS, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 
-/** `egress` says where sandboxes may connect to: nowhere if absent, "*" is every public address. */
+/** `egress` says where sandboxes may connect to: as the host's `egress.default` has it if absent; `[]` is nowhere. */
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
 
 const AGENT = "main";

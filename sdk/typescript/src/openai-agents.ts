@@ -38,7 +38,7 @@ import type { CallOptions } from "./transport.ts";
 
 export type { RoomdSandboxSession, RoomdSessionState };
 
-/** Of one session. `egress` says where its sandbox may connect to: nowhere if absent, "*" is every public address. */
+/** Of one session. `egress` says where its sandbox may connect to: as the host's `egress.default` has it if absent; `[]` is nowhere. */
 export type RoomdSandboxOptions = Omit<SandboxOptions, keyof CallOptions> &
   SessionOptions & {
     /** The sandbox's name in the room; one that nobody has if absent. */

@@ -116,7 +116,10 @@ export class Sandbox {
     return this.#client.call("sandbox_get", this.#name, options);
   }
 
-  /** Runs a command and waits for its end, however long it takes. A command that fails is no error: look at `exitCode`. */
+  /**
+   * Runs a command and waits for its end; it is killed after `commandTimeoutMs`, 10 minutes if absent. A command that fails is no error: look
+   * at `exitCode`.
+   */
   exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
     return Execution.run(this.#client, this.#name, command, options);
   }

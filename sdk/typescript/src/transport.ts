@@ -384,7 +384,8 @@ function retryAfterOf({ headers }: Answer): { afterMs?: number } {
   return Number.isFinite(seconds) && headers["retry-after"] !== undefined ? { afterMs: seconds * 1000 } : {};
 }
 
-function unreachable(url: string, cause: unknown): ConnectionError {
+/** What a connection that failed is to its caller. */
+export function unreachable(url: string, cause: unknown): ConnectionError {
   if (cause instanceof ConnectionError) return cause;
   const { code = "", message = String(cause) } = cause as { code?: string; message?: string };
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {

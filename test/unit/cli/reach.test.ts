@@ -21,6 +21,7 @@ const LINES: readonly string[][] = [
   "usage --group-by day --month 2026-01",
   "credits --limit 1 --cursor c",
   "top --json --room r --interval 250ms",
+  "template list --org",
   "cluster list",
   "room create r --label a=b --ttl 1h --host h --host-label a=b",
   "room list --state active --label a=b --host h --limit 1 --cursor c",
@@ -159,7 +160,6 @@ const ON_HOST: Partial<Record<Name, { command: string; fields: Record<string, st
   },
   ssh_key_list: { command: "org ssh-key list", fields: { org_id: "--org" } },
   ssh_key_remove: { command: "org ssh-key remove", fields: { org_id: "--org", ssh_key_id: "ssh-key-id" } },
-  template_list: { command: "template list", fields: {} },
 };
 
 const NO_COMMAND: Partial<Record<Name, string>> = {

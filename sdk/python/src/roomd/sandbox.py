@@ -145,7 +145,7 @@ class Sandbox:
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Runs a command and waits for its end, however long it takes.
+        """Runs a command and waits for its end; it is killed after `command_timeout_ms`, 10 minutes if absent.
 
         A command that fails is no error: look at `exit_code`. With `timeout_ms` it raises a TimeoutError when it has
         not ended in this time, and leaves it running.
