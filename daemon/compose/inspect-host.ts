@@ -168,7 +168,7 @@ export async function inspectHost(
       const transport = vsock.chosen;
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = findings.isolation.problems;
-      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem.message });
+      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem.message, hint: problem.remedy });
       return {
         programs: { qemu, virtiofsd },
         transport,

@@ -6,7 +6,7 @@ interface ServiceErrorOptions {
   detail?: string;
   details?: Record<string, unknown>;
   errors?: FieldError[];
-  hint?: string;
+  hint?: string | undefined;
   /** It is the path that names what is wrong. */
   inPath?: boolean;
   /** When to come back, for what is worth trying again. */

@@ -38,6 +38,10 @@ describe("the check `isolation`", () => {
       const check = await checkOf("isolation", dirs);
       expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(`cannot enter ${closed},`) });
       expect(check.remedy).toContain(`chmod o+x ${closed}`);
+      // A template is not begun to be built either.
+      const built = await daemon.cli(["template", "build", "default", "--verbose"], undefined, dirs);
+      expect(built).toMatchObject({ status: 1, stdout: "" });
+      expect(built.stderr).toMatch(new RegExp(`^roomd: .*cannot enter ${closed},.*\nRun \`chmod o\\+x ${closed}\``));
       chmodSync(closed, 0o711);
       expect((await checkOf("isolation", dirs)).status).not.toBe("fail");
     } finally {

@@ -152,6 +152,8 @@ async function buildVersion(
 ): Promise<TemplateRecord> {
   const { paths } = deps;
   const { owner } = options;
+  // What keeps guests from starting is said before anything is made.
+  deps.host();
   // Builds that were asked for at the same time may have used up what was left.
   if (owner !== undefined) requireLeft(await templateMib(paths, owner), deps.capsOf(owner));
   const home = paths.template(templateId, owner);
