@@ -46,6 +46,7 @@ export interface RoomDeps {
     | "host"
     | "owner"
     | "trueOwner"
+    | "placedOn"
     | "freedBy"
     | "claim"
     | "refuse"

@@ -58,6 +58,9 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   return kept;
 }
 
+/** Whether another host carries it for a client of its own, or else asks for itself. */
+export const isCarried = (headers: Headers): boolean => headers.has(HOP);
+
 /** The headers of a request without what another host has added, for who is no host. */
 export function withoutEntry(headers: Headers): Headers {
   const kept = new Headers(headers);

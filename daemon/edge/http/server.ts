@@ -12,7 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { PeerCalls } from "../../domain/rooms/index.ts";
 import type { HostClient } from "../hosts/client.ts";
-import { saidByEntry } from "../hosts/headers.ts";
+import { isCarried, saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { answerPeer } from "../hosts/moves.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
@@ -183,8 +183,6 @@ function serve(
       const sender = senderOf(server.requestIP(request)?.address ?? null, request.headers);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
-      const peer = peers && answerPeer(peers, deps.log, request, url);
-      if (peer) return await peer;
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
       const port = portPlaceOf(deps.ports, request, url);
       if (port) {
@@ -196,6 +194,9 @@ function serve(
         return response === UPGRADED ? undefined : response;
       }
       if (sender.hop !== undefined) {
+        // Not where it is carried for a client, whose path may be any.
+        const peer = peers && !isCarried(request.headers) ? answerPeer(peers, deps.log, request, url) : null;
+        if (peer) return await peer;
         const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
         const told = answerWhereabouts(url, answers);
         if (told) return told;

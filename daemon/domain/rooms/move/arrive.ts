@@ -151,7 +151,14 @@ export class Arrivals {
     const about = await reader.about();
     const owner = await directory.trueOwner(roomUid);
     const isItsOwn = owner?.host_id === about.from && owner.epoch === about.epoch && about.room.room_uid === roomUid;
-    if (!isItsOwn || about.from === deps.hostId || getRoom(database.queries, roomUid)?.state === "active") {
+    const placed = directory.placedOn(about.room.org_id as OrgId, about.from);
+    const isNamedSo = placed.some(({ room_uid, room_id }) => room_uid === roomUid && room_id === about.room.room_id);
+    if (
+      !isItsOwn ||
+      !isNamedSo ||
+      about.from === deps.hostId ||
+      getRoom(database.queries, roomUid)?.state === "active"
+    ) {
       throw new ServiceError("invalid_state", { detail: `Room ${about.room.room_id} is not that host's to give.` });
     }
     const { drive_bytes, other_bytes } = about;

@@ -6,8 +6,11 @@ import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import type { Gate } from "../../../../daemon/domain/ports/gate.ts";
 import { Connection } from "../../../../daemon/edge/hosts/connection.ts";
+import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
+import { PeerClient } from "../../../../daemon/edge/hosts/moves.ts";
 import { PORTS, Whereabouts } from "../../../../daemon/edge/hosts/whereabouts.ts";
 import { type HttpDeps, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
+import { newId } from "../../../../shared/ids.ts";
 import type { Json } from "../../../harness/json.ts";
 import { clientOf, listen, type Member, members } from "./fixture.ts";
 
@@ -97,7 +100,14 @@ async function twoHosts() {
   const [owner, member] = made;
   const server = guest();
   const looked: string[] = [];
-  const there = door("owner", gateOf([WEB], server.port, looked));
+  /** What would have been done of what only hosts may ask. */
+  const peered: string[] = [];
+  const does = (what: string) => async () => {
+    peered.push(what);
+    return {};
+  };
+  const peers = { receive: does("receive"), settle: does("settle"), fits: does("fits") };
+  const there = door("owner", gateOf([WEB], server.port, looked), { peers: peers as never });
   const inside = there.serveMembers({ hostname: "127.0.0.1", port: 0 }, { own: owner.own, members: [member.own.cert] });
   const reached = { host_id: "owner", address: `127.0.0.1:${inside.url.port}`, certificate: owner.own.cert } as Host;
   const client = clientOf(member);
@@ -106,6 +116,9 @@ async function twoHosts() {
   return {
     url: here.url,
     looked,
+    peered,
+    client,
+    reached,
     stopOwner: () => inside.stop(0),
     [Symbol.asyncDispose]: async () => {
       await Promise.all([here.stop(0), there.stop(0), inside.stop(0)]);
@@ -139,6 +152,25 @@ test("a request goes through as it came, and the server hears nothing of hosts",
   expect((await at(`/p/${WEB}`, { redirect: "manual" })).headers.get("location")).toBe(`/p/${WEB}/`);
   // Who is no host is not told which labels there are.
   expect((await at(`/-/ports?labels=${WEB}`)).status).not.toBe(200);
+});
+
+test("what hosts ask of each other about rooms goes to a port's server, whoever asks it there", async () => {
+  await using hosts = await twoHosts();
+  const room = `/hosts/rooms/${newId("rom")}`;
+  for (const path of [room, `${room}/fits`, `${room}/settle`]) {
+    const init = { method: "POST", body: "{}" };
+    const headers = { host: `${WEB}.ports.example`, "x-roomd-hop": "" };
+    expect(await (await fetch(new URL(path, hosts.url), { ...init, headers })).json()).toMatchObject({ path });
+    expect((await fetch(new URL(path, hosts.url), init)).status).toBe(404);
+    // As if it were carried for a client.
+    const about = { ip: null, request_id: null, own: "entry" };
+    const asked = { method: "POST", path, fields: {} };
+    const carried = await forwardJson(hosts.client, hosts.reached, asked, about, AbortSignal.timeout(5000));
+    expect(carried.status).toBe(404);
+  }
+  expect(hosts.peered).toEqual([]);
+  await new PeerClient(hosts.client).settle(hosts.reached, newId("rom"), AbortSignal.timeout(5000));
+  expect(hosts.peered).toEqual(["settle"]);
 });
 
 test("a WebSocket goes through", async () => {
