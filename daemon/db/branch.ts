@@ -5,6 +5,7 @@
  *   take      reads; all nouns in one transaction, while nothing of the room runs
  *   put       fills another room, which has nothing of the noun yet
  *   replace   turns the room itself back: what it has now goes
+ *   requireSpace  before a replace that nothing may keep from coming to its end: whether there is space for it; replace itself asks no more
  *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
  *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
  *
@@ -29,6 +30,8 @@ export interface Branch<State> {
   take(queries: Queries, roomUid: RoomUid): State;
   put(queries: Queries, state: State, room: BranchedRoom): void;
   replace(queries: Queries, state: State, room: BranchedRoom): void;
+  /** Throws quota_exceeded. */
+  requireSpace(queries: Queries, state: State, room: BranchedRoom): void;
   wake(room: BranchedRoom): Promise<void>;
   /** Throws Foreign (foreign.ts), and quota_exceeded where that is known already. */
   accept(given: unknown, origin: Origin): Promise<State>;

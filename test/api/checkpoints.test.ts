@@ -91,6 +91,36 @@ test("a room that is turned back is what it was, and gives no number of a messag
   });
 });
 
+test("a room whose messages have no space any more is not begun to be turned back, and is as it was", async () => {
+  await using small = await TestDaemon.start({ env: { ROOMD_FABRIC_KEPT_MIB: "1" } });
+  const fill = async (name: string) => {
+    for (;;) {
+      const payload = { text: "x".repeat(60_000) };
+      const message = { source: "one", destination: "two", payload, ack_required: true };
+      const { status, body } = await small.api("POST", room(name, "/messages"), message);
+      if (status !== 202) return expect(body.code).toBe("quota_exceeded");
+    }
+  };
+  for (const name of ["full", "other"]) {
+    await small.room(name);
+    await small.ok("GET", room(name, "/messages?agent_id=two"));
+  }
+  await fill("full");
+  const { checkpoint_id } = await small.ok("POST", room("full", "/checkpoints"), {});
+  const { items } = await small.ok("GET", room("full", "/messages?agent_id=two"));
+  for (const { message_id } of items)
+    await small.ok("POST", room("full", `/messages/${message_id}/ack`), { agent_id: "two" });
+  await small.ok("POST", room("full", "/drive/write"), { path: "mark", content: "now" });
+  await fill("other");
+  const refused = await small.api("POST", room("full", `/checkpoints/${checkpoint_id}/restore`));
+  expect([refused.status, refused.body.code]).toEqual([429, "quota_exceeded"]);
+  expect((await small.ok("GET", room("full", "/drive/read?path=mark"))).content).toBe("now");
+  await small.ok("POST", room("full", "/drive/write"), { path: "mark", content: "still" });
+  await small.ok("DELETE", room("other", "?drive=delete"));
+  await small.ok("POST", room("full", `/checkpoints/${checkpoint_id}/restore`));
+  expect((await small.api("GET", room("full", "/drive/read?path=mark"))).status).toBe(404);
+});
+
 test("forks of one checkpoint are made side by side, and a room's end is not waited for by them", async () => {
   await prepare("many");
   const { checkpoint_id } = await take("many");

@@ -38,6 +38,7 @@ export function makeBranch({ isGone, changed }: Present): Branch<AgentsState> {
       putRows(queries, agents, room_uid, state.agents);
       changed(room_uid);
     },
+    requireSpace: () => {},
     // Who waits for messages or at barriers is woken with those.
     wake: async () => {},
     accept: acceptAgents,

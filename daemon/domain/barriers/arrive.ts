@@ -15,7 +15,7 @@ import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell, findRoom } from "./find.ts";
 import { arrive, KEPT_GENERATIONS, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
-import { countBarriers, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
+import { bytesOf, countBarriers, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
 type Input = InputOf<typeof barrierArrive>;
@@ -151,7 +151,7 @@ function begunBy(
   return row && hasThem(row, arrivals) ? row : undefined;
 }
 
-/** Within a transaction: the generation as it is with this arrival. */
+/** Within a transaction: the generation as it is with this arrival. Throws quota_exceeded. */
 function write(
   deps: BarrierDeps,
   queries: Queries,
@@ -159,19 +159,23 @@ function write(
   { barrier_id, generation }: Input,
   terms: Terms,
 ): BarrierRow {
-  const { agents, bells } = deps;
+  const { agents, bells, space } = deps;
   const { room_uid } = room;
   bells.requireOpen(room_uid);
   for (const agentId of terms.arrivals) agents.requireAlive(room_uid, agentId);
   const newest = findBarrier(queries, room_uid, barrier_id);
   const next = newest?.state === "waiting" ? newest.generation : (newest?.generation ?? 0) + 1;
   if (generation !== undefined && generation !== next) return past(queries, room, barrier_id, generation, terms);
-  const row =
-    newest?.state === "waiting" ? newest : open(queries, room, barrier_id, next, termsOf(terms, newest), newest);
+  const isOpen = newest?.state === "waiting";
+  const row = isOpen ? newest : open(queries, room, barrier_id, next, termsOf(terms, newest), newest);
   requireSameTerms(row, terms);
   const dead = (row.participants ?? []).filter((agentId) => agents.isGone(room_uid, agentId));
   const arrived: BarrierRow =
     dead.length > 0 ? { ...row, state: "broken", dead, ended_at: now() } : arrive(row, terms.arrivals, now());
+  const freed = isOpen
+    ? bytesOf(row)
+    : removeGenerations(queries, room_uid, barrier_id, row.generation - KEPT_GENERATIONS);
+  space.change(queries, room_uid, bytesOf(arrived) - freed);
   saveBarrier(queries, arrived);
   agents.touch(queries, room_uid, terms.arrivals);
   return arrived;
@@ -207,7 +211,6 @@ function open(
       detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the maximum.`,
     });
   }
-  removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
   const fresh = { state: "waiting" as const, arrived: [], dead: [], opened_at: now(), ended_at: null };
   return { room_uid, barrier_id, generation, ...terms, ...fresh };
 }

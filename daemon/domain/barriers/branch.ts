@@ -15,11 +15,12 @@ import { barriers } from "./table.ts";
 
 /** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
 export function makeBranch(
-  { agents, bells }: BarrierDeps,
+  { agents, bells, space }: BarrierDeps,
   breakGone: (roomUid: RoomUid) => Promise<void>,
 ): Branch<BarriersState> {
   const fill: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
     putRows(queries, barriers, room_uid, state.barriers);
+    space.forget(room_uid);
     if (state.gone.length > 0) breakBarriers(queries, room_uid, state.gone, now());
   };
   return {
@@ -32,6 +33,8 @@ export function makeBranch(
       removeRows(queries, barriers, room.room_uid);
       fill(queries, state, room);
     },
+    // A room's own have space in it, and others were counted by accept.
+    requireSpace: () => {},
     /** Also breaks what waits for agents that are gone by now. */
     wake: async ({ room_uid }) => {
       bells.ringAll(room_uid);

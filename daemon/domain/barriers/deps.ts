@@ -4,6 +4,7 @@ import type { FindRoom } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meetings } from "./meetings.ts";
+import type { BarrierSpace } from "./space.ts";
 
 export interface BarrierDeps {
   database: Database;
@@ -11,4 +12,5 @@ export interface BarrierDeps {
   agents: Agents;
   bells: Bells;
   meetings: Meetings;
+  space: BarrierSpace;
 }

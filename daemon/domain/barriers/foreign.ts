@@ -1,6 +1,11 @@
 /** Owns what of a room's barriers goes into a checkpoint or a file, and what such a file from outside may say of them. */
 import { Type } from "@sinclair/typebox";
-import { BARRIER_STATES, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
+import {
+  BARRIER_STATES,
+  MAX_PARTIES,
+  MAX_ROOM_BARRIERS,
+  MAX_ROOM_BARRIERS_BYTES,
+} from "../../../shared/api/barriers.ts";
 import { MAX_ROOM_AGENTS } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -22,6 +27,7 @@ import {
   orNull,
 } from "../../db/foreign.ts";
 import { KEPT_GENERATIONS } from "./state.ts";
+import { bytesOf } from "./store.ts";
 import { barriers } from "./table.ts";
 
 /** What a checkpoint has of them. */
@@ -67,12 +73,15 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
   const notWaitedFor = new Set(said.gone);
   const once = onlyOnce("barriers");
   const generations = new Generations();
+  let bytes = 0;
   const rows = await acceptRows(barriers, said.barriers, {
     ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MOST_ROWS },
     each: (row) => {
       once(`${row.barrier_id} ${row.generation}`);
       generations.add(row);
       const participants = namesIn(row.participants);
+      bytes += bytesOf({ participants, arrived: namesIn(row.arrived) ?? [] });
+      if (bytes > MAX_ROOM_BARRIERS_BYTES) throw new Foreign("its barriers take more than those of a room may");
       requireArrivals(row, participants);
       if (row.state !== "waiting") return undefined;
       const dead = participants?.filter((agentId) => gone.has(agentId)) ?? [];

@@ -10,14 +10,15 @@ import type { BarrierDeps } from "./deps.ts";
 import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
+import { BarrierSpace } from "./space.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
 
-export function makeBarriers(needs: Omit<BarrierDeps, "meetings">) {
-  const deps: BarrierDeps = { ...needs, meetings: new Meetings() };
+export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "space">) {
+  const deps: BarrierDeps = { ...needs, meetings: new Meetings(), space: new BarrierSpace(needs.database) };
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
@@ -40,6 +41,9 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings">) {
       for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
     },
     /** Within a transaction: the rooms are gone. */
-    forget: (queries: Queries, roomUids: readonly RoomUid[]) => forgetBarriers(queries, roomUids),
+    forget: (queries: Queries, roomUids: readonly RoomUid[]) => {
+      forgetBarriers(queries, roomUids);
+      for (const roomUid of roomUids) deps.space.forget(roomUid);
+    },
   };
 }

@@ -23,6 +23,25 @@ export function findBarrier(
     .get();
 }
 
+/** A row, and its names in indexes. */
+const ROW_BYTES = 256;
+
+/** What a generation takes. Whoever is dead then is one of the participants, who count twice for that. */
+export function bytesOf({ participants, arrived }: Pick<BarrierRow, "participants" | "arrived">): number {
+  return ROW_BYTES + 2 * jsonBytes(participants ?? []) + jsonBytes(arrived);
+}
+
+const jsonBytes = (names: readonly string[]) => Buffer.byteLength(JSON.stringify(names));
+
+/** The same of a row of the table. */
+const BYTES_OF_ROW = `${ROW_BYTES} + 2 * octet_length(ifnull(participants, '[]')) + octet_length(arrived)`;
+
+/** What all of a room's take. */
+export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
+  const sum = `SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM barriers WHERE room_uid = ?`;
+  return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
+}
+
 export function saveBarrier(queries: Queries, row: BarrierRow): void {
   const { state, arrived, dead, ended_at } = row;
   queries
@@ -138,12 +157,15 @@ export function countBarriers(queries: Queries, roomUid: RoomUid): number {
   return row?.names ?? 0;
 }
 
-/** Removes the generations before `generation`. */
-export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): void {
-  queries
+/** Removes the generations before `generation`; what they took. */
+export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): number {
+  const { participants, arrived } = barriers;
+  const removed = queries
     .delete(barriers)
     .where(and(named(roomUid, barrierId), lt(barriers.generation, generation)))
-    .run();
+    .returning({ participants, arrived })
+    .all();
+  return removed.reduce((sum, row) => sum + bytesOf(row), 0);
 }
 
 export function forgetBarriers(queries: Queries, roomUids: readonly RoomUid[]): void {

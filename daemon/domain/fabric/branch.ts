@@ -16,7 +16,7 @@
 import { at } from "../../core/clock.ts";
 import { type Branch, type BranchedRoom, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
-import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
+import { bytesOfRoom, bytesOfRows, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { acceptFabric, type FabricState } from "./foreign.ts";
 import { lastSeq, nextDue } from "./store.ts";
@@ -30,7 +30,6 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     putRows(queries, messages, room_uid, state.messages, { expires_at: laterText(pausedMs) });
     const later = laterMs(pausedMs);
     putRows(queries, deliveries, room_uid, state.deliveries, { due_at_ms: later, expires_at_ms: later });
-    budget.take(queries, room, bytesOfRoom(queries, room_uid));
     space.forget(room_uid);
   };
   return {
@@ -42,9 +41,11 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     }),
 
     /** Throws quota_exceeded where the organization's messages leave no space for these. */
-    put: (queries, state, room) => fill(queries, state, room, state.last_seq),
+    put: (queries, state, room) => {
+      fill(queries, state, room, state.last_seq);
+      budget.take(queries, room, bytesOfRoom(queries, room.room_uid));
+    },
 
-    /** Throws quota_exceeded, as put: then nothing has changed. */
     replace: (queries, state, room) => {
       const { room_uid } = room;
       const last = Math.max(state.last_seq, lastSeq(queries, room_uid));
@@ -52,6 +53,12 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       removeRows(queries, deliveries, room_uid);
       removeRows(queries, messages, room_uid);
       fill(queries, state, room, last);
+      budget.add(queries, room, bytesOfRoom(queries, room_uid));
+    },
+
+    requireSpace: (queries, { messages: { columns, rows } }, { org_id, room_uid }) => {
+      const asked = bytesOfRows(columns, rows) - bytesOfRoom(queries, room_uid);
+      if (asked > 0) budget.requireSpace(queries, org_id, asked);
     },
 
     wake: async ({ org_id, room_uid }) => {

@@ -7,7 +7,12 @@ import {
   KEPT_OUTPUT_BYTES,
   KEPT_SECONDS,
 } from "../../../shared/agent-protocol/kept.ts";
-import { MAX_BARRIER_WAIT_MS, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
+import {
+  MAX_BARRIER_WAIT_MS,
+  MAX_PARTIES,
+  MAX_ROOM_BARRIERS,
+  MAX_ROOM_BARRIERS_BYTES,
+} from "../../../shared/api/barriers.ts";
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_PAGE, MAX_PAGE } from "../../../shared/api/contract.ts";
 import { MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
 import {
@@ -110,6 +115,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           inbox_messages_max: MAX_INBOX,
           agents_per_room_max: MAX_ROOM_AGENTS,
           barriers_per_room_max: MAX_ROOM_BARRIERS,
+          barriers_per_room_bytes_max: MAX_ROOM_BARRIERS_BYTES,
           barrier_parties_max: MAX_PARTIES,
           barrier_wait_ms_max: MAX_BARRIER_WAIT_MS,
           list_limit_max: MAX_PAGE,

@@ -77,6 +77,11 @@ export function giveNouns(
   for (const name of NAMES) nouns[name][how](queries, state[name], room);
 }
 
+/** Whether there is space for what is to replace what the room has. Throws quota_exceeded. */
+export function requireSpaceFor(queries: Queries, nouns: Nouns, state: RoomState["nouns"], room: BranchedRoom): void {
+  for (const name of NAMES) nouns[name].requireSpace(queries, state[name], room);
+}
+
 export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void> {
   for (const name of NAMES) await nouns[name].wake(room);
 }

@@ -25,7 +25,7 @@ import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
 import { putAside } from "./former.ts";
-import { giveState, readState } from "./nouns.ts";
+import { giveState, readState, requireSpaceFor } from "./nouns.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -70,7 +70,10 @@ async function turnBack(
   const begin = async () => {
     await database.commit((queries) => {
       over.throwIfAborted();
-      requireLive(toTarget(getRoom(queries, room_uid) ?? { ...row, state: "destroyed" }, paths));
+      const known = getRoom(queries, room_uid);
+      requireLive(toTarget(known ?? { ...row, state: "destroyed" }, paths));
+      // What has begun can only be brought to its end, whatever was kept elsewhere meanwhile.
+      if (!known?.branching) requireSpaceFor(queries, branch.nouns, state.nouns, room);
       updateRoom(queries, room_uid, { branching: { kind: "restore", checkpoint_id, key_id: call.caller.key_id } });
       call.work.note({ restored: checkpoint_id });
     });

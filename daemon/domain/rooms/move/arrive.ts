@@ -25,7 +25,7 @@ import { chainHead, chainKey } from "../../audit/index.ts";
 import type { Putting } from "../../sandboxes/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { readState, wakeNouns } from "../checkpoints/nouns.ts";
+import { readState, requireSpaceFor, wakeNouns } from "../checkpoints/nouns.ts";
 import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
@@ -198,14 +198,20 @@ export class Arrivals {
 
   /** What would keep its rows from coming is known before anybody counts on them. */
   async #tryRows(about: About): Promise<void> {
-    const { database, paths } = this.#deps;
+    const { database, paths, branch } = this.#deps;
     const place = paths.arriving(about.room.room_uid);
     const state = await readState<MovedState>(place.state);
     const carried = new Set<string>(state.sandboxes.carried.map(({ sandbox_id }) => sandbox_id));
     const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
     if (stranger !== undefined) throw new NotWhole("files came of a sandbox that did not");
     const [tried] = database.rehearse(
-      [(queries) => void giveRows(this.#deps, queries, about, state, NONE_GIVEN_UP)],
+      [
+        (queries) => {
+          // Once it is ours it comes, whatever other messages came meanwhile.
+          requireSpaceFor(queries, branch.nouns, state.nouns, branchedOf(about.room as unknown as RoomRow));
+          giveRows(this.#deps, queries, about, state, NONE_GIVEN_UP);
+        },
+      ],
       () => {},
     );
     if (tried && "error" in tried) throw tried.error;

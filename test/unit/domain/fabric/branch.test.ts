@@ -1,7 +1,7 @@
 /** Rooms that branch: in each line of history every message is processed once, whatever the agents have in their memory. */
 import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, test } from "vitest";
-import { Budget } from "../../../../daemon/domain/fabric/budget.ts";
+import { Budget, bytesOfRows } from "../../../../daemon/domain/fabric/budget.ts";
 import { findOld, removalsOf } from "../../../../daemon/domain/fabric/old.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { Chance } from "../../../harness/random.ts";
@@ -304,11 +304,40 @@ describe("space", () => {
     await rooms.put("third", empty);
     // The one message of another room takes the place of one of these.
     expect(await fillUp(rooms, "first")).toBe(all - 1);
-    await expect(rooms.replace("second", full)).rejects.toMatchObject({ code: "quota_exceeded" });
+    await expect(rooms.requireSpace("second", full)).rejects.toMatchObject({ code: "quota_exceeded" });
+    // What takes no more than what is there always may.
+    await rooms.requireSpace("second", one);
+    await rooms.requireSpace("first", await rooms.take("first"));
     expect((await rooms.take("second")).fabric).toEqual(one.fabric);
     for (const room of ["first", "second"]) expect(rooms.bytesOf(room).kept).toBe(rooms.bytesOf(room).rows);
     await rooms.replace("first", empty);
     expect(await fillUp(rooms, "third")).toBe(all);
+  });
+
+  test("is not asked for by what can only come to its end, and there is none for others until it is free again", async () => {
+    const rooms = makeRooms({ keptBytes: 40_000 });
+    await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
+    const empty = await rooms.take("first");
+    const all = await fillUp(rooms, "first");
+    const full = await rooms.take("first");
+    await rooms.put("second", empty);
+    await rooms.replace("second", full);
+    expect(rooms.bytesOf("second")).toEqual(rooms.bytesOf("first"));
+    expect(await fillUp(rooms, "first")).toBe(0);
+    await rooms.replace("first", empty);
+    expect(await fillUp(rooms, "first")).toBe(0);
+    await rooms.replace("second", empty);
+    expect(await fillUp(rooms, "first")).toBe(all);
+  });
+
+  test("that rows take which are in no table is what they take there", async () => {
+    const rooms = makeRooms();
+    const world = new World(rooms, new Chance(), "first");
+    await world.begin();
+    await world.live(200);
+    const { columns, rows } = (await rooms.take("first")).fabric.messages;
+    expect(rows.length).toBeGreaterThan(10);
+    expect(bytesOfRows(columns, rows)).toBe(rooms.bytesOf("first").rows);
   });
 
   test("of an inbox is counted anew", async () => {

@@ -103,6 +103,12 @@ export class Rooms {
     await this.#branch("replace", room, state, pausedMs);
   }
 
+  /** Whether there is space for a state in the place of what the room has; rejects where there is none. */
+  async requireSpace(room: string, state: State): Promise<void> {
+    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs: 0 };
+    await this.database.commit((queries) => this.fabric.branch.requireSpace(queries, state.fabric, to));
+  }
+
   async #branch(how: "put" | "replace", room: string, state: State, pausedMs: number): Promise<void> {
     const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs };
     const parts = [this.fabric, this.barriers, this.agents];

@@ -1,0 +1,50 @@
+/** How much barriers of a room may take: no room can fill the host's disk by the names that its barriers wait for. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { bytesOfRoom } from "../../../../daemon/domain/barriers/store.ts";
+import { MAX_ROOM_BARRIERS_BYTES } from "../../../../shared/api/barriers.ts";
+import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
+
+let rooms: Rooms;
+beforeEach(async () => {
+  rooms = new Rooms();
+  await rooms.call("first", "a", "agent_subscribe", { agent_id: "a", topics: [] });
+});
+afterEach(() => rooms[Symbol.asyncDispose]());
+
+const MANY = ["a", ...Array.from({ length: 999 }, (_, at) => String(at).padStart(128, "x"))];
+const arrive = (barrier_id: string, participants: string[] = MANY, parties = 1) =>
+  rooms.codeOf("first", "a", "barrier_arrive", { barrier_id, participants, parties, timeout_ms: 0 });
+const taken = () => bytesOfRoom(rooms.database.queries, uidOf("first"));
+
+/** Until no more is taken. */
+async function fillUp(): Promise<void> {
+  for (let count = 0; ; count++) {
+    const code = await arrive(`b-${count}`);
+    if (code === "quota_exceeded") return;
+    expect(code).toBe("none");
+  }
+}
+
+test("is bounded, and one whose names are used again takes the place of what it had", async () => {
+  await fillUp();
+  expect(taken()).toBeLessThanOrEqual(MAX_ROOM_BARRIERS_BYTES);
+  expect(taken()).toBeGreaterThan(MAX_ROOM_BARRIERS_BYTES - 300_000);
+  // Of each 16 generations are kept beside the newest.
+  for (let generation = 1; generation <= 100; generation++) expect(await arrive("b-0", ["a"])).toBe("none");
+  expect(await arrive("fits")).toBe("none");
+});
+
+test("is what there is, also after the room was turned back", async () => {
+  const state = await rooms.take("first");
+  await fillUp();
+  await rooms.replace("first", state);
+  expect(taken()).toBe(0);
+  expect(await arrive("b-0")).toBe("none");
+  await fillUp();
+});
+
+test("is given back with the room", async () => {
+  await fillUp();
+  await rooms.database.commit((queries) => rooms.barriers.forget(queries, [uidOf("first")]));
+  expect(await arrive("b-0")).toBe("none");
+});
