@@ -36,6 +36,11 @@ export function ticketMark(hostId: string): string {
 }
 
 const MARK_CHARACTERS = 8;
+/** How tickets begin: of a terminal, of a screen with its keyboard, and of one that is only looked at. */
+export const TICKET_PREFIXES = ["ttk_", "sdt_", "svt_"] as const;
+type TicketPrefix = (typeof TICKET_PREFIXES)[number];
+/** What follows that, as a pattern; what looks as a ticket is kept from whom it does not concern. */
+export const AFTER_PREFIX = `(?:[\\w-]{${MARK_CHARACTERS}}\\.)?[\\w-]{${Math.ceil((SECRET_BYTES * 4) / 3)}}`;
 const MARKED = new RegExp(`^[a-z]+_([\\w-]{${MARK_CHARACTERS}})\\.`);
 
 /** The mark of the host that has made a ticket; null: it has none. */
@@ -55,7 +60,7 @@ export class Tickets<G extends Goal> {
   }
 
   /** `prefix`: how it begins, by which people tell it from others. All its characters may stand in a WebSocket's subprotocol, and in a URL. */
-  make(prefix: string, caller: Caller, goal: G): { token: string; expires_at: string } {
+  make(prefix: TicketPrefix, caller: Caller, goal: G): { token: string; expires_at: string } {
     this.#sweep();
     const token = prefix + this.#mark + randomBytes(SECRET_BYTES).toString("base64url");
     const until = Date.now() + LIFE_MS;

@@ -1,9 +1,17 @@
 /** Owns keeping our own secrets from the servers in guests: API keys wherever they stand, and everything about the port's token. */
 import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/ports.ts";
+import { AFTER_PREFIX, TICKET_PREFIXES } from "../../../core/tickets.ts";
 import type { Place } from "./place.ts";
 
-/** API keys, operator keys, and the tokens of ports, terminals and SSH. */
-const SECRET = /(?:\bkey-[0-9A-Za-z]{43}\b)|(?:\bo(?:ac|at|rt|dc)-[\w-]{43})|(?:\b(?:ptk|ttk|sat)_[\w-]{43})/;
+/** API keys, operator keys, and what OAuth gives; the tokens of ports and SSH; tickets. */
+const SECRET = new RegExp(
+  [
+    "\\bkey-[0-9A-Za-z]{43}\\b",
+    "\\bo(?:ac|at|rt|dc)-[\\w-]{43}",
+    "\\b(?:ptk|sat)_[\\w-]{43}",
+    `\\b(?:${TICKET_PREFIXES.join("|")})${AFTER_PREFIX}`,
+  ].join("|"),
+);
 /** Names of cookies that are the service's own, whatever an application would like. */
 const OWN_COOKIE = /^(?:__(?:host|secure)-)?roomd/i;
 

@@ -1,5 +1,7 @@
 /** Headers, queries and cookies on their way between a client and a server in a guest. */
 import { expect, test } from "vitest";
+import type { Caller } from "../../../../daemon/core/operation.ts";
+import { TICKET_PREFIXES, Tickets, ticketMark } from "../../../../daemon/core/tickets.ts";
 import { headersForClient, headersForServer } from "../../../../daemon/domain/ports/http/headers.ts";
 import { type Place, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
 import { foreignCookies, hasSecret, splitQuery, tokenInCookies } from "../../../../daemon/domain/ports/http/secrets.ts";
@@ -48,6 +50,15 @@ test.each([
   ["Bearer eyJhbGciOi.eyJzdWIi.sig", false],
 ])("%s is a secret of ours: %s", (value, expected) => {
   expect(hasSecret(value)).toBe(expected);
+});
+
+test.each(TICKET_PREFIXES)("a ticket %s is one, by a host alone and by one of several", (prefix) => {
+  for (const mark of [null, ticketMark("host-2")]) {
+    const { token } = new Tickets(mark).make(prefix, { key_id: "kid_1" } as Caller, { sandbox_id: "sbx_1" });
+    expect(hasSecret(token)).toBe(true);
+    expect(splitQuery(`?a=1&ticket=${token}`).search).toBe("?a=1");
+    expect(foreignCookies(`a=1; b=${token}`)).toBe("a=1");
+  }
 });
 
 test.each([
