@@ -10,17 +10,27 @@ export interface AgentWait {
   agents: readonly string[];
   /** Whom they wait for, as it is now. */
   on(): readonly string[];
+  /** Names what is waited for: waits for the same wait for the same agents. Null: for nobody in particular. */
+  about(): string | null;
   /** When it began. */
   since: string;
   /** What presence shows of it. */
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
 
+/** Waits for others: each that begins looks at all that lead on from it. */
+const MOST_OF_AGENT = 128;
+const MOST_OF_ROOM = 2048;
+
 export class WaitGraph {
   readonly #rooms = new Map<string, Map<string, Set<AgentWait>>>();
+  /** How many of a room are for somebody. */
+  readonly #counts = new Map<string, number>();
 
-  /** Adds a wait; again does nothing. Throws deadlock_detected. */
+  /** Adds a wait; again does nothing. Throws deadlock_detected, quota_exceeded. */
   enter(roomUid: string, wait: AgentWait): void {
+    const isNew = !this.#isIn(roomUid, wait);
+    if (isNew) this.#requireSpace(roomUid, wait);
     const cycle = this.#cycle(roomUid, wait);
     if (cycle) {
       throw new ServiceError("deadlock_detected", {
@@ -29,8 +39,10 @@ export class WaitGraph {
         hint: "First answer the agent that waits for you.",
       });
     }
+    if (!isNew) return;
     const room = this.#rooms.get(roomUid) ?? new Map<string, Set<AgentWait>>();
     this.#rooms.set(roomUid, room);
+    this.#count(roomUid, wait, 1);
     for (const agentId of wait.agents) {
       const waits = room.get(agentId) ?? new Set();
       room.set(agentId, waits.add(wait));
@@ -38,6 +50,7 @@ export class WaitGraph {
   }
 
   leave(roomUid: string, wait: AgentWait): void {
+    if (this.#isIn(roomUid, wait)) this.#count(roomUid, wait, -1);
     const room = this.#rooms.get(roomUid);
     for (const agentId of wait.agents) {
       const waits = room?.get(agentId);
@@ -58,14 +71,36 @@ export class WaitGraph {
     return [...new Set(waits)];
   }
 
-  /** From one of the wait's agents round to itself, or null. Each agent and each wait is looked at once. */
+  #isIn(roomUid: string, wait: AgentWait): boolean {
+    const room = this.#rooms.get(roomUid);
+    return wait.agents.some((agentId) => room?.get(agentId)?.has(wait));
+  }
+
+  #count(roomUid: string, wait: AgentWait, by: number): void {
+    if (!isForSomebody(wait)) return;
+    const count = (this.#counts.get(roomUid) ?? 0) + by;
+    if (count > 0) this.#counts.set(roomUid, count);
+    else this.#counts.delete(roomUid);
+  }
+
+  #requireSpace(roomUid: string, wait: AgentWait): void {
+    if (!isForSomebody(wait)) return;
+    const ofRoom = this.#counts.get(roomUid) ?? 0;
+    if (ofRoom >= MOST_OF_ROOM) throw tooMany("The room's agents", ofRoom, MOST_OF_ROOM);
+    for (const agentId of wait.agents) {
+      const ofAgent = [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].filter(isForSomebody).length;
+      if (ofAgent >= MOST_OF_AGENT) throw tooMany(agentId, ofAgent, MOST_OF_AGENT);
+    }
+  }
+
+  /** From one of the wait's agents round to itself, or null. Each agent, and what is waited for, is looked at once. */
   #cycle(roomUid: string, wait: AgentWait): string[] | null {
     const room = this.#rooms.get(roomUid);
     const own = new Set(wait.agents);
     const [first = ""] = wait.agents;
     /** By whom each was come to. */
     const from = new Map<string, string>();
-    const looked = new Set<AgentWait>([wait]);
+    const looked = new Set([wait.about()]);
     const open = wait.on().map((next) => ({ by: first, next }));
     for (let step = open.pop(); step; step = open.pop()) {
       const { by, next } = step;
@@ -73,14 +108,24 @@ export class WaitGraph {
       if (from.has(next)) continue;
       from.set(next, by);
       for (const other of room?.get(next) ?? []) {
-        if (looked.has(other)) continue;
-        looked.add(other);
+        const about = other.about();
+        if (about === null || looked.has(about)) continue;
+        looked.add(about);
         for (const following of other.on()) open.push({ by: next, next: following });
       }
     }
     return null;
   }
 }
+
+const isForSomebody = (wait: AgentWait): boolean => wait.shown.type !== "inbox";
+
+const tooMany = (who: string, used: number, cap: number) =>
+  new ServiceError("quota_exceeded", {
+    detail: `${who} already wait for replies or at barriers ${used} times at once, which is the maximum.`,
+    details: { limit: "waits", used, cap },
+    hint: "Wait for fewer at a time, or send without waiting and read the inbox.",
+  });
 
 /** From `start`, one of the wait's own, to the agent `last`. */
 function pathTo(last: string, from: ReadonlyMap<string, string>, own: ReadonlySet<string>, start: string): string[] {

@@ -102,6 +102,7 @@ function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: 
       // Where some of the participants are enough, none of them is waited for in particular.
       return row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
     },
+    about: () => `barrier ${barrierId} ${wait.generation}`,
     shown: { type: "barrier", id: barrierId },
   };
   return wait;

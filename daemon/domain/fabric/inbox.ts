@@ -113,7 +113,13 @@ async function readInbox(
     if (!found) agents.requireAlive(room_uid, agent_id);
     return found;
   };
-  const wait: AgentWait = { agents: [agent_id], on: () => [], since: now(), shown: { type: "inbox", id: null } };
+  const wait: AgentWait = {
+    agents: [agent_id],
+    on: () => [],
+    about: () => null,
+    since: now(),
+    shown: { type: "inbox", id: null },
+  };
   const deadlineMs = input.wait_ms ?? 0;
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);

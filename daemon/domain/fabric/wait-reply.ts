@@ -23,6 +23,7 @@ export function waitForReply(
   return {
     agents: [source],
     on: () => (shown.id !== null && isThere(shown.id) ? [] : [recipient]),
+    about: () => `reply ${shown.id}`,
     since: now(),
     shown,
   };

@@ -6,7 +6,8 @@ const ROOM = "rom_1";
 const SINCE = "2026-01-01T00:00:00.000Z";
 
 function waitOf(agent_id: string, ...on: string[]): AgentWait {
-  return { agents: [agent_id], since: SINCE, on: () => on, shown: { type: "reply", id: null } };
+  const about = () => `${agent_id} ${on.join()}`;
+  return { agents: [agent_id], since: SINCE, on: () => on, about, shown: { type: "reply", id: null } };
 }
 
 function cycleOf(graph: WaitGraph, wait: AgentWait, room = ROOM): unknown {
@@ -52,6 +53,7 @@ describe("a wait", () => {
       agents: ["a", "b"],
       since: SINCE,
       on: () => ["c"],
+      about: () => "barrier x 1",
       shown: { type: "barrier", id: "x" },
     };
     graph.enter(ROOM, together);
@@ -64,7 +66,7 @@ describe("a wait", () => {
 
   test("at the end of a long line is found out, however long", () => {
     const graph = new WaitGraph();
-    const LENGTH = 10_000;
+    const LENGTH = 2000;
     for (let index = 1; index < LENGTH; index++) graph.enter(ROOM, waitOf(`a${index}`, `a${index + 1}`));
     expect(cycleOf(graph, waitOf("b", "a1"))).toBeNull();
     expect(cycleOf(graph, waitOf(`a${LENGTH}`, "a1"))).toHaveLength(LENGTH + 1);
@@ -74,9 +76,71 @@ describe("a wait", () => {
     const graph = new WaitGraph();
     // Two who wait at a barrier for the same third form no cycle; their lists may name each other later.
     let missing = ["c"];
-    graph.enter(ROOM, { agents: ["a"], since: SINCE, on: () => missing, shown: { type: "barrier", id: "x" } });
-    graph.enter(ROOM, { agents: ["b"], since: SINCE, on: () => missing, shown: { type: "barrier", id: "x" } });
+    for (const agent of ["a", "b"]) {
+      const about = () => `barrier ${agent} 1`;
+      graph.enter(ROOM, {
+        agents: [agent],
+        since: SINCE,
+        on: () => missing,
+        about,
+        shown: { type: "barrier", id: agent },
+      });
+    }
     missing = ["a", "b"];
     expect(cycleOf(graph, waitOf("z", "a"))).toBeNull();
+  });
+
+  test("for what others wait for as well is looked at once", () => {
+    const graph = new WaitGraph();
+    let looks = 0;
+    for (let count = 0; count < 100; count++) {
+      const on = () => [`${looks++}`];
+      graph.enter(ROOM, {
+        agents: ["a"],
+        since: SINCE,
+        on,
+        about: () => "barrier x 1",
+        shown: { type: "barrier", id: "x" },
+      });
+    }
+    looks = 0;
+    graph.enter(ROOM, waitOf("b", "a"));
+    expect(looks).toBe(1);
+  });
+});
+
+describe("waits at once", () => {
+  const codeOf = (graph: WaitGraph, wait: AgentWait): string | null => {
+    try {
+      graph.enter(ROOM, wait);
+      return null;
+    } catch (error) {
+      return (error as ServiceError).code;
+    }
+  };
+
+  test("of an agent are so many, those for messages not counted", () => {
+    const graph = new WaitGraph();
+    const inbox = (): AgentWait => ({ ...waitOf("a"), about: () => null, shown: { type: "inbox", id: null } });
+    for (let count = 0; count < 500; count++) graph.enter(ROOM, inbox());
+    const all = Array.from({ length: 128 }, (_, at) => waitOf("a", `b${at}`));
+    for (const wait of all) graph.enter(ROOM, wait);
+    expect(codeOf(graph, waitOf("a", "c"))).toBe("quota_exceeded");
+    expect(codeOf(graph, { ...waitOf("d", "c"), agents: ["d", "a"] })).toBe("quota_exceeded");
+    expect(codeOf(graph, waitOf("d", "c"))).toBeNull();
+    // One that is there already is none more, and one that has ended is none.
+    expect(codeOf(graph, all[0] as AgentWait)).toBeNull();
+    graph.leave(ROOM, all[0] as AgentWait);
+    expect(codeOf(graph, waitOf("a", "c"))).toBeNull();
+  });
+
+  test("of a room are so many, and those of another are others", () => {
+    const graph = new WaitGraph();
+    const all = Array.from({ length: 2048 }, (_, at) => waitOf(`a${at}`, "z"));
+    for (const wait of all) graph.enter(ROOM, wait);
+    expect(codeOf(graph, waitOf("b", "z"))).toBe("quota_exceeded");
+    expect(cycleOf(graph, waitOf("b", "z"), "rom_2")).toBeNull();
+    for (const wait of all) graph.leave(ROOM, wait);
+    expect(codeOf(graph, waitOf("b", "z"))).toBeNull();
   });
 });
