@@ -25,6 +25,7 @@ import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
 import type { RoomDeps } from "../deps.ts";
 import { NotWhole } from "../move/format.ts";
+import { CLIENTS } from "../move/patience.ts";
 import { BLOCK_BYTES, RoomReader } from "../move/unpack.ts";
 import type { RoomRecords } from "../record.ts";
 import { insertRoom } from "../store.ts";
@@ -77,7 +78,7 @@ async function readFile(
   source: AsyncIterable<Uint8Array>,
   { place }: RoomFile,
 ): Promise<Read> {
-  const reader = new RoomReader(source);
+  const reader = new RoomReader(source, CLIENTS);
   const about = readOpening(await reader.first());
   const made = newRoom(deps, call, room_id, about.labels);
   const expires_at = about.ttl_seconds === null ? null : after(made.created_at, about.ttl_seconds);

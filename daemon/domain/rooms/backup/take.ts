@@ -17,6 +17,7 @@ import { rowsIn, takeNouns, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
+import { CLIENTS, leftMs, type Patience } from "../move/patience.ts";
 import type { RoomRow } from "../table.ts";
 import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
@@ -24,8 +25,6 @@ import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 
 /** Guests that wait for their drive for longer may take it for broken. */
 const MOST_STILL_MS = 60_000;
-/** How long a reader may take nothing, and how much longer it may take in all than a reader of such a rate. */
-const PATIENCE = { silenceMs: 120_000, slackMs: 3_600_000, bytesPerSecond: 1024 ** 2 };
 
 /** Packs what the room is into the file's place. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
 export async function packRoom(
@@ -79,9 +78,8 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
 }
 
 /** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does, or too slowly. */
-export function streamOf(file: RoomFile, about: BackedUp, patience = PATIENCE): ReadableStream<Uint8Array> {
+export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = CLIENTS): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
-  const { silenceMs, slackMs, bytesPerSecond } = patience;
   const since = performance.now();
   let sent = 0;
   let waiting: Timer | undefined;
@@ -94,13 +92,12 @@ export function streamOf(file: RoomFile, about: BackedUp, patience = PATIENCE): 
     }
   };
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const left = since + slackMs + (sent * 1000) / bytesPerSecond - performance.now();
     waiting = setTimeout(
       () => {
         controller.error(new Error("nobody took the room's file, or too slowly"));
         void end().catch(() => {});
       },
-      Math.max(0, Math.min(silenceMs, left)),
+      leftMs(patience, since, sent),
     );
   };
   return new ReadableStream<Uint8Array>(

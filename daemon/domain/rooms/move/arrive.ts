@@ -30,6 +30,7 @@ import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { type About, NotWhole } from "./format.ts";
+import { MEMBERS } from "./patience.ts";
 import { branchedOf, giveRows, type MovedState } from "./rows.ts";
 import { RoomReader } from "./unpack.ts";
 
@@ -147,7 +148,7 @@ export class Arrivals {
     const deps = this.#deps;
     const { paths, directory, database } = deps;
     const place = paths.arriving(roomUid);
-    const reader = new RoomReader(source);
+    const reader = new RoomReader(source, MEMBERS);
     const about = await reader.about();
     const owner = await directory.trueOwner(roomUid);
     const isItsOwn = owner?.host_id === about.from && owner.epoch === about.epoch && about.room.room_uid === roomUid;

@@ -9,6 +9,7 @@ import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { type About, type FileName, type Line, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
+import { leftMs, type Patience } from "./patience.ts";
 
 export interface Unpacked extends Packed {
   /** Directories: of what the room has besides its drive, and of its sandboxes. */
@@ -17,9 +18,6 @@ export interface Unpacked extends Packed {
   /** Files of this host's templates, by their digests. */
   templates: ReadonlyMap<string, string>;
 }
-
-/** Of silence, after which whoever sends is taken for gone. */
-const SILENCE_MS = 60_000;
 
 const ASK_EVERY_BYTES = 256 * 1024 ** 2;
 
@@ -41,13 +39,15 @@ export interface UnpackBounds {
 export class RoomReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #digest = new Bun.CryptoHasher("sha256");
-  readonly #silenceMs: number;
+  readonly #patience: Patience;
+  readonly #since = performance.now();
+  #bytes = 0;
   #rest: Buffer = Buffer.alloc(0);
   #unsynced = 0;
 
-  constructor(source: AsyncIterable<Uint8Array>, silenceMs = SILENCE_MS) {
+  constructor(source: AsyncIterable<Uint8Array>, patience: Patience) {
     this.#source = source[Symbol.asyncIterator]();
-    this.#silenceMs = silenceMs;
+    this.#patience = patience;
   }
 
   /** What the room is; first. Throws NotWhole. */
@@ -159,13 +159,19 @@ export class RoomReader {
   }
 
   async #more(): Promise<void> {
-    const { done, value } = await within(this.#source.next(), this.#silenceMs, "the next bytes of a room's file");
+    const { done, value } = await this.#next("the next bytes of a room's file");
     if (done) throw new NotWhole("a room's file ended early");
     this.#rest = this.#rest.length === 0 ? Buffer.from(value) : Buffer.concat([this.#rest, value]);
   }
 
+  async #next(what: string): Promise<IteratorResult<Uint8Array>> {
+    const next = await within(this.#source.next(), leftMs(this.#patience, this.#since, this.#bytes), what);
+    if (!next.done) this.#bytes += next.value.byteLength;
+    return next;
+  }
+
   async #requireEnd(): Promise<void> {
-    const { done } = await within(this.#source.next(), this.#silenceMs, "the end of a room's file");
+    const { done } = await this.#next("the end of a room's file");
     if (!done || this.#rest.length > 0) throw new NotWhole("a room's file goes on after its end");
   }
 }

@@ -17,6 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Belonging } from "../../../../../daemon/domain/rooms/move/belongings.ts";
 import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
+import { CLIENTS } from "../../../../../daemon/domain/rooms/move/patience.ts";
 import { RoomReader, type UnpackBounds } from "../../../../../daemon/domain/rooms/move/unpack.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 
@@ -66,7 +67,7 @@ async function* inPieces(bytes: Buffer, size: number) {
 }
 
 async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS as UnpackBounds } = {}): Promise<About> {
-  const reader = new RoomReader(inPieces(bytes, size));
+  const reader = new RoomReader(inPieces(bytes, size), CLIENTS);
   const about = await reader.about();
   await reader.unpack({ ...to, ...places(), templates: new Map([[DIGEST, from.state]]) }, bounds);
   return about;
@@ -192,7 +193,21 @@ describe("a room's file", () => {
   });
 
   test("is given up where nothing comes any more", async () => {
-    const silent = new RoomReader({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }, 20);
+    const silent = new RoomReader(
+      { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) },
+      { ...CLIENTS, silenceMs: 20 },
+    );
     await expect(silent.about()).rejects.toThrow("20 ms");
+  });
+
+  test("is given up where a byte comes again and again, and all of it too slowly", async () => {
+    const slowly = async function* () {
+      for (;;) {
+        await new Promise(setImmediate);
+        yield Buffer.from("x");
+      }
+    };
+    const slow = new RoomReader(slowly(), { silenceMs: 60_000, slackMs: 1, bytesPerSecond: 1e12 });
+    await expect(slow.about()).rejects.toThrow("the next bytes");
   });
 });
