@@ -52,6 +52,7 @@ import cluster from "./migrations/0049_cluster.sql" with { type: "text" };
 import roomEpochs from "./migrations/0050_room_epochs.sql" with { type: "text" };
 import sharedWebhooks from "./migrations/0051_shared_webhooks.sql" with { type: "text" };
 import roomNumbers from "./migrations/0052_room_numbers.sql" with { type: "text" };
+import lighterIndexes from "./migrations/0053_lighter_indexes.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -107,6 +108,7 @@ export const MIGRATIONS: readonly string[] = [
   roomEpochs,
   sharedWebhooks,
   roomNumbers,
+  lighterIndexes,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

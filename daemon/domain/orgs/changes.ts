@@ -29,6 +29,7 @@ import {
   insertKey,
   insertOrg,
   keysMadeBy,
+  type LineKey,
   lineOf,
   listEveryOrg,
   prepareUse,
@@ -181,7 +182,7 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
 }
 
 /** Ends public SSH keys with the line that added them, or with the last of its keys that is good still. Returns those that are removed. */
-function endSshKeys(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
+function endSshKeys(queries: Queries, line: readonly LineKey[]): SshKeyRow[] {
   // Grace gives a rotated key an end; the key that took its place has what the line had.
   if (line.some(givesForGood)) return [];
   const good = line.filter(isGood);

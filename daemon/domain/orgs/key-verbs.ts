@@ -6,6 +6,7 @@ import { after, now } from "../../core/clock.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { nextTurn } from "../../core/turn.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
@@ -69,7 +70,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
 
     bind(keyList, {
       find,
-      run: ({ caller }, { limit = DEFAULT_PAGE, cursor }, orgId) => {
+      run: async ({ caller }, { limit = DEFAULT_PAGE, cursor }, orgId) => {
         const seen: KeyRow[] = [];
         let before = readCursor(CURSOR, cursor);
         // What is not seen is left out without a gap in the page.
@@ -78,6 +79,8 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
           seen.push(...rows.filter((row) => isSeen(caller, row)));
           before = rows.at(-1)?.key_id ?? null;
           if (rows.length <= limit || seen.length > limit) break;
+          // Any number of keys may be there that have ended.
+          await nextTurn();
         }
         const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);
         return { outcome: "ok", body: { items: rows.map(shown), next_cursor } };

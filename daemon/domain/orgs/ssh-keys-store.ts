@@ -1,5 +1,5 @@
 /** Owns the SQL of public keys for SSH. */
-import { and, asc, count, eq, gt, inArray, isNull, or } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type KeyRow, orgs, type SshKeyRow, sshKeys } from "./table.ts";
@@ -25,7 +25,7 @@ export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: s
 }
 
 /** Those that keys of one line have added, the oldest first. */
-export function deleteSshKeysBy(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
+export function deleteSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "key_id">[]): SshKeyRow[] {
   const deleted = queries.delete(sshKeys).where(isAddedBy(line)).returning().all();
   return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
 }
@@ -35,7 +35,7 @@ export function deleteSshKeysOf(queries: Queries, orgId: SshKeyRow["org_id"]): v
 }
 
 /** They end at `until` at the latest. */
-export function limitSshKeysBy(queries: Queries, line: readonly KeyRow[], until: string): void {
+export function limitSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "key_id">[], until: string): void {
   const isLonger = or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, until));
   queries
     .update(sshKeys)
@@ -44,14 +44,14 @@ export function limitSshKeysBy(queries: Queries, line: readonly KeyRow[], until:
     .run();
 }
 
-const isAddedBy = (line: readonly KeyRow[]) =>
-  and(
+/** Said as one value: a line may have more keys than a statement may have. */
+const isAddedBy = (line: readonly Pick<KeyRow, "key_id">[]) => {
+  const ids = JSON.stringify(line.map(({ key_id }) => key_id));
+  return and(
     eq(sshKeys.created_by_type, "key"),
-    inArray(
-      sshKeys.created_by_id,
-      line.map(({ key_id }) => key_id),
-    ),
+    sql`${sshKeys.created_by_id} IN (SELECT value FROM json_each(${ids}))`,
   );
+};
 
 const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));
 

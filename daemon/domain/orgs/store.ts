@@ -61,11 +61,12 @@ export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before
   return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
 }
 
-/** Keys that are good at a moment. */
+/** Keys that are good at a moment: those without an end, and those whose end is to come, each by the index, which has no others. */
 export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
-  const good = and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)));
-  const where = and(eq(apiKeys.org_id, orgId), good);
-  return queries.select({ keys: count() }).from(apiKeys).where(where).get()?.keys ?? 0;
+  const isOpen = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at));
+  const ends = [isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)];
+  const counts = ends.map((end) => queries.select({ keys: count() }).from(apiKeys).where(and(isOpen, end)).get());
+  return counts.reduce((sum, counted) => sum + (counted?.keys ?? 0), 0);
 }
 
 export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
@@ -106,11 +107,18 @@ export function grantsBy(queries: Queries, userId: string): KeyRow[] {
   return queries.select().from(apiKeys).where(where).all();
 }
 
+/** What of a key says whether its line goes on: a line may be long, and the rooms of each of it many. */
+export type LineKey = Pick<KeyRow, "key_id" | "scopes" | "expires_at" | "revoked_at" | "ended_with_maker">;
+
 /** A key's line: it, and all that it was rotated from and into. */
-export function lineOf(queries: Queries, { key_id, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">): KeyRow[] {
-  const first = first_key_id ?? key_id;
-  const where = or(eq(apiKeys.key_id, first), eq(apiKeys.first_key_id, first));
-  return queries.select().from(apiKeys).where(where).all();
+export function lineOf(
+  queries: Queries,
+  { key_id: own, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">,
+): LineKey[] {
+  const first = first_key_id ?? own;
+  const { key_id, scopes, expires_at, revoked_at, ended_with_maker } = apiKeys;
+  const where = or(eq(key_id, first), eq(apiKeys.first_key_id, first));
+  return queries.select({ key_id, scopes, expires_at, revoked_at, ended_with_maker }).from(apiKeys).where(where).all();
 }
 
 /** Changes a key that is there. */
