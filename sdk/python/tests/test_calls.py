@@ -1,5 +1,6 @@
 """What is told before anything is sent, what one method asks for by several calls, and what a lost answer means."""
 
+import asyncio
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from roomd import (
+    AsyncRoomd,
     Client,
     ConnectionError,
     InvalidRequestError,
@@ -23,7 +25,7 @@ from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
 
-from .scripted import BROKEN, ROOM, ScriptedService, ok, problem
+from .scripted import BROKEN, ROOM, RUNNING, ScriptedService, ok, problem, sandbox
 
 GONE = problem(404, "room_not_found", False)
 
@@ -166,7 +168,7 @@ class SeveralCallsTest(ScriptedService):
         told = json.dumps({**taken, "details": {"suggested_guest_cid": 9333}})
         refused = (409, {"Content-Type": "application/problem+json"}, told)
         for _ in range(2):
-            self.replies = [ok({"default_memory_mib": 256}), refused, ok({})]
+            self.replies = [ok({"default_memory_mib": 256}), refused, ok(RUNNING)]
             Room(self.client, "a").create_sandbox("b", idempotency_key="mine")
         keys = [headers.get("Idempotency-Key") for _, headers, _ in self.asked]
         self.assertEqual(keys, [None, "mine-2", "mine-3"] * 2)
@@ -190,11 +192,51 @@ class SeveralCallsTest(ScriptedService):
         self.assertLess(time.monotonic() - started, 2)
 
 
+class SlowStartTest(ScriptedService):
+    def setUp(self) -> None:
+        super().setUp()
+        self.enterContext(mock.patch("roomd.sandbox.STARTING_PAUSE_SECONDS", 0.01))
+
+    def create(self, *states: str, **options: Any) -> None:
+        self.replies = [*(ok(sandbox(state)) for state in states), *self.replies]
+        Room(self.client, "a").create_sandbox("b", memory_mib=256, **options)
+
+    def test_is_waited_for(self) -> None:
+        self.create("creating", "starting", "starting", "running")
+        self.assertEqual(self.methods, ["POST", "GET", "GET", "GET"])
+        self.assertEqual(self.asked[-1][0], "/below/v1/rooms/a/sandboxes/sbx_1?wait_ms=50000")
+        self.asked.clear()
+        self.create("starting", "running", timeout_ms=20_000)
+        self.assertLessEqual(int(self.asked[-1][0].partition("=")[2]), 20_000)
+
+    def test_that_fails_is_told(self) -> None:
+        for state in ("failed", "destroyed"):
+            with self.assertRaises(RoomdError) as failed:
+                self.create("starting", state)
+            self.assertIn("No space left.", str(failed.exception))
+        self.replies = [problem(404, "sandbox_not_found", False)]
+        with self.assertRaises(NotFoundError):
+            self.create("starting")
+
+    def test_is_waited_for_within_the_time(self) -> None:
+        with self.assertRaises(TimeoutError):
+            self.create(*["starting"] * 1000, timeout_ms=300)
+
+    def test_is_waited_for_also_by_asyncio(self) -> None:
+        async def run() -> None:
+            async with AsyncRoomd(self.client.url) as roomd:
+                await roomd.rooms.open("a").create_sandbox("b", memory_mib=256)
+
+        self.replies = [ok(sandbox("starting")), ok(RUNNING)]
+        asyncio.run(run())
+        self.assertEqual(self.methods, ["POST", "GET"])
+
+
 class OwnRoomTest(ScriptedService):
     def test_lasts_an_hour_longer_than_its_sandbox_may(self) -> None:
         for lasting, ttl in ((60, 3660), (31_536_000, 31_536_000), (None, None)):
             self.asked.clear()
-            self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), ok({}), ok({})]
+            self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), ok(RUNNING), ok({})]
             options: Any = {} if lasting is None else {"max_duration_seconds": lasting}
             with Sandbox.create(url=self.client.url, api_key="key-1", **options):
                 pass
