@@ -21,6 +21,7 @@ from roomd import (
     Sandbox,
     TimeoutError,
 )
+from roomd.agent import Outgoing
 from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
@@ -175,13 +176,18 @@ class SeveralCallsTest(ScriptedService):
         self.assertEqual(self.asked[1][2], self.asked[4][2])
 
     def test_what_is_named_by_the_sdk_has_the_same_name_by_the_same_key(self) -> None:
-        self.replies = [ok(ROOM)] * 2 + [ok({})] * 2
+        self.replies = [ok(ROOM)] * 2 + [ok({})] * 2 + [ok({"messages": []})] * 3
         for _ in range(2):
             Rooms(self.client).create(idempotency_key="mine")
         for _ in range(2):
             Sandbox(self.client, "a", "b").start("true", idempotency_key="mine")
+        for key in ("mine", "mine", "other"):
+            many: list[Outgoing] = [{"destination": "c", "payload": 1}, {"destination": "c", "payload": 1}]
+            Room(self.client, "a").send_many([*many, {**many[0], "message_id": "own"}], idempotency_key=key)
         bodies = [body for _, _, body in self.asked]
-        self.assertEqual((bodies[0], bodies[2]), (bodies[1], bodies[3]))
+        self.assertEqual((bodies[0], bodies[2], bodies[4]), (bodies[1], bodies[3], bodies[5]))
+        names = [each["message_id"] for body in bodies[5:] for each in json.loads(body)["messages"]]
+        self.assertEqual((len(set(names)), names.count("own")), (5, 2))
 
     def test_all_are_within_the_time(self) -> None:
         slow = problem(503, "not_ready", True, **{"Retry-After": "1"})
