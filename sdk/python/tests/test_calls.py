@@ -26,7 +26,7 @@ from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
 
-from .scripted import BROKEN, ROOM, RUNNING, ScriptedService, ok, problem, sandbox
+from .scripted import BROKEN, ROOM, RUNNING, Reply, ScriptedService, ok, problem, sandbox
 
 GONE = problem(404, "room_not_found", False)
 
@@ -130,18 +130,33 @@ class EndingTest(ScriptedService):
     def test_what_an_earlier_try_has_ended_is_ended(self) -> None:
         self.replies = [BROKEN, GONE]
         Room(self.client, "a").destroy()
-        self.replies = [problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
+        self.replies = [BROKEN, problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
         Sandbox(self.client, "a", "b").destroy()
-        self.assertEqual(self.methods, ["DELETE"] * 4)
+        self.assertEqual(self.methods, ["DELETE"] * 5)
 
     def test_what_was_never_there_is_told(self) -> None:
-        for replies in ([GONE], [problem(429, "rate_limited", True, **{"Retry-After": "0"}), GONE]):
+        refused: list[Reply] = [
+            problem(429, "rate_limited", True, **{"Retry-After": "0"}),
+            problem(503, "not_ready", True, **{"Retry-After": "0"}),
+            (502, {"Content-Type": "text/html", "Retry-After": "0"}, ""),
+        ]
+        for replies in ([GONE], *([each, GONE] for each in refused)):
             self.replies = replies
             with self.assertRaises(NotFoundError):
                 Room(self.client, "a").destroy()
         self.replies = [BROKEN, GONE]
         with self.assertRaises(NotFoundError):
             Room(self.client, "a").get()
+
+    def test_what_nobody_was_asked_for_is_not_taken_for_ended(self) -> None:
+        self.replies = [GONE]
+        connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
+        with (
+            mock.patch.object(self.client._transport, "_new_way", side_effect=connect),
+            self.assertRaises(NotFoundError),
+        ):
+            Room(self.client, "a").destroy()
+        self.assertEqual(self.methods, ["DELETE"])
 
     def test_with_does_not_mind_that_it_was_ended_before(self) -> None:
         self.replies = [ok(ROOM), GONE]
