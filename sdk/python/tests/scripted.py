@@ -32,6 +32,13 @@ def out(seq: int, text: str = "") -> dict[str, Any]:
     return {"type": "stdout", "seq": seq, "data_b64": text}
 
 
+def sandbox(state: str) -> dict[str, Any]:
+    return {"room_id": "a", "sandbox_id": "sbx_1", "state": state, "status": {"message": "No space left."}}
+
+
+RUNNING = sandbox("running")
+
+
 class ScriptedService(unittest.TestCase):
     def setUp(self) -> None:
         self.replies: list[Reply] = []

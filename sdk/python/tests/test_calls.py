@@ -1,5 +1,6 @@
 """What is told before anything is sent, what one method asks for by several calls, and what a lost answer means."""
 
+import asyncio
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from roomd import (
+    AsyncRoomd,
     Client,
     ConnectionError,
     InvalidRequestError,
@@ -19,11 +21,12 @@ from roomd import (
     Sandbox,
     TimeoutError,
 )
+from roomd.agent import Outgoing
 from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
 
-from .scripted import BROKEN, ROOM, ScriptedService, ok, problem
+from .scripted import BROKEN, ROOM, RUNNING, Reply, ScriptedService, ok, problem, sandbox
 
 GONE = problem(404, "room_not_found", False)
 
@@ -127,18 +130,33 @@ class EndingTest(ScriptedService):
     def test_what_an_earlier_try_has_ended_is_ended(self) -> None:
         self.replies = [BROKEN, GONE]
         Room(self.client, "a").destroy()
-        self.replies = [problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
+        self.replies = [BROKEN, problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
         Sandbox(self.client, "a", "b").destroy()
-        self.assertEqual(self.methods, ["DELETE"] * 4)
+        self.assertEqual(self.methods, ["DELETE"] * 5)
 
     def test_what_was_never_there_is_told(self) -> None:
-        for replies in ([GONE], [problem(429, "rate_limited", True, **{"Retry-After": "0"}), GONE]):
+        refused: list[Reply] = [
+            problem(429, "rate_limited", True, **{"Retry-After": "0"}),
+            problem(503, "not_ready", True, **{"Retry-After": "0"}),
+            (502, {"Content-Type": "text/html", "Retry-After": "0"}, ""),
+        ]
+        for replies in ([GONE], *([each, GONE] for each in refused)):
             self.replies = replies
             with self.assertRaises(NotFoundError):
                 Room(self.client, "a").destroy()
         self.replies = [BROKEN, GONE]
         with self.assertRaises(NotFoundError):
             Room(self.client, "a").get()
+
+    def test_what_nobody_was_asked_for_is_not_taken_for_ended(self) -> None:
+        self.replies = [GONE]
+        connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
+        with (
+            mock.patch.object(self.client._transport, "_new_way", side_effect=connect),
+            self.assertRaises(NotFoundError),
+        ):
+            Room(self.client, "a").destroy()
+        self.assertEqual(self.methods, ["DELETE"])
 
     def test_with_does_not_mind_that_it_was_ended_before(self) -> None:
         self.replies = [ok(ROOM), GONE]
@@ -166,20 +184,25 @@ class SeveralCallsTest(ScriptedService):
         told = json.dumps({**taken, "details": {"suggested_guest_cid": 9333}})
         refused = (409, {"Content-Type": "application/problem+json"}, told)
         for _ in range(2):
-            self.replies = [ok({"default_memory_mib": 256}), refused, ok({})]
+            self.replies = [ok({"default_memory_mib": 256}), refused, ok(RUNNING)]
             Room(self.client, "a").create_sandbox("b", idempotency_key="mine")
         keys = [headers.get("Idempotency-Key") for _, headers, _ in self.asked]
         self.assertEqual(keys, [None, "mine-2", "mine-3"] * 2)
         self.assertEqual(self.asked[1][2], self.asked[4][2])
 
     def test_what_is_named_by_the_sdk_has_the_same_name_by_the_same_key(self) -> None:
-        self.replies = [ok(ROOM)] * 2 + [ok({})] * 2
+        self.replies = [ok(ROOM)] * 2 + [ok({})] * 2 + [ok({"messages": []})] * 3
         for _ in range(2):
             Rooms(self.client).create(idempotency_key="mine")
         for _ in range(2):
             Sandbox(self.client, "a", "b").start("true", idempotency_key="mine")
+        for key in ("mine", "mine", "other"):
+            many: list[Outgoing] = [{"destination": "c", "payload": 1}, {"destination": "c", "payload": 1}]
+            Room(self.client, "a").send_many([*many, {**many[0], "message_id": "own"}], idempotency_key=key)
         bodies = [body for _, _, body in self.asked]
-        self.assertEqual((bodies[0], bodies[2]), (bodies[1], bodies[3]))
+        self.assertEqual((bodies[0], bodies[2], bodies[4]), (bodies[1], bodies[3], bodies[5]))
+        names = [each["message_id"] for body in bodies[5:] for each in json.loads(body)["messages"]]
+        self.assertEqual((len(set(names)), names.count("own")), (5, 2))
 
     def test_all_are_within_the_time(self) -> None:
         slow = problem(503, "not_ready", True, **{"Retry-After": "1"})
@@ -190,11 +213,51 @@ class SeveralCallsTest(ScriptedService):
         self.assertLess(time.monotonic() - started, 2)
 
 
+class SlowStartTest(ScriptedService):
+    def setUp(self) -> None:
+        super().setUp()
+        self.enterContext(mock.patch("roomd.sandbox.STARTING_PAUSE_SECONDS", 0.01))
+
+    def create(self, *states: str, **options: Any) -> None:
+        self.replies = [*(ok(sandbox(state)) for state in states), *self.replies]
+        Room(self.client, "a").create_sandbox("b", memory_mib=256, **options)
+
+    def test_is_waited_for(self) -> None:
+        self.create("creating", "starting", "starting", "running")
+        self.assertEqual(self.methods, ["POST", "GET", "GET", "GET"])
+        self.assertEqual(self.asked[-1][0], "/below/v1/rooms/a/sandboxes/sbx_1?wait_ms=50000")
+        self.asked.clear()
+        self.create("starting", "running", timeout_ms=20_000)
+        self.assertLessEqual(int(self.asked[-1][0].partition("=")[2]), 20_000)
+
+    def test_that_fails_is_told(self) -> None:
+        for state in ("failed", "destroyed"):
+            with self.assertRaises(RoomdError) as failed:
+                self.create("starting", state)
+            self.assertIn("No space left.", str(failed.exception))
+        self.replies = [problem(404, "sandbox_not_found", False)]
+        with self.assertRaises(NotFoundError):
+            self.create("starting")
+
+    def test_is_waited_for_within_the_time(self) -> None:
+        with self.assertRaises(TimeoutError):
+            self.create(*["starting"] * 1000, timeout_ms=300)
+
+    def test_is_waited_for_also_by_asyncio(self) -> None:
+        async def run() -> None:
+            async with AsyncRoomd(self.client.url) as roomd:
+                await roomd.rooms.open("a").create_sandbox("b", memory_mib=256)
+
+        self.replies = [ok(sandbox("starting")), ok(RUNNING)]
+        asyncio.run(run())
+        self.assertEqual(self.methods, ["POST", "GET"])
+
+
 class OwnRoomTest(ScriptedService):
     def test_lasts_an_hour_longer_than_its_sandbox_may(self) -> None:
         for lasting, ttl in ((60, 3660), (31_536_000, 31_536_000), (None, None)):
             self.asked.clear()
-            self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), ok({}), ok({})]
+            self.replies = [ok(ROOM), ok({"default_memory_mib": 256}), ok(RUNNING), ok({})]
             options: Any = {} if lasting is None else {"max_duration_seconds": lasting}
             with Sandbox.create(url=self.client.url, api_key="key-1", **options):
                 pass

@@ -1,11 +1,14 @@
 """How calls fail: by what the service says, with all of it, or because it cannot be reached."""
 
 import builtins
+import copy
 import os
+import pickle
 import socket
 import threading
 import time
 import unittest
+from typing import Any
 from unittest import mock
 
 from roomd import (
@@ -19,8 +22,10 @@ from roomd import (
     ProblemError,
     Roomd,
     RoomdError,
+    StreamError,
     TimeoutError,
 )
+from roomd.errors import problem_error
 
 from .surroundings import TLS_CERT, TLS_URL
 
@@ -58,6 +63,22 @@ class ProblemTest(unittest.TestCase):
             self.roomd.client.call("file_get", room_id="a", path="b")  # type: ignore[call-overload] # as above
         with self.assertRaises(RoomdError):
             Roomd(url="roomd.example.org")
+
+
+class ProcessesTest(unittest.TestCase):
+    def test_errors_go_from_one_process_to_another(self) -> None:
+        for status in (400, 401, 403, 404, 409, 410, 412, 429, 503):
+            told: Any = {"status": status, "code": "a_code", "detail": "Wrong.", "hint": "Mend it.", "retryable": True}
+            error = problem_error(told)
+            for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertIs(type(other), type(error))
+                self.assertEqual((other.problem, str(other)), (told, "Wrong. Mend it."))
+        for event in ({"code": "a_code", "detail": "Wrong.", "retryable": True}, {"code": "shutting_down"}):
+            ended = StreamError(event)
+            other = pickle.loads(pickle.dumps(ended))
+            self.assertEqual((str(other), other.code, other.retryable), (str(ended), ended.code, True))
+        for plain in (RoomdError("a"), ConnectionError("a"), TimeoutError("a"), Cancelled("a")):
+            self.assertEqual(str(pickle.loads(pickle.dumps(plain))), "a")
 
 
 class UnreachableTest(unittest.TestCase):

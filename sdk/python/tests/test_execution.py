@@ -86,6 +86,13 @@ class ExecTest(ScriptedService):
             self.assertEqual(self.methods, ["POST", "GET"])
         self.assertEqual(self.exec(lines(ended(1)), timeout_ms=float("inf")).exit_code, 0)
 
+    def test_only_the_time_that_was_given_is_that_of_the_command(self) -> None:
+        said = TimeoutError("The service has not answered in time.")
+        for timeout_ms, text in ((None, str(said)), (60_000, "The command c has not ended in time. It goes on.")):
+            with mock.patch.object(self.client, "events", side_effect=said), self.assertRaises(TimeoutError) as late:
+                self.sandbox.execution("c").wait(timeout_ms=timeout_ms)
+            self.assertEqual(str(late.exception), text)
+
     def test_a_consumer_may_take_its_time(self) -> None:
         with mock.patch("roomd.stream.SILENT_SECONDS", 0.2):
             done = self.exec(lines(said(1, "x"), ended(2)), on_stdout=lambda _: time.sleep(0.5))

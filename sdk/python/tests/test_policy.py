@@ -11,6 +11,7 @@ from roomd import (
     LimitError,
     ProblemError,
     StreamError,
+    TimeoutError,
     UnavailableError,
     continuing,
 )
@@ -174,6 +175,43 @@ class PolicyTest(ScriptedService):
         self.replies = [lines()] * 100
         with self.shorter("AWAY_SECONDS", 0.5), self.assertRaises(ConnectionError):
             self.follow()
+
+    def late(self, *late: int) -> Any:
+        """Has these of the calls answered by nobody in time; `self.times` are those that each call was given."""
+        self.times: list[float | None] = []
+        real = self.client._transport.send
+
+        def send(sent: Any, read: Any, options: Any) -> Any:
+            self.times.append(options.get("timeout_ms"))
+            if len(self.times) in late:
+                raise TimeoutError("The service has not answered in time.")
+            return real(sent, read, options)
+
+        return mock.patch.object(self.client._transport, "send", send)
+
+    def test_a_stream_that_is_not_answered_is_asked_for_again(self) -> None:
+        self.replies = [lines(out(1)), lines({"type": "exit", "seq": 2})]
+        with self.late(2, 3):
+            self.assertEqual([event["seq"] for event in self.follow()], [1, 2])
+        self.assertEqual(self.times, [None, 45_000, 45_000, 45_000])
+
+    def test_a_stream_that_was_never_answered_is_not(self) -> None:
+        with self.late(1), self.assertRaises(TimeoutError):
+            self.follow()
+        self.assertEqual(self.times, [None])
+
+    def test_a_stream_is_asked_for_again_within_the_time_of_the_caller(self) -> None:
+        self.replies = [lines(out(1))]
+        name = {"room_id": "a", "sandbox": "b", "exec_id": "c"}
+        with self.late(*range(2, 100)), self.assertRaises(TimeoutError):
+            list(self.client.events("execution_stream", {"timeout_ms": 1000}, **name))
+        self.assertLessEqual(max(each or 0 for each in self.times), 1000)
+
+    def test_a_stream_that_is_given_up_says_what_was_wrong(self) -> None:
+        self.replies = [lines(out(1))]
+        with self.shorter("AWAY_SECONDS", 0.3), self.late(*range(2, 100)), self.assertRaises(ConnectionError) as away:
+            self.follow()
+        self.assertIsInstance(away.exception.__cause__, TimeoutError)
 
     def shorter(self, name: str, seconds: float) -> Any:
         return mock.patch(f"roomd.stream.{name}", seconds)

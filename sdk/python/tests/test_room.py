@@ -164,6 +164,18 @@ class TalkTest(OfRooms):
         room.send_many([{"destination": "worker", "payload": "all"}])
         self.assertEqual((worker.wait() or {}).get("source"), "operator")
 
+    def test_many_messages_by_one_key_are_sent_once_also_by_another_process(self) -> None:
+        room = self.roomd.rooms.create("py-batch-once")
+        room.agent("worker").subscribe([])
+        sent = []
+        for _ in range(2):
+            with Roomd() as other:
+                agent = other.rooms.open(room.id).agent("planner")
+                sent.append(agent.send_many([{"destination": "worker", "payload": 1}] * 2, idempotency_key="py-batch"))
+        self.assertEqual(sent[0], sent[1])
+        heard = [room.agent("worker").wait(timeout_ms=0) for _ in range(3)]
+        self.assertEqual([message and message["payload"] for message in heard], [1, 1, None])
+
     def test_a_barrier_lets_all_pass_together_again_and_again(self) -> None:
         room = self.roomd.rooms.create("py-together")
         agents = [room.agent(name) for name in "abc"]

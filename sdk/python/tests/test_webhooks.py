@@ -8,7 +8,7 @@ import time
 import unittest
 import unittest.mock
 
-from roomd import WebhookError, verify_webhook
+from roomd import RoomdError, WebhookError, verify_webhook
 
 KEY, OTHER = bytes([7]) * 32, bytes([8]) * 32
 SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
@@ -53,3 +53,11 @@ class WebhookTest(unittest.TestCase):
         ]:
             with self.assertRaises(WebhookError):
                 verify_webhook(body, headers, SECRET)
+
+    def test_a_secret_that_is_none_is_told_whatever_was_signed_with_it(self) -> None:
+        short = KEY[:15]
+        none = [(text, b"") for text in ("", "whsec_", "!!!", "whsec_!!!", "whsec_abc", "whsec_schlüssel")]
+        for secret, key in [*none, (base64.b64encode(short).decode(), short), (f"{SECRET}!", KEY)]:
+            with self.assertRaises(RoomdError) as refused:
+                verify_webhook(BODY, sent(key), secret)
+            self.assertNotIsInstance(refused.exception, WebhookError)

@@ -1,11 +1,17 @@
 """A WebSocket, frame by frame, and how a terminal that cannot be attached to says so."""
 
+import asyncio
 import os
 import socket
 import threading
 import unittest
+from typing import Any
+from unittest import mock
 
-from roomd import Cancel, Cancelled, ConnectionError, NotFoundError, Roomd
+from roomd import AsyncAttachedTerminal, Cancel, Cancelled, ConnectionError, NotFoundError, Roomd
+from roomd.terminal import AttachedTerminal
+from roomd.threads import Threads
+from roomd.transport import await_ready
 from roomd.websocket import BINARY, TEXT, WebSocket
 
 
@@ -75,6 +81,84 @@ class WebSocketTest(unittest.TestCase):
         threading.Timer(0.2, cancel.cancel).start()
         with cancel, self.assertRaises(Cancelled):
             self.near.receive()
+
+
+class CloseTest(unittest.TestCase):
+    def setUp(self) -> None:
+        ours, self.far = socket.socketpair()
+        self.near = WebSocket(ours)
+        self.far.settimeout(10)
+        self.waits = threading.Event()
+        for end in (self.near.close, self.far.close):
+            self.addCleanup(end)
+        # Told as late as it can be; what is closed just before has to be noticed too.
+        self.enterContext(mock.patch("roomd.websocket.await_ready", self.await_ready))
+
+    def await_ready(self, *args: Any) -> bool:
+        self.waits.set()
+        return await_ready(*args)
+
+    def closed_under(self, act: Any) -> list[Any]:
+        """What came of it when the socket was closed by another thread."""
+        outcome: list[Any] = []
+
+        def acts() -> None:
+            try:
+                outcome.append(act())
+            except ConnectionError as error:
+                outcome.append(error)
+
+        # Where nothing wakes it the tests end all the same.
+        acting = threading.Thread(target=acts, daemon=True)
+        acting.start()
+        self.assertTrue(self.waits.wait(10))
+        self.near.close()
+        acting.join(10)
+        self.assertFalse(acting.is_alive())
+        return outcome
+
+    def test_wakes_who_receives_and_the_other_side_hears_it(self) -> None:
+        self.assertEqual(self.closed_under(self.near.receive), [None])
+        self.assertEqual(self.far.recv(1), b"")
+        self.assertEqual(self.near._wire.fileno(), -1)
+        self.assertIsNone(self.near.receive())
+        self.near.close()
+
+    def test_wakes_who_sends(self) -> None:
+        [error] = self.closed_under(lambda: self.near.send(BINARY, bytes(10_000_000)))
+        self.assertIsInstance(error, ConnectionError)
+        self.assertEqual(self.near._wire.fileno(), -1)
+        with self.assertRaises(ConnectionError):
+            self.near.send(BINARY, b"x")
+
+    def test_just_before_it_is_waited_for_is_noticed(self) -> None:
+        near: list[WebSocket] = []
+
+        class ClosedMeanwhile(socket.socket):
+            def recv(self, *_: Any) -> bytes:
+                near[0].close()
+                raise BlockingIOError
+
+        near.append(WebSocket(ClosedMeanwhile(fileno=self.near._wire.detach())))
+        self.assertIsNone(near[0].receive())
+
+    def test_of_asyncio_ends_the_output(self) -> None:
+        async def run() -> list[bytes]:
+            threads = Threads()
+            self.addCleanup(threads.close)
+            attached = AsyncAttachedTerminal(threads, AttachedTerminal(self.near))
+
+            async def shown() -> list[bytes]:
+                return [part async for part in attached.output()]
+
+            showing = asyncio.create_task(shown())
+            while not self.waits.is_set():
+                await asyncio.sleep(0.01)
+            attached.close()
+            async with asyncio.timeout(10):
+                return await showing
+
+        self.assertEqual(asyncio.run(run()), [])
 
 
 class AttachTest(unittest.TestCase):

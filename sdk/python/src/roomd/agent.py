@@ -8,7 +8,7 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 
 from ._generated.schemas import AgentWaitResult, BarrierArriveResult, Message, MessageReceipt, SentMessage
 from .cancel import current
-from .client import Client, given
+from .client import Client, digest_of, given
 from .errors import ProblemError, TimeoutError
 from .transport import CallOptions, deadline_of
 
@@ -79,6 +79,9 @@ class Agent:
         Many at a time so cost the service a fraction of what each costs by itself. Once this has returned they are on
         disk.
         """
+        if (key := options.get("idempotency_key")) is not None:
+            # The same key is the same call also from another process: its messages have the same names.
+            messages = [{"message_id": f"sdk-{digest_of(key)}-{index}", **each} for index, each in enumerate(messages)]
         wanted = [self._outgoing(**message) for message in messages]
         return self._client.call("message_send_many", options, room_id=self._room, messages=wanted)["messages"]
 

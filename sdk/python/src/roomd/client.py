@@ -137,9 +137,12 @@ class Client:
         place, is_last = _STREAMS[name]
         calls = Calls(options or {})
 
-        def open_after(after: Place | None) -> Answer:
+        def open_after(after: Place | None, most_ms: float | None) -> Answer:
             sent = _sent(name, input if after is None else {**input, "after": after}, Accept="application/x-ndjson")
-            return self._transport.send(sent, lambda answer, _: answer, calls.next())
+            opening = calls.next()
+            if most_ms is not None:
+                opening["timeout_ms"] = min(most_ms, opening.get("timeout_ms", most_ms))
+            return self._transport.send(sent, lambda answer, _: answer, opening)
 
         return follow(
             open_after,

@@ -31,6 +31,10 @@ class ProblemError(RoomdError):
         super().__init__(problem["detail"] if hint is None else f"{problem['detail']} {hint}")
         self.problem = problem
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Between processes it would be made of its text.
+        return type(self), (self.problem,)
+
     @property
     def code(self) -> str:
         """One word of a closed list, which does not change."""
@@ -104,10 +108,14 @@ class StreamError(RoomdError):
     """What a stream says last when it cannot go on."""
 
     def __init__(self, event: Mapping[str, Any]) -> None:
+        self._event = dict(event)
         self.code: str = event["code"]
         # Of an audit's stream nothing but the code is told.
         super().__init__(event.get("detail", f"The stream ended: {self.code}."))
         self.retryable: bool = event.get("retryable", self.code == "shutting_down")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._event,)
 
 
 _KINDS: dict[int, type[ProblemError]] = {

@@ -195,6 +195,8 @@ class Execution:
                     else:
                         return _result(self.id, each, streams["stdout"], streams["stderr"], was_lost)
         except TimeoutError as error:
+            if timeout_ms is None:
+                raise
             raise TimeoutError(f"The command {self.id} has not ended in time. It goes on.") from error
         except BaseException as error:
             if kill_on_cancel and (isinstance(error, Cancelled) or not isinstance(error, RoomdError)):

@@ -8,8 +8,8 @@ from typing import Any, Literal, Unpack
 
 from ._generated.schemas import ExposedPort, Fork, Room, SandboxCreateRequestLifecycle, Snapshot
 from ._generated.schemas import Sandbox as SandboxRecord
-from .agent import Agent
-from .cancel import Cancel
+from .agent import WAIT_MS, Agent
+from .cancel import Cancel, current
 from .client import Client, digest_of, given
 from .errors import ConflictError, GoneError, NotFoundError, ProblemError, RoomdError
 from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
@@ -44,6 +44,9 @@ MOST_TTL_SECONDS = 31_536_000
 LEAST_CID, MOST_CID = 9100, 9999
 CID_TRIES = 8
 """Others may take the free one first."""
+STARTING = ("creating", "starting")
+STARTING_PAUSE_SECONDS = 0.25
+"""A service that has just restarted may answer without waiting."""
 OWN_FIELDS = ("env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
 
 
@@ -123,15 +126,17 @@ class Sandbox:
         attempt, next_cid = 1, cid or _first_cid(options.get("idempotency_key"))
         while True:
             try:
-                client.call(
+                begun = client.call(
                     "sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, guest_cid=next_cid, **wanted
                 )
-                return cls(client, room_id, agent_id, agent)
+                break
             except ProblemError as error:
                 free = _free_cid(error)
                 if cid is not None or free is None or attempt == CID_TRIES:
                     raise
                 attempt, next_cid = attempt + 1, free
+        _await_start(client, calls, begun)
+        return cls(client, room_id, agent_id, agent)
 
     def get(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         return self._client.call("sandbox_get", options, **self._name)
@@ -272,6 +277,18 @@ def _wanted(client: Client, calls: Calls, options: SandboxOptions) -> dict[str, 
         vcpu_count=options.get("vcpus"),
         egress_allowlist=None if egress is None else list(egress),
     )
+
+
+def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> None:
+    """Waits until it runs commands: the service answers before it does where a start takes long."""
+    name: SandboxName = {"room_id": record["room_id"], "sandbox": record["sandbox_id"]}
+    while record["state"] in STARTING:
+        current().pause(STARTING_PAUSE_SECONDS)
+        options = calls.next()
+        wait_ms = int(min(WAIT_MS, options.get("timeout_ms", WAIT_MS)))
+        record = client.call("sandbox_get", options, **name, wait_ms=wait_ms)
+    if record["state"] in ("failed", "destroying", "destroyed"):
+        raise RoomdError(f"The sandbox {record['sandbox_id']} has not started: {record['status']['message']}")
 
 
 def _free_cid(error: ProblemError) -> int | None:

@@ -10,11 +10,13 @@ from contextlib import closing
 from typing import Any
 
 from .cancel import current
-from .errors import ConnectionError, ProblemError, RoomdError, StreamError
+from .errors import ConnectionError, ProblemError, RoomdError, StreamError, TimeoutError
 from .transport import Answer, is_moving
 
 SILENT_SECONDS = 45.0
 """The service sends something every 15 s."""
+REOPEN_MS = 45_000.0
+"""How long an answer may take once the stream has begun. Before, it may take longer: a sandbox may have to resume."""
 AWAY_SECONDS = 120.0
 """How long to try again while nothing comes of it."""
 FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.1, 2.0
@@ -24,7 +26,7 @@ Place = str | int
 
 
 def follow(
-    open_after: Callable[[Place | None], Answer],
+    open_after: Callable[[Place | None, float | None], Answer],
     place_of: Callable[[Event], Place | None],
     is_last: Callable[[Event], bool],
     may_end: bool,
@@ -32,16 +34,20 @@ def follow(
 ) -> Generator[Event, None, None]:
     """All events but pings. Raises when the service says that it cannot go on, and after two minutes without it.
 
-    `open_after` asks for what comes after a place; None is from where the caller has said. `is_last` tells whether
-    nothing follows an event, `may_end` whether the stream may end without such a one. `left_ms` is the time that is
-    left for all, and raises when it is over.
+    `open_after` asks for what comes after a place, within so many ms. None is from where the caller has said, and as
+    long as any call may take. `is_last` tells whether nothing follows an event, `may_end` whether the stream may end
+    without such a one. `left_ms` is the time that is left for all, and raises when it is over.
     """
     last: Place | None = None
+    open_ms: float | None = None
     quiet_since: float | None = None
     pause = FIRST_PAUSE_SECONDS
     while True:
+        wrong: RoomdError | None = None
         try:
-            with closing(_events_of(open_after(last), left_ms)) as events:
+            answer = open_after(last, open_ms)
+            open_ms = REOPEN_MS
+            with closing(_events_of(answer, left_ms)) as events:
                 for event in events:
                     quiet_since, pause = None, FIRST_PAUSE_SECONDS
                     if event.get("type") == "ping":
@@ -56,14 +62,18 @@ def follow(
             if may_end:
                 return
         except RoomdError as error:
-            if not _may_come_back(error):
+            if isinstance(error, TimeoutError) and open_ms is not None:
+                # Only this try was too late, unless the caller's time is over too.
+                left_ms()
+            elif not _may_come_back(error):
                 raise
+            wrong = error
             if is_moving(error):
                 quiet_since = None
         now = time.monotonic()
         quiet_since = now if quiet_since is None else quiet_since
         if now - quiet_since > AWAY_SECONDS:
-            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.")
+            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.") from wrong
         left = left_ms()
         current().pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MOST_PAUSE_SECONDS)

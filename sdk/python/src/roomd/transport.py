@@ -81,6 +81,8 @@ class Failed:
     """Whether another try may succeed."""
     known: Known = "lost"
     after_seconds: float | None = None
+    has_broken: bool = False
+    """Whether the connection broke after the call had been sent: it may have been carried out."""
 
 
 TRIES = 6
@@ -219,15 +221,15 @@ class Transport:
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
         is_repeatable = _is_repeatable(sent.body)
-        attempt, may_be_done, was_lost = 0, False, False
+        attempt, may_be_done, has_broken = 0, False, False
         while True:
             outcome = self._try(sent, key, deadline, read, options.get("headers", {}))
             if not isinstance(outcome, Failed):
                 return outcome[0]
-            if was_lost and sent.method == "DELETE" and isinstance(outcome.error, NotFoundError):
+            if has_broken and sent.method == "DELETE" and isinstance(outcome.error, NotFoundError):
                 # An earlier try has done it; what it answered is lost.
                 return cast(T, {})
-            was_lost = was_lost or outcome.known == "lost"
+            has_broken = has_broken or outcome.has_broken
             # What is carried out is waited for, however long it takes.
             attempt += outcome.known != "running" and not is_moving(outcome.error)
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
@@ -247,7 +249,8 @@ class Transport:
         """The answer to a call by which the connection is no longer of HTTP. Raises what errors.py has."""
         deadline = time.monotonic() + seconds
         try:
-            answer = self._once(Sent("GET", path, headers), None, None, "", deadline, {})
+            sent = Sent("GET", path, headers)
+            answer = self._once(self._way_for(sent, deadline), sent, None, None, "", deadline, {})
         except BROKEN as error:
             raise _unreachable(self.connection.url, error) from error
         if answer.status == 101:
@@ -273,8 +276,10 @@ class Transport:
         with ExitStack() as opened:
             # A file of this machine that is missing is no fault of the connection.
             body, length = _opened(sent.body, opened)
+            way: http.client.HTTPConnection | None = None
             try:
-                answer = self._once(sent, body, length, key, deadline, headers)
+                way = self._way_for(sent, deadline)
+                answer = self._once(way, sent, body, length, key, deadline, headers)
                 if answer.status < 300 or (answer.status in sent.answers and answer.is_json):
                     return (read(answer, deadline),)
             except _SourceFailed as failed:
@@ -284,7 +289,8 @@ class Transport:
             except BROKEN as error:
                 if isinstance(error, socket.timeout) and time.monotonic() >= deadline:
                     raise TimeoutError("The service has not answered in time.") from error
-                return Failed(_unreachable(self.connection.url, error), is_worth_it=True)
+                unreachable = _unreachable(self.connection.url, error)
+                return Failed(unreachable, is_worth_it=True, has_broken=way is not None)
         problem = _problem_of(answer, deadline)
         after = _retry_after(answer)
         if problem is None:
@@ -292,8 +298,15 @@ class Transport:
         is_worth_it = problem["retryable"] and problem["code"] not in WAITED
         return Failed(problem_error(problem), is_worth_it, _known_of(problem), after)
 
+    def _way_for(self, sent: Sent, deadline: float) -> http.client.HTTPConnection:
+        current().check()
+        # What is sent once gets a connection that nobody has left.
+        way = self._idle_way() if _is_repeatable(sent.body) else None
+        return self._new_way(min(CONNECT_SECONDS, _left(deadline))) if way is None else way
+
     def _once(
         self,
+        way: http.client.HTTPConnection,
         sent: Sent,
         body: Any,
         length: int | None,
@@ -302,23 +315,18 @@ class Transport:
         headers: Mapping[str, str],
     ) -> Answer:
         """Returns the beginning of an answer, whatever it is."""
-        traceparent = traceparent_of(self.connection.traceparent)
-        all_headers = {
-            "User-Agent": f"roomd-sdk-python/{VERSION}",
-            "Accept": "application/json",
-            **({} if self.connection.key is None else {"Authorization": f"Bearer {self.connection.key}"}),
-            **({"Idempotency-Key": key} if sent.method == "POST" else {}),
-            **({} if traceparent is None else {"traceparent": traceparent}),
-            **({} if length is None else {"Content-Length": str(length)}),
-            **sent.headers,
-            **headers,
-        }
-        current().check()
-        # What is sent once gets a connection that nobody has left.
-        way = self._idle_way() if _is_repeatable(sent.body) else None
-        if way is None:
-            way = self._new_way(min(CONNECT_SECONDS, _left(deadline)))
         try:
+            traceparent = traceparent_of(self.connection.traceparent)
+            all_headers = {
+                "User-Agent": f"roomd-sdk-python/{VERSION}",
+                "Accept": "application/json",
+                **({} if self.connection.key is None else {"Authorization": f"Bearer {self.connection.key}"}),
+                **({"Idempotency-Key": key} if sent.method == "POST" else {}),
+                **({} if traceparent is None else {"traceparent": traceparent}),
+                **({} if length is None else {"Content-Length": str(length)}),
+                **sent.headers,
+                **headers,
+            }
             wire = way.sock
             wire.settimeout(_left(deadline))
             with current().breaking(wire):

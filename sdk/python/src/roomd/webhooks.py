@@ -13,6 +13,8 @@ from .errors import RoomdError
 
 _PREFIX = "whsec_"
 _TOLERANCE_SECONDS = 300
+_LEAST_KEY_BYTES = 16
+"""Of a service's secret they are 32. With no key at all anybody could sign."""
 
 
 class WebhookError(RoomdError):
@@ -22,8 +24,10 @@ class WebhookError(RoomdError):
 def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> WebhookEvent:
     """The event of a request's body, byte by byte as it came.
 
-    While a secret is being rotated both are good. The same `event_id` may come more than once. Raises WebhookError.
+    While a secret is being rotated both are good. The same `event_id` may come more than once. Raises WebhookError,
+    and another RoomdError where the secret is none.
     """
+    key = _key_of(secret)
     given = {name.lower(): value for name, value in headers.items()}
     for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
         if not given.get(name):
@@ -32,13 +36,22 @@ def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -
     if not abs(time.time() - sent) <= _TOLERANCE_SECONDS:
         raise WebhookError("The request is too old, or this host's clock is wrong.")
     raw = body.encode() if isinstance(body, str) else bytes(body)
-    key = base64.b64decode(secret.removeprefix(_PREFIX))
     text = f"{given['webhook-id']}.{given['webhook-timestamp']}.".encode() + raw
     signed = base64.b64encode(hmac.new(key, text, hashlib.sha256).digest())
     told = (each.removeprefix("v1,") for each in given["webhook-signature"].split(" ") if each.startswith("v1,"))
     if not any([hmac.compare_digest(each.encode(), signed) for each in told]):
         raise WebhookError("The request was not signed with this secret.")
     return json.loads(raw)
+
+
+def _key_of(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except ValueError:
+        key = b""
+    if len(key) < _LEAST_KEY_BYTES:
+        raise RoomdError("The secret is none: it is the text whsec_… that the service told when the webhook was made.")
+    return key
 
 
 def _number(text: str) -> float:

@@ -6,7 +6,8 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from .cancel import current
@@ -46,9 +47,11 @@ class WebSocket:
         wire.setblocking(False)
         self._wire = wire
         self._read = bytearray(early)
-        # TLS lets one thread at a time in; nobody waits inside.
-        self._inside = threading.Lock()
+        # TLS lets one thread at a time in; nobody waits inside. A signal's handler may close what its own thread is in.
+        self._inside = threading.RLock()
         self._sending = threading.Lock()
+        self._is_closed = False
+        self._waiting = 0
 
     def send(self, kind: int, payload: bytes) -> None:
         rest = _frame(kind, payload)
@@ -57,7 +60,23 @@ class WebSocket:
                 rest = rest[self._when_ready(lambda: self._wire.send(rest), to_write=True) :]
 
     def receive(self) -> tuple[int, bytes] | None:
-        """The next message, TEXT or BINARY; None when the other side has ended it."""
+        """The next message, TEXT or BINARY; None when the other side has ended it, or it was closed here."""
+        try:
+            return None if self._is_closed else self._next()
+        except ConnectionError:
+            if self._is_closed:
+                return None
+            raise
+
+    def close(self) -> None:
+        """Also while others send and receive: they are broken off."""
+        self._is_closed = True
+        # Of the plain socket, also below TLS: closing alone wakes nobody who waits.
+        with suppress(OSError):
+            socket.socket.shutdown(self._wire, socket.SHUT_RDWR)
+        self._release()
+
+    def _next(self) -> tuple[int, bytes] | None:
         kind, message = 0, bytearray()
         while True:
             first, second = self._take(2)
@@ -78,9 +97,6 @@ class WebSocket:
                 message += payload
                 if first & FINAL:
                     return kind, bytes(message)
-
-    def close(self) -> None:
-        self._wire.close()
 
     def _take(self, size: int) -> bytes:
         while len(self._read) < size:
@@ -106,8 +122,27 @@ class WebSocket:
                 writes = True
             except OSError as error:
                 raise ConnectionError("The connection broke.") from error
-            with current().breaking(self._wire):
+            with self._kept(), current().breaking(self._wire):
                 await_ready(self._wire, writes)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Whoever waits keeps the descriptor: its number would be that of another file before they have left."""
+        with self._inside:
+            if self._is_closed:
+                raise ConnectionError("The connection was closed.")
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._inside:
+                self._waiting -= 1
+                self._release()
+
+    def _release(self) -> None:
+        with self._inside:
+            if self._is_closed and self._waiting == 0:
+                self._wire.close()
 
 
 def _frame(kind: int, payload: bytes) -> bytes:
