@@ -132,13 +132,15 @@ class EndingTest(ScriptedService):
         Room(self.client, "a").destroy()
         self.replies = [BROKEN, problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
         Sandbox(self.client, "a", "b").destroy()
-        self.assertEqual(self.methods, ["DELETE"] * 5)
+        self.replies = [(504, {"Content-Type": "text/html", "Retry-After": "0"}, ""), GONE]
+        Room(self.client, "a").destroy()
+        self.assertEqual(self.methods, ["DELETE"] * 7)
 
     def test_what_was_never_there_is_told(self) -> None:
         refused: list[Reply] = [
             problem(429, "rate_limited", True, **{"Retry-After": "0"}),
             problem(503, "not_ready", True, **{"Retry-After": "0"}),
-            (502, {"Content-Type": "text/html", "Retry-After": "0"}, ""),
+            (503, {"Content-Type": "text/html", "Retry-After": "0"}, ""),
         ]
         for replies in ([GONE], *([each, GONE] for each in refused)):
             self.replies = replies

@@ -82,7 +82,7 @@ class Failed:
     known: Known = "lost"
     after_seconds: float | None = None
     has_broken: bool = False
-    """Whether the connection broke after the call had been sent: it may have been carried out."""
+    """Whether the way broke after the call had been sent: it may have been carried out."""
 
 
 TRIES = 6
@@ -294,7 +294,14 @@ class Transport:
         problem = _problem_of(answer, deadline)
         after = _retry_after(answer)
         if problem is None:
-            return Failed(self._not_roomd(answer), is_worth_it=answer.status in PASSING, after_seconds=after)
+            # What a proxy gives up it may have passed on before.
+            was_passed_on = answer.status in (502, 504)
+            return Failed(
+                self._not_roomd(answer),
+                is_worth_it=answer.status in PASSING,
+                after_seconds=after,
+                has_broken=was_passed_on,
+            )
         is_worth_it = problem["retryable"] and problem["code"] not in WAITED
         return Failed(problem_error(problem), is_worth_it, _known_of(problem), after)
 
