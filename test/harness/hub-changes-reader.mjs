@@ -159,6 +159,40 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// Who waits leaves no record before the end: that somebody does is seen while one looks, wherever waits are shown.
+{
+  await api("POST", "/v1/rooms", { room_id: "waiting" });
+  await api("POST", "/v1/rooms/waiting/messages", { source: "planner", topic: "steps", payload: "here" });
+  const shown = {
+    "/waits": 'td[data-label="Waits for"] .state',
+    "": 'td[data-label="Waits for"] .state',
+    "/agents/planner": ".waits .state.wait",
+    "/timeline?span=all": ".timeline .span.open",
+  };
+  const tabs = [];
+  for (const [path, held] of Object.entries(shown)) {
+    const { page, go } = await opened(`/rooms/waiting${path}`);
+    await go();
+    await page.waitForFunction(() => !document.querySelector("main .loading"));
+    tabs.push({ page, held: page.locator(held) });
+  }
+  const unheld = await Promise.all(tabs.map(({ held }) => held.count()));
+  const call = api("GET", "/v1/rooms/waiting/messages?agent_id=planner&wait_ms=50000");
+  await Promise.all(tabs.map(({ held }) => held.waitFor()));
+  for (const { page } of tabs) await hide(page, true);
+  // What was about to be asked still is.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const asked = [];
+  for (const { page } of tabs) page.on("request", (request) => asked.push(request.url()));
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  seen.waits = { unheld, asked_while_hidden: asked.length };
+  for (const { page } of tabs) await hide(page, false);
+  await api("POST", "/v1/rooms/waiting/messages", { source: "worker", destination: "planner", payload: "go on" });
+  await call;
+  await Promise.all(tabs.map(({ held }) => held.waitFor({ state: "detached" })));
+  for (const { page } of tabs) await page.context().close();
+}
+
 // The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
 {
   const { page, go } = await opened("/audit");

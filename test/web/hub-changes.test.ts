@@ -47,6 +47,10 @@ inBrowser("a port's traffic is asked for by a tab that is seen, and by no other"
   expect(seen.ports_asked_while_hidden).toBe(0);
 });
 
+inBrowser("who waits is seen while the call is held, and after it no more, and a hidden tab does not ask", () => {
+  expect(seen.waits).toEqual({ unheld: [0, 0, 0, 0], asked_while_hidden: 0 });
+});
+
 inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });

@@ -4,6 +4,7 @@ import type { executionList } from "../../../shared/api/executions.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
+import { useEvery, WAITS_MS } from "../data/every.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
@@ -78,6 +79,8 @@ function Now({ room, agentId, sandbox }: TabProps) {
     },
     (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
   );
+  // It is shown of an active room only.
+  useEvery(true, WAITS_MS, now.again);
   return (
     <>
       <h2>

@@ -6,6 +6,7 @@ import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, pathOf } from "../data/api.ts";
+import { useEvery, WAITS_MS } from "../data/every.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
@@ -35,6 +36,7 @@ export default function Overview({ room }: TabProps) {
     },
     ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
   );
+  useEvery(isLive, WAITS_MS, agents.again);
   const made = useLoaded(`made ${room.room_uid}`, (signal) =>
     get<typeof auditList>(`${path}/audit`, { event: "room.created", limit: 1 }, signal),
   );

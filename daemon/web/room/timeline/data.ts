@@ -7,11 +7,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { roomTimeline } from "../../../../shared/api/overview.ts";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
+import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, Refused } from "../../data/api.ts";
+import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { listen, whenOpen } from "../../data/live.ts";
 import { turn } from "../../data/turn.ts";
-import { Items, MOST_ITEMS } from "./items.ts";
+import { goesOn, Items, MOST_ITEMS } from "./items.ts";
 
 const PAGE = 1000;
 /** However many events come, so often is drawn. */
@@ -42,12 +44,15 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
   const problem = useSignal<Problem | null>(null);
   const traceUrl = useSignal<string | null>(null);
   const older = useRef(() => {});
+  const lookAtOpen = useRef(() => {});
   useEffect(() => {
     const over = new AbortController();
     let cursor: string | null = null;
     let isAsking = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let heard: Parameters<typeof items.add>[0][number][] = [];
+    let heard: TimelineItem[] = [];
+    /** What was drawn since it was asked what goes on; null: nobody asks. */
+    let drawn: TimelineItem[] | null = null;
     const ask = async (from: string | null) => {
       if (isAsking) return;
       isAsking = true;
@@ -85,13 +90,24 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       timer = undefined;
       const more = heard;
       heard = [];
+      drawn?.push(...more);
       // What went on and is now on record is drawn as that.
-      const ended = new Set(more.flatMap(({ ref }) => (ref ? [`${ref.type} ${ref.id}`] : [])));
-      const { open } = items;
-      const left = open.filter(({ ref }) => !(ref && ended.has(`${ref.type} ${ref.id}`)));
-      if (left.length < open.length) items.replaceOpen(left);
+      items.replaceOpen(goesOn(items.open, more));
       came.value += items.add(more);
       version.value++;
+    };
+    lookAtOpen.current = async () => {
+      if (drawn !== null) return;
+      drawn = [];
+      try {
+        const { open } = await get<typeof roomTimeline>(path, { limit: 1 }, over.signal);
+        // What has ended since it was asked goes on no more, whatever the answer says.
+        if (!over.signal.aborted && items.replaceOpen(goesOn(open, drawn))) version.value++;
+      } catch (error) {
+        if (!over.signal.aborted && !(error instanceof Refused)) throw error;
+      } finally {
+        drawn = null;
+      }
     };
     void whenOpen().then(() => (over.signal.aborted ? undefined : ask(null)));
     const stop = listen((records) => {
@@ -108,5 +124,6 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       stop();
     };
   }, [path]);
+  useEvery(state === "active" && isLoaded.value, WAITS_MS, () => lookAtOpen.current());
   return { items, version, came, isLoaded, hasOlder, problem, traceUrl, loadOlder: () => older.current() };
 }

@@ -4,6 +4,7 @@ import type { auditList } from "../../../../shared/api/audit.ts";
 import type { roomWaits, Wait } from "../../../../shared/api/overview.ts";
 import { pathOf } from "../../../../shared/places.ts";
 import { get, part } from "../../data/api.ts";
+import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Facts, Prompt, Shown, State } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
@@ -25,6 +26,7 @@ export default function Waits({ room }: TabProps) {
     async (signal) => (isActive ? await get<typeof roomWaits>(`${path}/waits`, {}, signal) : null),
     ({ event }) => /^(?:message|barrier|exec|sandbox)\./.test(event),
   );
+  useEvery(isActive, WAITS_MS, found.again);
   const refused = useLoaded(
     `refused ${room.room_uid}`,
     async (signal) => {
