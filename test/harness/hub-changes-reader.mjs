@@ -193,6 +193,38 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   for (const { page } of tabs) await page.context().close();
 }
 
+// A room that has ended is read from the audit, and another has its name by now. One of them ends while its waits are looked at.
+{
+  const say = (payload) => api("POST", "/v1/rooms/twice/messages", { source: "planner", topic: "steps", payload });
+  await api("POST", "/v1/rooms", { room_id: "twice", labels: { life: "first" } });
+  await say("here");
+  await api("DELETE", "/v1/rooms/twice");
+  await api("POST", "/v1/rooms", { room_id: "twice", labels: { life: "second" } });
+  const { page, go } = await opened("/rooms?state=destroyed");
+  await go();
+  await page.getByRole("link", { name: "twice", exact: true }).click();
+  const events = page.locator('td[data-label="What"] > code');
+  await events.first().waitFor();
+  seen.ended = {
+    heading: await page.locator("main h1").textContent(),
+    labels: await page.locator("header .label").allTextContents(),
+    events: await events.allTextContents(),
+    lines: await page.locator("main .ask").count(),
+  };
+  await look(page, "hub-ended");
+  await page.getByRole("link", { name: "Timeline", exact: true }).first().click();
+  seen.ended.items = await page.locator(".timeline").getAttribute("data-items");
+  await look(page, "hub-ended-timeline");
+  await page.getByRole("link", { name: "Waits", exact: true }).click();
+  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  seen.ended.troubles = await page.locator(".trouble").count();
+  await page.goto(`${url}/rooms/twice/waits`);
+  await page.getByText("Nobody waits for anything.").waitFor();
+  await api("DELETE", "/v1/rooms/twice");
+  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  await page.context().close();
+}
+
 // The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
 {
   const { page, go } = await opened("/audit");

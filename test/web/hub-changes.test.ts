@@ -51,6 +51,13 @@ inBrowser("who waits is seen while the call is held, and after it no more, and a
   expect(seen.waits).toEqual({ unheld: [0, 0, 0, 0], asked_while_hidden: 0 });
 });
 
+inBrowser("a room that has ended is shown from the audit, also where another has its name by now", () => {
+  const { heading, labels, events, lines, items, troubles } = seen.ended;
+  expect([heading, labels]).toEqual(["twice", ["life=first"]]);
+  expect(events).toEqual(["room.destroyed", "message.sent", "room.created"]);
+  expect([lines, items, troubles]).toEqual([0, "3", 0]);
+});
+
 inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });

@@ -11,7 +11,7 @@ import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Ago, countText } from "../parts/text.tsx";
-import { auditOf } from "./load.ts";
+import { auditOf } from "../room/load.ts";
 import { loadOrProblem } from "./or-problem.ts";
 import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
@@ -25,8 +25,8 @@ const MOST_PAGES = 5;
 
 export default function Overview({ room, agentId, sandbox }: TabProps) {
   const last = useLoaded(
-    `last of ${room.room_uid} ${agentId}`,
-    (signal) => auditOf(room, agentId, { limit: 200 }, signal),
+    `last of ${room.room_uid} ${room.state} ${agentId}`,
+    (signal) => auditOf(room, { agent_id: agentId, limit: 200 }, signal),
     (record) => record.agent_id === agentId && !isReading(record),
   );
   return (

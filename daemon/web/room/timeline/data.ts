@@ -9,10 +9,11 @@ import type { roomTimeline } from "../../../../shared/api/overview.ts";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
-import { get, part, Refused } from "../../data/api.ts";
+import { get, part, type Query, Refused } from "../../data/api.ts";
 import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { listen, whenOpen } from "../../data/live.ts";
 import { turn } from "../../data/turn.ts";
+import { auditOf } from "../load.ts";
 import { goesOn, Items, MOST_ITEMS } from "./items.ts";
 
 const PAGE = 1000;
@@ -34,8 +35,16 @@ export interface TimelineData {
   loadOlder(): void;
 }
 
-export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineData {
-  const path = `/v1/rooms/${part(state === "active" ? room_id : room_uid)}/timeline`;
+/** Of a room that has ended only its audit is left, of which the same items are made. */
+async function pageOf(room: RoomRecord, query: Query, signal: AbortSignal) {
+  if (room.state === "active")
+    return await get<typeof roomTimeline>(`/v1/rooms/${part(room.room_id)}/timeline`, query, signal);
+  const { items, next_cursor } = await auditOf(room, query, signal);
+  return { items: items.flatMap((record) => toItem(record) ?? []), open: [], next_cursor, trace_url: null };
+}
+
+export function useTimeline(room: RoomRecord): TimelineData {
+  const { room_uid, state } = room;
   const items = useRef(new Items()).current;
   const version = useSignal(0);
   const came = useSignal(0);
@@ -48,6 +57,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
   useEffect(() => {
     const over = new AbortController();
     let cursor: string | null = null;
+    let hasBegun = false;
     let isAsking = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let heard: TimelineItem[] = [];
@@ -57,7 +67,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       if (isAsking) return;
       isAsking = true;
       try {
-        const page = await get<typeof roomTimeline>(path, { limit: PAGE, cursor: from }, over.signal);
+        const page = await pageOf(room, { limit: PAGE, cursor: from }, over.signal);
         // Each in a turn of its own: with tens of thousands one of them alone takes long enough.
         await turn();
         items.add(page.items);
@@ -69,7 +79,8 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
         await turn();
         if (over.signal.aborted) return;
         // What was heard of again after something was missed has its older part already.
-        if (from !== null || !isLoaded.value) cursor = page.next_cursor;
+        if (from !== null || !hasBegun) cursor = page.next_cursor;
+        hasBegun = true;
         hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;
         problem.value = null;
         traceUrl.value = page.trace_url;
@@ -100,7 +111,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       if (drawn !== null) return;
       drawn = [];
       try {
-        const { open } = await get<typeof roomTimeline>(path, { limit: 1 }, over.signal);
+        const { open } = await pageOf(room, { limit: 1 }, over.signal);
         // What has ended since it was asked goes on no more, whatever the answer says.
         if (!over.signal.aborted && items.replaceOpen(goesOn(open, drawn))) version.value++;
       } catch (error) {
@@ -123,7 +134,7 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       clearTimeout(timer);
       stop();
     };
-  }, [path]);
+  }, [room_uid, state]);
   useEvery(state === "active" && isLoaded.value, WAITS_MS, () => lookAtOpen.current());
   return { items, version, came, isLoaded, hasOlder, problem, traceUrl, loadOlder: () => older.current() };
 }
