@@ -295,7 +295,12 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   await api("POST", "/v1/rooms/traced/messages", message, { traceparent });
   const { page, go } = await opened("/rooms/traced/timeline?span=all");
+  // What is refused for now is asked for again by itself.
+  const place = "**/v1/rooms/traced/timeline?*";
+  const busy = { status: 503, code: "overloaded", title: "Busy", detail: "It is busy.", retryable: true, errors: [] };
+  await page.route(place, (route) => route.fulfill({ status: 503, json: busy }), { times: 1 });
   await go();
+  await page.getByRole("button", { name: "Ask again" }).waitFor();
   await page.locator('.timeline button[title*="to planner"]').click();
   const link = page.getByRole("link", { name: /^trace / });
   await link.waitFor();

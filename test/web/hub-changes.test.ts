@@ -84,6 +84,6 @@ inBrowser("nothing is asked but reading, and neither axe nor the policy has a co
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   // What is not answered, or not there, is on the console as a failed load.
   const expected =
-    /status of 404|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+    /status of (?:404|503)|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });

@@ -11,7 +11,8 @@ import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, type Query, Refused } from "../../data/api.ts";
 import { useEvery, WAITS_MS } from "../../data/every.ts";
-import { listen, whenOpen } from "../../data/live.ts";
+import { listen, liveState, whenOpen } from "../../data/live.ts";
+import { AGAIN_MS } from "../../data/resource.ts";
 import { turn } from "../../data/turn.ts";
 import { auditOf } from "../load.ts";
 import { goesOn, Items, MOST_ITEMS } from "./items.ts";
@@ -33,6 +34,8 @@ export interface TimelineData {
   /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
   traceUrl: Signal<string | null>;
   loadOlder(): void;
+  /** Asks for what was refused. */
+  again(): void;
 }
 
 /** Of a room that has ended only its audit is left, of which the same items are made. */
@@ -54,18 +57,28 @@ export function useTimeline(room: RoomRecord): TimelineData {
   const traceUrl = useSignal<string | null>(null);
   const older = useRef(() => {});
   const lookAtOpen = useRef(() => {});
+  const again = useRef(() => {});
   useEffect(() => {
     const over = new AbortController();
     let cursor: string | null = null;
     let hasBegun = false;
     let isAsking = false;
+    /** Whether something was missed while one asked. */
+    let isOld = false;
+    /** From where on it was refused; undefined: it was not. */
+    let refused: string | null | undefined;
+    let againTimer: ReturnType<typeof setTimeout> | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let heard: TimelineItem[] = [];
     /** What was drawn since it was asked what goes on; null: nobody asks. */
     let drawn: TimelineItem[] | null = null;
     const ask = async (from: string | null) => {
-      if (isAsking) return;
+      if (isAsking) {
+        isOld ||= from === null;
+        return;
+      }
       isAsking = true;
+      clearTimeout(againTimer);
       try {
         const page = await pageOf(room, { limit: PAGE, cursor: from }, over.signal);
         // Each in a turn of its own: with tens of thousands one of them alone takes long enough.
@@ -83,6 +96,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
         hasBegun = true;
         hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;
         problem.value = null;
+        refused = undefined;
         traceUrl.value = page.trace_url;
         isLoaded.value = true;
         version.value++;
@@ -90,9 +104,21 @@ export function useTimeline(room: RoomRecord): TimelineData {
         if (over.signal.aborted) return;
         if (!(error instanceof Refused)) throw error;
         problem.value = error.problem;
+        refused = from;
+        if (error.problem.retryable) againTimer = setTimeout(unlessHidden, AGAIN_MS);
       } finally {
         isAsking = false;
       }
+      if (!isOld) return;
+      isOld = false;
+      void ask(null);
+    };
+    again.current = () => {
+      if (refused !== undefined) void ask(refused);
+    };
+    // Once it is seen, the stream is opened again, and tells.
+    const unlessHidden = () => {
+      if (!document.hidden) again.current();
     };
     older.current = () => {
       if (cursor !== null && hasOlder.value) void ask(cursor);
@@ -129,12 +155,22 @@ export function useTimeline(room: RoomRecord): TimelineData {
       heard.push(...records.flatMap((record) => toItem(record) ?? []));
       if (heard.length > 0) timer ??= setTimeout(draw, DRAW_MS);
     });
+    const stopWatching = liveState.subscribe((live) => {
+      const { value } = problem;
+      if (live === "live" && (value?.status === 0 || value?.retryable)) again.current();
+    });
     return () => {
       over.abort();
       clearTimeout(timer);
+      clearTimeout(againTimer);
       stop();
+      stopWatching();
     };
   }, [room_uid, state]);
   useEvery(state === "active" && isLoaded.value, WAITS_MS, () => lookAtOpen.current());
-  return { items, version, came, isLoaded, hasOlder, problem, traceUrl, loadOlder: () => older.current() };
+  return {
+    ...{ items, version, came, isLoaded, hasOlder, problem, traceUrl },
+    loadOlder: () => older.current(),
+    again: () => again.current(),
+  };
 }

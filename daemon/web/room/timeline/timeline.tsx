@@ -42,12 +42,12 @@ export default function Timeline({ room }: TabProps) {
   useEffect(() => {
     if (wantsOlder) data.loadOlder();
   }, [wantsOlder, version]);
-  if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} />;
+  if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} again={data.again} />;
   if (!data.isLoaded.value) return <Loading rows={8} />;
   const seen = view.isList ? items.filter(({ at }) => view.at === null || Date.parse(at) <= view.at) : items;
   return (
     <>
-      {data.problem.value ? <Trouble problem={data.problem.value} /> : null}
+      {data.problem.value ? <Trouble problem={data.problem.value} again={data.again} /> : null}
       <Controls view={view} agents={agents} came={data.came} now={now} />
       {seen.length === 0 && data.hasOlder.value ? (
         <Loading rows={8} />
