@@ -159,6 +159,72 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// Who waits leaves no record before the end: that somebody does is seen while one looks, wherever waits are shown.
+{
+  await api("POST", "/v1/rooms", { room_id: "waiting" });
+  await api("POST", "/v1/rooms/waiting/messages", { source: "planner", topic: "steps", payload: "here" });
+  const shown = {
+    "/waits": 'td[data-label="Waits for"] .state',
+    "": 'td[data-label="Waits for"] .state',
+    "/agents/planner": ".waits .state.wait",
+    "/timeline?span=all": ".timeline .span.open",
+  };
+  const tabs = [];
+  for (const [path, held] of Object.entries(shown)) {
+    const { page, go } = await opened(`/rooms/waiting${path}`);
+    await go();
+    await page.waitForFunction(() => !document.querySelector("main .loading"));
+    tabs.push({ page, held: page.locator(held) });
+  }
+  const unheld = await Promise.all(tabs.map(({ held }) => held.count()));
+  const call = api("GET", "/v1/rooms/waiting/messages?agent_id=planner&wait_ms=50000");
+  await Promise.all(tabs.map(({ held }) => held.waitFor()));
+  for (const { page } of tabs) await hide(page, true);
+  // What was about to be asked still is.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const asked = [];
+  for (const { page } of tabs) page.on("request", (request) => asked.push(request.url()));
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  seen.waits = { unheld, asked_while_hidden: asked.length };
+  for (const { page } of tabs) await hide(page, false);
+  await api("POST", "/v1/rooms/waiting/messages", { source: "worker", destination: "planner", payload: "go on" });
+  await call;
+  await Promise.all(tabs.map(({ held }) => held.waitFor({ state: "detached" })));
+  for (const { page } of tabs) await page.context().close();
+}
+
+// A room that has ended is read from the audit, and another has its name by now. One of them ends while its waits are looked at.
+{
+  const say = (payload) => api("POST", "/v1/rooms/twice/messages", { source: "planner", topic: "steps", payload });
+  await api("POST", "/v1/rooms", { room_id: "twice", labels: { life: "first" } });
+  await say("here");
+  await api("DELETE", "/v1/rooms/twice");
+  await api("POST", "/v1/rooms", { room_id: "twice", labels: { life: "second" } });
+  const { page, go } = await opened("/rooms?state=destroyed");
+  await go();
+  await page.getByRole("link", { name: "twice", exact: true }).click();
+  const events = page.locator('td[data-label="What"] > code');
+  await events.first().waitFor();
+  seen.ended = {
+    heading: await page.locator("main h1").textContent(),
+    labels: await page.locator("header .label").allTextContents(),
+    events: await events.allTextContents(),
+    lines: await page.locator("main .ask").count(),
+  };
+  await look(page, "hub-ended");
+  await page.getByRole("link", { name: "Timeline", exact: true }).first().click();
+  seen.ended.items = await page.locator(".timeline").getAttribute("data-items");
+  await look(page, "hub-ended-timeline");
+  await page.getByRole("link", { name: "Waits", exact: true }).click();
+  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  seen.ended.troubles = await page.locator(".trouble").count();
+  await page.goto(`${url}/rooms/twice/waits`);
+  await page.getByText("Nobody waits for anything.").waitFor();
+  await api("DELETE", "/v1/rooms/twice");
+  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  await page.context().close();
+}
+
 // The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
 {
   const { page, go } = await opened("/audit");
@@ -229,7 +295,12 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   await api("POST", "/v1/rooms/traced/messages", message, { traceparent });
   const { page, go } = await opened("/rooms/traced/timeline?span=all");
+  // What is refused for now is asked for again by itself.
+  const place = "**/v1/rooms/traced/timeline?*";
+  const busy = { status: 503, code: "overloaded", title: "Busy", detail: "It is busy.", retryable: true, errors: [] };
+  await page.route(place, (route) => route.fulfill({ status: 503, json: busy }), { times: 1 });
   await go();
+  await page.getByRole("button", { name: "Ask again" }).waitFor();
   await page.locator('.timeline button[title*="to planner"]').click();
   const link = page.getByRole("link", { name: /^trace / });
   await link.waitFor();

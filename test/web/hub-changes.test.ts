@@ -47,6 +47,17 @@ inBrowser("a port's traffic is asked for by a tab that is seen, and by no other"
   expect(seen.ports_asked_while_hidden).toBe(0);
 });
 
+inBrowser("who waits is seen while the call is held, and after it no more, and a hidden tab does not ask", () => {
+  expect(seen.waits).toEqual({ unheld: [0, 0, 0, 0], asked_while_hidden: 0 });
+});
+
+inBrowser("a room that has ended is shown from the audit, also where another has its name by now", () => {
+  const { heading, labels, events, lines, items, troubles } = seen.ended;
+  expect([heading, labels]).toEqual(["twice", ["life=first"]]);
+  expect(events).toEqual(["room.destroyed", "message.sent", "room.created"]);
+  expect([lines, items, troubles]).toEqual([0, "3", 0]);
+});
+
 inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });
@@ -73,6 +84,6 @@ inBrowser("nothing is asked but reading, and neither axe nor the policy has a co
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   // What is not answered, or not there, is on the console as a failed load.
   const expected =
-    /status of 404|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+    /status of (?:404|503)|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });

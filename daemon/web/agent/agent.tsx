@@ -47,7 +47,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
         <span class="muted">
           in{" "}
           <a href={roomPath(roomId)}>
-            <Foreign text={roomId} />
+            <Foreign text={data?.room.room_id ?? roomId} />
           </a>
         </span>
         {data ? <InALine {...data} /> : null}

@@ -9,9 +9,9 @@ import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { Clock } from "../parts/text.tsx";
+import { auditOf } from "../room/load.ts";
 import { place } from "../shell/router.ts";
 import { Opened } from "./command.tsx";
-import { auditOf } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";
 import { RunTable } from "./run-table.tsx";
 import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
@@ -28,7 +28,7 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
   const now = useRef(sandbox);
   now.current = sandbox;
   const runs = useLoaded(
-    `commands ${room.room_uid} ${agentId}`,
+    `commands ${room.room_uid} ${room.state} ${agentId}`,
     async (signal) => {
       const limit = most.current;
       const { current: sandbox } = now;
@@ -38,8 +38,8 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
             ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: MOST }, signal)).items
             : [],
         ),
-        auditOf(room, agentId, { event: "exec.started", limit }, signal),
-        auditOf(room, agentId, { event: "exec.finished", limit }, signal),
+        auditOf(room, { agent_id: agentId, event: "exec.started", limit }, signal),
+        auditOf(room, { agent_id: agentId, event: "exec.finished", limit }, signal),
       ]);
       const from = horizonOf([begun, ended]);
       const all = mergeRuns(kept.data ?? [], [...begun.items, ...ended.items]);

@@ -1,8 +1,7 @@
 /** Owns finding what the pages of an agent are about: its room, and its sandbox. */
-import type { auditList, orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { SandboxRecord, sandboxGet, sandboxList } from "../../../shared/api/sandboxes.ts";
-import { get, part, type Query, Refused } from "../data/api.ts";
+import { get, part, Refused } from "../data/api.ts";
 import { loadRoom } from "../room/load.ts";
 
 const PAGE = 1000;
@@ -42,14 +41,4 @@ export async function endedOf(roomId: string, agentId: string, signal: AbortSign
     if (cursor === null) break;
   }
   return found.sort((one, other) => other.created_at.localeCompare(one.created_at));
-}
-
-/** The record of an agent, also of a room that has ended: those of the same name are told apart by their uid. */
-export async function auditOf(room: RoomRecord, agentId: string, query: Query, signal: AbortSignal) {
-  const asked = { ...query, agent_id: agentId };
-  if (room.state === "active") {
-    return await get<typeof auditList>(`/v1/rooms/${part(room.room_id)}/audit`, asked, signal);
-  }
-  const page = await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...asked, room_id: room.room_id }, signal);
-  return { ...page, items: page.items.filter(({ room_uid }) => room_uid === room.room_uid) };
 }

@@ -4,13 +4,14 @@ import type { executionList } from "../../../shared/api/executions.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
+import { useEvery, WAITS_MS } from "../data/every.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Ago, countText } from "../parts/text.tsx";
-import { auditOf } from "./load.ts";
+import { auditOf } from "../room/load.ts";
 import { loadOrProblem } from "./or-problem.ts";
 import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
@@ -24,8 +25,8 @@ const MOST_PAGES = 5;
 
 export default function Overview({ room, agentId, sandbox }: TabProps) {
   const last = useLoaded(
-    `last of ${room.room_uid} ${agentId}`,
-    (signal) => auditOf(room, agentId, { limit: 200 }, signal),
+    `last of ${room.room_uid} ${room.state} ${agentId}`,
+    (signal) => auditOf(room, { agent_id: agentId, limit: 200 }, signal),
     (record) => record.agent_id === agentId && !isReading(record),
   );
   return (
@@ -78,6 +79,8 @@ function Now({ room, agentId, sandbox }: TabProps) {
     },
     (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
   );
+  // It is shown of an active room only.
+  useEvery(true, WAITS_MS, now.again);
   return (
     <>
       <h2>

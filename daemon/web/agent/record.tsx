@@ -6,7 +6,8 @@ import { Json } from "../parts/json.tsx";
 import { Copy, Empty, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Clock, Foreign, spanText } from "../parts/text.tsx";
-import { auditOf, endedOf } from "./load.ts";
+import { auditOf } from "../room/load.ts";
+import { endedOf } from "./load.ts";
 import { Snapshots } from "./snapshots.tsx";
 import type { TabProps } from "./tab.ts";
 import { causeWords } from "./words.ts";
@@ -16,11 +17,11 @@ const isOfLife = ({ event, source }: AuditRecord) =>
 
 export default function Record({ room, agentId, sandbox }: TabProps) {
   const earlier = useLoaded(
-    `earlier ${room.room_uid} ${agentId} ${sandbox?.sandbox_id}`,
+    `earlier ${room.room_uid} ${room.state} ${agentId} ${sandbox?.sandbox_id}`,
     async (signal) => {
       const [ended, told] = await Promise.all([
         room.state === "active" ? endedOf(room.room_id, agentId, signal) : [],
-        auditOf(room, agentId, { event: "sandbox.", limit: 1000 }, signal),
+        auditOf(room, { agent_id: agentId, event: "sandbox.", limit: 1000 }, signal),
       ]);
       return {
         ended: ended.filter((each) => each.sandbox_id !== sandbox?.sandbox_id),

@@ -21,7 +21,7 @@ export interface Loaded<T> {
 const EVERY_MS = 500;
 
 /** After what was refused for now. */
-const AGAIN_MS = 3000;
+export const AGAIN_MS = 3000;
 
 /** How often at most something is asked for: at first, and where events touch it all the time. */
 export interface Pace {

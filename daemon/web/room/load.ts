@@ -1,6 +1,7 @@
-/** Owns finding the room that a page is about. */
+/** Owns finding the room that a page is about, and what is on record of it. */
+import type { auditList, orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomRecord, roomGet, roomList } from "../../../shared/api/rooms.ts";
-import { get, part, Refused } from "../data/api.ts";
+import { get, part, type Query, Refused } from "../data/api.ts";
 
 /** By its name where it lives, else as the newest of those that ended and are still known. */
 export async function loadRoom(roomId: string, signal: AbortSignal): Promise<RoomRecord> {
@@ -22,4 +23,19 @@ export async function loadRoom(roomId: string, signal: AbortSignal): Promise<Roo
     }
     throw error;
   }
+}
+
+/** When it ended; null: it has not. */
+export const endOf = ({ state, status }: Pick<RoomRecord, "state" | "status">): string | null =>
+  state === "destroyed" ? status.last_transition_at : null;
+
+/** The record of a room, the newest first, also of one that has ended: those of the same name are told apart by their uid. */
+export async function auditOf(room: RoomRecord, query: Query, signal: AbortSignal) {
+  const { room_id, room_uid, state } = room;
+  if (state === "active") return await get<typeof auditList>(`/v1/rooms/${part(room_id)}/audit`, query, signal);
+  const page = await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, room_id, until: endOf(room) }, signal);
+  const items = page.items.filter((each) => each.room_uid === room_uid);
+  // Where an earlier room of this name begins, this one has no more.
+  const isWhole = page.items.some((each) => each.room_uid !== null && each.room_uid !== room_uid);
+  return { ...page, items, next_cursor: isWhole ? null : page.next_cursor };
 }

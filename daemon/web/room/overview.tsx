@@ -1,18 +1,19 @@
 /** Owns a room's first page: who is in it and what each does, and what happened last. */
 
-import type { auditList } from "../../../shared/api/audit.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, pathOf } from "../data/api.ts";
-import { agentPath, roomPath } from "../data/paths.ts";
+import { useEvery, WAITS_MS } from "../data/every.ts";
+import { addressOf, agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
+import { auditOf, endOf } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
 const FEW = 12;
@@ -20,28 +21,14 @@ const PAGE = 1000;
 
 export default function Overview({ room }: TabProps) {
   const { room_id: roomId } = room;
-  const path = `/v1/rooms/${part(roomId)}`;
   const isLive = room.state === "active";
-  const agents = useLoaded(
-    `agents ${room.room_uid} ${isLive}`,
-    async (signal) => {
-      if (!isLive) return { agents: [], sandboxes: [], top: [] };
-      const [agents, sandboxes, top] = await Promise.all([
-        get<typeof agentList>(`${path}/agents`, { limit: PAGE }, signal),
-        get<typeof sandboxList>(`${path}/sandboxes`, { limit: PAGE }, signal),
-        get<typeof topGet>("/v1/top", { room_id: roomId }, signal),
-      ]);
-      return { agents: agents.items, sandboxes: sandboxes.items, top: top.items };
-    },
-    ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
-  );
-  const made = useLoaded(`made ${room.room_uid}`, (signal) =>
-    get<typeof auditList>(`${path}/audit`, { event: "room.created", limit: 1 }, signal),
+  const made = useLoaded(`made ${room.room_uid} ${room.state}`, (signal) =>
+    auditOf(room, { event: "room.created", outcome: "success", limit: 1 }, signal),
   );
   const from = made.data?.items[0]?.details ?? {};
   const last = useLoaded(
-    `last ${room.room_uid}`,
-    (signal) => get<typeof auditList>(`${path}/audit`, { limit: FEW, reads: false }, signal),
+    `last ${room.room_uid} ${room.state}`,
+    (signal) => auditOf(room, { limit: FEW, reads: false }, signal),
     (record) => !isReading(record),
   );
   return (
@@ -59,90 +46,118 @@ export default function Overview({ room }: TabProps) {
           .
         </p>
       ) : null}
-      <Shown of={agents}>
-        {({ agents: present, sandboxes, top }) => (
-          <>
-            <Facts
-              facts={[
-                ["Agents", countText(present.length)],
-                ["Waiting", countText(present.filter(({ waiting_on }) => waiting_on.length > 0).length)],
-                ["Sandboxes", countText(sandboxes.length)],
-                ["Drive", sizeText(room.drive.used_bytes)],
-              ]}
-            />
-            <h2>Agents</h2>
-            {present.length === 0 ? (
-              <Empty title="Nobody is in this room.">
-                <p>An agent comes with its sandbox, or with the first message that it sends:</p>
-                <Line words={["sandbox", "create", roomId, "worker"]} />
-              </Empty>
-            ) : (
-              <div class="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th>Agent</th>
-                      <th>State</th>
-                      <th>Waits for</th>
-                      <th class="num">Inbox</th>
-                      <th class="num">Memory</th>
-                      <th>Last seen</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {present.map(({ agent_id, sandbox_state, waiting_on, inbox_depth, last_seen_at }) => {
-                      const used = top.find((each) => each.agent_id === agent_id);
-                      return (
-                        <tr key={agent_id}>
-                          <td data-label="Agent">
-                            <a class="name" data-row href={agentPath(roomId, agent_id)}>
-                              <Foreign text={agent_id} />
-                            </a>
-                          </td>
-                          <td data-label="State">
-                            <SandboxState state={sandbox_state} />
-                          </td>
-                          <td data-label="Waits for">
-                            {waiting_on.length === 0 ? (
-                              <span class="muted">–</span>
-                            ) : (
-                              waiting_on.map(({ type, id }) => (
-                                <State key={`${type} ${id}`} look="wait">
-                                  {type} {id === null ? null : <Foreign text={id} most={40} />}
-                                </State>
-                              ))
-                            )}
-                          </td>
-                          <td data-label="Inbox" class="num">
-                            {inbox_depth}
-                          </td>
-                          <td data-label="Memory" class="num">
-                            {used
-                              ? `${sizeText(used.memory.resident_bytes ?? 0)} of ${used.memory.memory_mib} MiB`
-                              : "–"}
-                          </td>
-                          <td data-label="Last seen">
-                            <Ago at={last_seen_at} none="not yet" />
-                          </td>
-                        </tr>
-                      );
-                    })}
-                  </tbody>
-                </table>
-              </div>
-            )}
-          </>
-        )}
-      </Shown>
+      {isLive ? (
+        <Agents room={room} />
+      ) : (
+        <Empty title="This room has ended, and its agents and sandboxes with it.">
+          <p>
+            What happened in it is still known: see its <a href={roomPath(addressOf(room), "timeline")}>Timeline</a>.
+          </p>
+        </Empty>
+      )}
       <h2>
-        Last happened <a href={`/audit?room=${part(roomId)}`}>all</a>
+        Last happened <a href={pathOf("/audit", { room: roomId, until: endOf(room) })}>all</a>
       </h2>
       <Shown of={last}>
         {({ items }) =>
           items.length > 0 ? <RecordTable records={items} /> : <Empty title="Nothing has happened yet." />
         }
       </Shown>
-      <Ask names={["summarise-room", "find-deadlock"]} given={{ room: roomId }} />
+      {isLive ? <Ask names={["summarise-room", "find-deadlock"]} given={{ room: roomId }} /> : null}
     </>
+  );
+}
+
+/** Of an active room: who is in it, and what each does. */
+function Agents({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const path = `/v1/rooms/${part(roomId)}`;
+  const agents = useLoaded(
+    `agents ${room.room_uid}`,
+    async (signal) => {
+      const [agents, sandboxes, top] = await Promise.all([
+        get<typeof agentList>(`${path}/agents`, { limit: PAGE }, signal),
+        get<typeof sandboxList>(`${path}/sandboxes`, { limit: PAGE }, signal),
+        get<typeof topGet>("/v1/top", { room_id: roomId }, signal),
+      ]);
+      return { agents: agents.items, sandboxes: sandboxes.items, top: top.items };
+    },
+    ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
+  );
+  useEvery(true, WAITS_MS, agents.again);
+  return (
+    <Shown of={agents}>
+      {({ agents: present, sandboxes, top }) => (
+        <>
+          <Facts
+            facts={[
+              ["Agents", countText(present.length)],
+              ["Waiting", countText(present.filter(({ waiting_on }) => waiting_on.length > 0).length)],
+              ["Sandboxes", countText(sandboxes.length)],
+              ["Drive", sizeText(room.drive.used_bytes)],
+            ]}
+          />
+          <h2>Agents</h2>
+          {present.length === 0 ? (
+            <Empty title="Nobody is in this room.">
+              <p>An agent comes with its sandbox, or with the first message that it sends:</p>
+              <Line words={["sandbox", "create", roomId, "worker"]} />
+            </Empty>
+          ) : (
+            <div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Agent</th>
+                    <th>State</th>
+                    <th>Waits for</th>
+                    <th class="num">Inbox</th>
+                    <th class="num">Memory</th>
+                    <th>Last seen</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {present.map(({ agent_id, sandbox_state, waiting_on, inbox_depth, last_seen_at }) => {
+                    const used = top.find((each) => each.agent_id === agent_id);
+                    return (
+                      <tr key={agent_id}>
+                        <td data-label="Agent">
+                          <a class="name" data-row href={agentPath(roomId, agent_id)}>
+                            <Foreign text={agent_id} />
+                          </a>
+                        </td>
+                        <td data-label="State">
+                          <SandboxState state={sandbox_state} />
+                        </td>
+                        <td data-label="Waits for">
+                          {waiting_on.length === 0 ? (
+                            <span class="muted">–</span>
+                          ) : (
+                            waiting_on.map(({ type, id }) => (
+                              <State key={`${type} ${id}`} look="wait">
+                                {type} {id === null ? null : <Foreign text={id} most={40} />}
+                              </State>
+                            ))
+                          )}
+                        </td>
+                        <td data-label="Inbox" class="num">
+                          {inbox_depth}
+                        </td>
+                        <td data-label="Memory" class="num">
+                          {used ? `${sizeText(used.memory.resident_bytes ?? 0)} of ${used.memory.memory_mib} MiB` : "–"}
+                        </td>
+                        <td data-label="Last seen">
+                          <Ago at={last_seen_at} none="not yet" />
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </>
+      )}
+    </Shown>
   );
 }

@@ -13,7 +13,7 @@ import type { PageProps } from "../shell/page.ts";
 import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import { Away } from "./away.tsx";
-import { loadRoom } from "./load.ts";
+import { endOf, loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
 /** The first is what a room's own path shows. */
@@ -28,7 +28,6 @@ const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
 ];
 
 export default function Room({ params: { room_id: roomId = "", tab = "" } }: PageProps) {
-  useTitle(`${roomId}${tab ? ` · ${tab}` : ""}`);
   const room = useLoaded(
     `room ${roomId}`,
     (signal) => loadRoom(roomId, signal),
@@ -37,15 +36,18 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data } = room;
+  // One that has ended may be asked for by its uid.
+  const name = data?.room_id ?? roomId;
+  useTitle(`${name}${tab ? ` · ${tab}` : ""}`);
   const away = [refusal.value, room.problem].find(isAway) ?? null;
   return (
     <>
-      <Head title={<Foreign text={roomId} />}>
+      <Head title={<Foreign text={name} />}>
         {data ? (
           <>
             <RoomState room={data} />
             <span class="muted">
-              for <Since at={data.created_at} />
+              for <Since at={endOf(data) ?? data.created_at} />
               {boot.has_hosts ? <OnHost host={data.host} /> : null} <Labels labels={data.labels} />
             </span>
           </>

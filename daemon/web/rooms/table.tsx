@@ -3,7 +3,7 @@
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { pathOf } from "../data/api.ts";
-import { roomPath } from "../data/paths.ts";
+import { addressOf, roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
 import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
@@ -86,7 +86,7 @@ export function RoomTable({ items, askedMs }: Glances) {
           {items.map((room) => (
             <tr key={room.room_uid}>
               <td data-label="Room">
-                <a class="name" data-row href={roomPath(room.room_id)}>
+                <a class="name" data-row href={roomPath(addressOf(room))}>
                   <Foreign text={room.room_id} />
                 </a>
               </td>

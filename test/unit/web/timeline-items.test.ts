@@ -1,7 +1,7 @@
 /** A timeline's items as they come: in any order, each once, so many at most. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { chosenOf, Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
+import { chosenOf, goesOn, Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
 import type { TimelineItem } from "../../../shared/timeline/item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
 
@@ -48,6 +48,38 @@ test("what goes on is replaced by what is on record", () => {
   expect(items.open.map(({ at }) => Date.parse(at))).toEqual([5]);
   items.replaceOpen([]);
   expect(items.all.map(({ seq }) => seq)).toEqual([1, 2]);
+});
+
+test("what goes on is changed only where it differs", () => {
+  const items = new Items();
+  const wait = (agent_id: string, ms: number): TimelineItem => ({
+    ...itemOf(null, ms),
+    kind: "span",
+    type: "wait",
+    agent_id,
+  });
+  items.add([itemOf(1, 1)]);
+  expect(items.replaceOpen([wait("a", 5), wait("b", 6)])).toBe(true);
+  const { all } = items;
+  expect(items.replaceOpen([wait("b", 6), wait("a", 5)])).toBe(false);
+  expect(items.all).toBe(all);
+  expect(items.replaceOpen([wait("a", 5), wait("b", 7)])).toBe(true);
+  expect(items.replaceOpen([])).toBe(true);
+  expect(items.all).toEqual([itemOf(1, 1)]);
+});
+
+test("goes on until it is on record itself, also where it has no name", () => {
+  const wait = (agent_id: string, ref: TimelineItem["ref"] = null): TimelineItem => ({
+    ...itemOf(null, 5),
+    ...{ kind: "span", type: "wait", agent_id, ref },
+  });
+  const barrier = { type: "barrier", id: "b" };
+  const open = [wait("a"), wait("b"), wait("a", barrier), wait("b", barrier)];
+  expect(goesOn(open, [{ ...wait("a"), seq: 1 }])).toEqual(open.slice(1));
+  expect(goesOn(open, [{ ...wait("b", barrier), seq: 2 }])).toEqual(open.slice(0, 3));
+  // To write to a command does not end it.
+  const command: TimelineItem = { ...wait("a", { type: "execution", id: "exec_1" }), type: "command" };
+  expect(goesOn([command], [{ ...command, seq: 3, kind: "mark" }])).toEqual([command]);
 });
 
 test("beyond the most the oldest go, and can come again", () => {

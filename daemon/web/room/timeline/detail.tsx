@@ -1,9 +1,10 @@
 /** Owns what is shown of the item that somebody points at: what it is, how it ended, where more of it is, and what to ask about it. */
 
+import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { type PlaceType, pathOf as pathOfPlace } from "../../../../shared/places.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { pathOf as pathWith } from "../../data/api.ts";
-import { agentPath, roomPath } from "../../data/paths.ts";
+import { addressOf, agentPath, roomPath } from "../../data/paths.ts";
 import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, Foreign, spanText } from "../../parts/text.tsx";
 import { isBad } from "./items.ts";
@@ -13,17 +14,18 @@ const MOMENT_MS = 1000;
 /** What has a page that is found by its id. */
 const PAGED: readonly PlaceType[] = ["execution", "terminal", "message", "barrier"];
 
-export function pathOf({ ref, agent_id, at, until }: TimelineItem, room: string): string {
+export function pathOf({ ref, agent_id, at, until }: TimelineItem, room: RoomRecord): string {
+  const address = addressOf(room);
   const type = PAGED.find((each) => each === ref?.type);
-  if (type && ref) return pathOfPlace({ type, id: ref.id, room_id: room, agent_id });
-  if (ref?.type === "file") return pathWith(roomPath(room, "drive"), { file: ref.id });
-  if (ref?.type === "port") return roomPath(room, "ports");
+  if (type && ref) return pathOfPlace({ type, id: ref.id, room_id: address, agent_id });
+  if (ref?.type === "file") return pathWith(roomPath(address, "drive"), { file: ref.id });
+  if (ref?.type === "port") return roomPath(address, "ports");
   if (ref?.type === "room") return roomPath(ref.id);
-  if (ref?.type === "checkpoint") return pathWith(roomPath(room, "checkpoints"), { checkpoint: ref.id });
-  if (ref?.type === "snapshot" && agent_id !== null) return agentPath(room, agent_id, "record");
+  if (ref?.type === "checkpoint") return pathWith(roomPath(address, "checkpoints"), { checkpoint: ref.id });
+  if (ref?.type === "snapshot" && agent_id !== null) return agentPath(address, agent_id, "record");
   const since = new Date(Date.parse(at) - MOMENT_MS).toISOString();
   const to = new Date(Date.parse(until ?? at) + MOMENT_MS).toISOString();
-  return pathWith("/audit", { room, since, until: to });
+  return pathWith("/audit", { room: room.room_id, since, until: to });
 }
 
 /** In words for a model: what it is to look at. What a guest wrote is not among them: it would be read as said by who asks. */
@@ -59,7 +61,7 @@ function Trace({ id, url }: { id: string; url: string | null }) {
 
 interface Shown {
   item: TimelineItem | null;
-  room: string;
+  room: RoomRecord;
   /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
   traceUrl: string | null;
 }
@@ -102,7 +104,7 @@ export function Detail({ item, room, traceUrl }: Shown) {
           </>
         )}
       </p>
-      <Prompt text={question(item, room)} about="reads only" />
+      <Prompt text={question(item, room.room_id)} about="reads only" />
     </section>
   );
 }

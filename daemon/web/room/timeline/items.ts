@@ -87,11 +87,29 @@ export class Items {
     return this.#all.filter(({ seq }) => seq === null);
   }
 
-  /** Puts others in the place of those that have no record yet. */
-  replaceOpen(open: readonly TimelineItem[]): void {
+  /** Puts others in the place of those that have no record yet. Returns whether they differ. */
+  replaceOpen(open: readonly TimelineItem[]): boolean {
+    if (textOf(open) === textOf(this.open)) return false;
     this.#set(this.#all.filter(({ seq }) => seq !== null));
     this.add(open);
+    return true;
   }
+}
+
+const textOf = (open: readonly TimelineItem[]): string =>
+  open
+    .map(({ at, title, to, ...item }) => `${at} ${keyOf(item)} ${title} ${to}`)
+    .sort()
+    .join("\n");
+
+/** What goes on has the same as its record. */
+const keyOf = ({ agent_id, type, ref }: Pick<TimelineItem, "agent_id" | "type" | "ref">): string =>
+  `${agent_id} ${type} ${ref?.type} ${ref?.id}`;
+
+/** Those that still go on where more is on record. */
+export function goesOn(open: readonly TimelineItem[], more: readonly TimelineItem[]): TimelineItem[] {
+  const ended = new Set(more.filter(({ kind }) => kind === "span").map(keyOf));
+  return open.filter((item) => !ended.has(keyOf(item)));
 }
 
 const byTime = ({ at: one }: TimelineItem, { at: other }: TimelineItem) => (one < other ? -1 : one > other ? 1 : 0);

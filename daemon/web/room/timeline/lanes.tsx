@@ -1,7 +1,8 @@
 /** Owns how lanes are drawn: what is in the window, and nothing else. */
 
+import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
-import { agentPath } from "../../data/paths.ts";
+import { addressOf, agentPath } from "../../data/paths.ts";
 import { clockText, Foreign, spanText, visible } from "../../parts/text.tsx";
 import type { LaidItem, LaneItems } from "./items.ts";
 import { firstReaching, layLane, type Placed, ticksOf, type Window } from "./layout.ts";
@@ -18,7 +19,7 @@ export interface Drawn {
   lanes: readonly LaneItems[];
   scale: Scale;
   window: Window;
-  room: string;
+  room: RoomRecord;
   chosen: TimelineItem | null;
   choose(item: TimelineItem): void;
 }
@@ -42,7 +43,7 @@ function Lane({ lane, scale, window, room, chosen, choose }: Omit<Drawn, "lanes"
     <div class="lane">
       <b>
         {lane.isAgent ? (
-          <a href={agentPath(room, lane.name)}>
+          <a href={agentPath(addressOf(room), lane.name)}>
             <Foreign text={lane.name} most={40} />
           </a>
         ) : (

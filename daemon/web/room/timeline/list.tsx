@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Component } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { State } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, spanText } from "../../parts/text.tsx";
@@ -13,7 +14,7 @@ import { isBad, MOST_ITEMS } from "./items.ts";
 interface ListProps {
   /** In the order of when they began. */
   items: readonly TimelineItem[];
-  room: string;
+  room: RoomRecord;
   /** Changes when older ones have come, too. */
   version: number;
   hasOlder: boolean;
@@ -77,7 +78,7 @@ interface RowProps {
   item: TimelineItem;
   n: number;
   top: { top: string };
-  room: string;
+  room: RoomRecord;
 }
 
 /** An item does not change: a row is made anew only where it moves. */

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { Empty, Line, Loading, Trouble } from "../../parts/parts.tsx";
 import { nowMs } from "../../parts/text.tsx";
+import { endOf } from "../load.ts";
 import type { TabProps } from "../tab.ts";
 import { Controls } from "./controls.tsx";
 import { useTimeline } from "./data.ts";
@@ -22,7 +23,6 @@ const TICK_MS = 250;
 const AHEAD = 0.02;
 
 export default function Timeline({ room }: TabProps) {
-  const { room_id: roomId } = room;
   const view = viewOf();
   const data = useTimeline(room);
   const version = data.version.value;
@@ -31,7 +31,8 @@ export default function Timeline({ room }: TabProps) {
   const { paired: items, laid, lanes } = drawn;
   const agents = useMemo(() => [...data.items.agents].sort(), [version]);
   const { box, width } = useWidth(data.isLoaded.value && !view.isList);
-  const now = useNow(view, items, width);
+  // After the end of a room nothing comes.
+  const now = Math.min(useNow(view, items, width), Date.parse(endOf(room) ?? "") || Number.POSITIVE_INFINITY);
   const { scale, whole, window } = useMemo(
     () => partOf(view, laid, now, width),
     [laid, now, width, view.at, view.span, view.isFolded],
@@ -41,24 +42,26 @@ export default function Timeline({ room }: TabProps) {
   useEffect(() => {
     if (wantsOlder) data.loadOlder();
   }, [wantsOlder, version]);
-  if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} />;
+  if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} again={data.again} />;
   if (!data.isLoaded.value) return <Loading rows={8} />;
   const seen = view.isList ? items.filter(({ at }) => view.at === null || Date.parse(at) <= view.at) : items;
   return (
     <>
-      {data.problem.value ? <Trouble problem={data.problem.value} /> : null}
+      {data.problem.value ? <Trouble problem={data.problem.value} again={data.again} /> : null}
       <Controls view={view} agents={agents} came={data.came} now={now} />
-      {data.items.all.length === 0 ? (
+      {seen.length === 0 && data.hasOlder.value ? (
+        <Loading rows={8} />
+      ) : data.items.all.length === 0 && room.state !== "active" ? (
+        <Empty title="Nothing of this room is on record any more." />
+      ) : data.items.all.length === 0 ? (
         <Empty title="Nothing has happened in this room yet.">
           <p>A sandbox, a command or a message is the beginning:</p>
-          <Line words={["sandbox", "create", roomId, "worker"]} />
+          <Line words={["sandbox", "create", room.room_id, "worker"]} />
         </Empty>
-      ) : seen.length === 0 && data.hasOlder.value ? (
-        <Loading rows={8} />
       ) : seen.length === 0 ? (
         <Empty title="Nothing of this kind is known." />
       ) : view.isList ? (
-        <List items={seen} room={roomId} version={version} hasOlder={data.hasOlder.value} loadOlder={data.loadOlder} />
+        <List items={seen} room={room} version={version} hasOlder={data.hasOlder.value} loadOlder={data.loadOlder} />
       ) : (
         <>
           <div
@@ -78,14 +81,14 @@ export default function Timeline({ room }: TabProps) {
               lanes={lanes}
               scale={scale}
               window={window}
-              room={roomId}
+              room={room}
               chosen={chosen.value}
               choose={(item) => {
                 chosen.value = item;
               }}
             />
           </div>
-          <Detail item={chosen.value} room={roomId} traceUrl={data.traceUrl.value} />
+          <Detail item={chosen.value} room={room} traceUrl={data.traceUrl.value} />
         </>
       )}
     </>

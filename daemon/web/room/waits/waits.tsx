@@ -4,6 +4,7 @@ import type { auditList } from "../../../../shared/api/audit.ts";
 import type { roomWaits, Wait } from "../../../../shared/api/overview.ts";
 import { pathOf } from "../../../../shared/places.ts";
 import { get, part } from "../../data/api.ts";
+import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Facts, Prompt, Shown, State } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
@@ -21,20 +22,18 @@ export default function Waits({ room }: TabProps) {
   const path = `/v1/rooms/${part(roomId)}`;
   const isActive = room.state === "active";
   const found = useLoaded(
-    `waits ${room.room_uid}`,
+    `waits ${room.room_uid} ${isActive}`,
     async (signal) => (isActive ? await get<typeof roomWaits>(`${path}/waits`, {}, signal) : null),
     ({ event }) => /^(?:message|barrier|exec|sandbox)\./.test(event),
   );
+  useEvery(isActive, WAITS_MS, found.again);
   const refused = useLoaded(
-    `refused ${room.room_uid}`,
+    `refused ${room.room_uid} ${isActive}`,
     async (signal) => {
+      if (!isActive) return [];
       const since = new Date(Date.now() - REFUSED_MS).toISOString();
       const query = { outcome: "error", since, limit: 1000 };
-      const { items } = await get<typeof auditList>(
-        `/v1/rooms/${part(isActive ? roomId : room.room_uid)}/audit`,
-        query,
-        signal,
-      );
+      const { items } = await get<typeof auditList>(`${path}/audit`, query, signal);
       return items.filter(({ error_code }) => error_code === "deadlock_detected").slice(0, 20);
     },
     ({ error_code }) => error_code === "deadlock_detected",
