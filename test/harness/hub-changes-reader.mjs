@@ -222,6 +222,26 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// Messages that are refused for a moment come by themselves, and until then nothing is said of how many there are.
+{
+  await api("POST", "/v1/rooms", { room_id: "mail" });
+  await api("POST", "/v1/rooms/mail/messages", { source: "planner", topic: "steps", payload: "the first" });
+  const { page, go } = await opened("/rooms/mail/messages");
+  const problem = { status: 503, code: "overloaded", detail: "Too much is asked.", retryable: true, errors: [] };
+  let refused = 0;
+  await page.route("**/v1/rooms/mail/messages?*", (route) =>
+    refused++ === 0 ? route.fulfill({ status: 503, json: problem }) : route.continue(),
+  );
+  await go();
+  await page.getByText("Too much is asked.").waitFor();
+  seen.refused_mail = {
+    empty: await page.getByText("Nobody has sent a message yet.").count(),
+    buttons: await page.getByRole("button", { name: "Ask again" }).count(),
+  };
+  await page.getByText("the first", { exact: true }).waitFor();
+  await page.context().close();
+}
+
 // What is pointed at in the timeline leads to its trace.
 {
   await api("POST", "/v1/rooms", { room_id: "traced" });

@@ -55,6 +55,13 @@ inBrowser("a screen is seen, taken again while one looks, and where there is non
   expect(seen.screen_lines).toBe(0);
 });
 
+inBrowser(
+  "messages that are refused for a moment come by themselves, and until then none are said not to be there",
+  () => {
+    expect(seen.refused_mail).toEqual({ empty: 0, buttons: 1 });
+  },
+);
+
 inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",
@@ -73,6 +80,6 @@ inBrowser("nothing is asked but reading, and neither axe nor the policy has a co
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   // What is not answered, or not there, is on the console as a failed load.
   const expected =
-    /status of 404|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+    /status of (?:404|503)|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });
