@@ -242,6 +242,32 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// The link of a message leads to it, however old it is; one that is gone, and a barrier that all have passed, are said to be.
+{
+  const room = "/v1/rooms/letters";
+  const request = { source: "planner", destination: "planner", kind: "request", payload: "an old question" };
+  const later = Array.from({ length: 200 }, (_, n) => ({ source: "planner", topic: "steps", payload: { n } }));
+  await api("POST", "/v1/rooms", { room_id: "letters" });
+  await api("POST", `${room}/messages`, { ...request, message_id: "old-one" });
+  for (let n = 0; n < 2; n++) await api("POST", `${room}/messages/batch`, { messages: later });
+  const { page, go } = await opened("/rooms/letters/messages?message=old-one");
+  await go();
+  const old = page.locator("#message-old-one");
+  await old.getByText("an old question", { exact: true }).waitFor();
+  const isInView = () =>
+    old.evaluate((at) => at.getBoundingClientRect().top >= 0 && at.getBoundingClientRect().bottom <= innerHeight);
+  await until("the message is in view", isInView);
+  seen.old_message = await page.locator(".thread").first().getAttribute("aria-expanded");
+  await page.goto(`${url}/rooms/mail/messages?message=never-was`);
+  await page.getByText("The message never-was is not kept any more.").waitFor();
+  await look(page, "hub-message-gone");
+  await page.goto(`${url}/rooms/letters/waits?barrier=built`);
+  await page.getByText("Nobody waits at the barrier built.").waitFor();
+  await look(page, "hub-barrier-gone");
+  seen.gone_links = await page.locator(".warning a").getAttribute("href");
+  await page.context().close();
+}
+
 // What is pointed at in the timeline leads to its trace.
 {
   await api("POST", "/v1/rooms", { room_id: "traced" });

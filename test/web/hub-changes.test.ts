@@ -62,6 +62,11 @@ inBrowser(
   },
 );
 
+inBrowser("the link of a message leads to it, however old it is, and what is gone is said to be", () => {
+  expect(seen.old_message).toBe("false");
+  expect(seen.gone_links).toBe("/audit?room=letters&event=barrier.");
+});
+
 inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",

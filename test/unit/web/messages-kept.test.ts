@@ -33,6 +33,13 @@ test("the newest are asked for, then older ones without a gap", async () => {
   expect(seqs(kept)).toEqual(upTo(1500).slice(1100));
 });
 
+test("one that is asked for is reached with all that came after it", async () => {
+  const kept = room(upTo(5000));
+  await kept.newer(signal);
+  await kept.reach(2500, signal);
+  expect(seqs(kept)).toEqual(upTo(5000).slice(1800));
+});
+
 test("where messages have gone, what is left of them is there, and nothing older is promised", async () => {
   const kept = room([7, ...upTo(1500).slice(1400)], 1400);
   await kept.newer(signal);

@@ -2,9 +2,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
-import type { MessageRecord } from "../../../../shared/api/fabric.ts";
+import type { MessageRecord, messageGet } from "../../../../shared/api/fabric.ts";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
-import { part, Refused } from "../../data/api.ts";
+import { get, part, Refused } from "../../data/api.ts";
 import { type Loaded, useLoaded } from "../../data/resource.ts";
 import { Kept } from "./kept.ts";
 
@@ -17,14 +17,17 @@ export interface Messages {
   /** Whether what there is now is here. */
   newest: Loaded<true>;
   loadOlder(): void;
+  /** Asks for older ones down to a message. False: it is not kept any more. Throws Refused. */
+  reach(messageId: string, over: AbortSignal): Promise<boolean>;
   /** Why older ones were refused. */
   olderProblem: Signal<Problem | null>;
 }
 
 export function useMessages({ room_id, room_uid }: RoomRecord): Messages {
-  const kept = useMemo(() => new Kept(`/v1/rooms/${part(room_id)}`), [room_id, room_uid]);
+  const path = `/v1/rooms/${part(room_id)}`;
+  const kept = useMemo(() => new Kept(path), [path, room_uid]);
   const newest = useLoaded<true>(
-    `messages ${room_id} ${room_uid}`,
+    `messages ${path} ${room_uid}`,
     async (over) => {
       await kept.newer(over);
       return true;
@@ -42,5 +45,16 @@ export function useMessages({ room_id, room_uid }: RoomRecord): Messages {
       olderProblem.value = error.problem;
     }
   };
-  return { all: kept.all, hasOlder: kept.hasOlder, newest, loadOlder: () => void loadOlder(), olderProblem };
+  const reach = async (messageId: string, over: AbortSignal) => {
+    try {
+      const { seq } = await get<typeof messageGet>(`${path}/messages/${part(messageId)}`, {}, over);
+      await kept.reach(seq, over);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refused) || error.problem.code !== "message_not_found") throw error;
+      return false;
+    }
+  };
+  const { all, hasOlder } = kept;
+  return { all, hasOlder, newest, loadOlder: () => void loadOlder(), reach, olderProblem };
 }

@@ -30,12 +30,19 @@ export class Kept {
   /** Asks for what has come. Throws Refused. */
   async newer(over: AbortSignal): Promise<void> {
     if (!this.#hasBegun) await this.#begin(over);
-    this.#last = await this.#fill(this.#last, Number.POSITIVE_INFINITY, over);
+    const last = await this.#fill(this.#last, Number.POSITIVE_INFINITY, over);
+    this.#last = Math.max(this.#last, last);
   }
 
   /** Asks for a few that are older. Throws Refused. */
   async older(over?: AbortSignal): Promise<void> {
     await this.#back(PAGE, over);
+  }
+
+  /** Asks for all down to this place, as far as the page can have them. Throws Refused. */
+  async reach(seq: number, over: AbortSignal): Promise<void> {
+    if (seq > this.#last) await this.newer(over);
+    while (this.#first >= seq && !this.#isFull) await this.#back(MOST_AT_ONCE, over);
   }
 
   /** Where the newest begin: the record of the last one says its place. */

@@ -1,10 +1,11 @@
 /** Owns the page of a room's messages: like mail, the newest first, replies under what they reply to. */
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 import { Choices, Empty, Line, Shown, State, Trouble } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
 import { place, setQuery } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
+import { Absent } from "./absent.tsx";
 import { useMessages } from "./data.ts";
 import { Message } from "./message.tsx";
 import { lineOf, type Thread, threadsOf, whomOf } from "./threads.ts";
@@ -15,7 +16,7 @@ const MOST_THREADS = 300;
 
 export default function Messages({ room }: TabProps) {
   const { room_id: roomId } = room;
-  const { all, hasOlder, newest, loadOlder, olderProblem } = useMessages(room);
+  const { all, hasOlder, newest, loadOlder, reach, olderProblem } = useMessages(room);
   const { query } = place.value;
   const chosen = {
     kind: query.get("kind") ?? "",
@@ -26,6 +27,12 @@ export default function Messages({ room }: TabProps) {
   const opened = query.get("message");
   const threads = useMemo(() => threadsOf(all.value), [all.value]);
   const agents = useMemo(() => [...new Set(all.value.map(({ source }) => source))].sort(), [all.value]);
+  const isKnown = useMemo(() => all.value.some(({ message_id }) => message_id === opened), [all.value, opened]);
+  // Before the first answer nothing is drawn of what has come.
+  const isShown = isKnown && newest.data === true;
+  useEffect(() => {
+    if (isShown) document.getElementById(`message-${opened}`)?.scrollIntoView({ block: "nearest" });
+  }, [opened, isShown]);
   if (room.state !== "active" && newest.problem) {
     return (
       <Empty title="This room has ended, and its messages with it.">
@@ -72,6 +79,7 @@ export default function Messages({ room }: TabProps) {
               {countText(all.value.length)} messages{hasOlder.value ? ", older ones are not shown" : ""}
             </span>
           </search>
+          {opened === null || isKnown ? null : <Absent key={opened} id={opened} roomId={roomId} reach={reach} />}
           {all.value.length === 0 ? (
             newest.problem ? null : (
               <Empty title="Nobody has sent a message yet.">
@@ -85,9 +93,11 @@ export default function Messages({ room }: TabProps) {
             <Empty title="No message is like that." />
           ) : (
             <ul class="threads">
-              {found.slice(0, MOST_THREADS).map((thread) => (
-                <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
-              ))}
+              {found
+                .filter((thread, n) => n < MOST_THREADS || has(thread, opened))
+                .map((thread) => (
+                  <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
+                ))}
             </ul>
           )}
           {found.length > MOST_THREADS ? (
@@ -126,9 +136,12 @@ function matches(
   );
 }
 
+const has = ({ messages }: Thread, id: string | null): boolean =>
+  id !== null && messages.some(({ message_id }) => message_id === id);
+
 function Row({ thread, opened, roomId }: { thread: Thread; opened: string | null; roomId: string }) {
   const { first, messages, isOpen } = thread;
-  const isShown = opened !== null && messages.some(({ message_id }) => message_id === opened);
+  const isShown = has(thread, opened);
   const last = messages.at(-1) ?? first;
   return (
     <li class={isShown ? "shown" : undefined}>
