@@ -13,6 +13,8 @@ const ROOM = "changes";
 /** More than a page of the timeline. */
 const MANY = 1100;
 const LANES = 16;
+/** Messages of a thread, many of them below what is in view. */
+const LONG = 60;
 
 const api = async (method, path, body, more = {}) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", ...more };
@@ -265,6 +267,35 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.getByText("Nobody waits at the barrier built.").waitFor();
   await look(page, "hub-barrier-gone");
   seen.gone_links = await page.locator(".warning a").getAttribute("href");
+  await page.context().close();
+}
+
+// A long thread asks for the receipts of what is in view, and what others send makes none of them old.
+{
+  const letters = "/v1/rooms/mail/messages";
+  const one = { source: "planner", destination: "planner", message_id: "asked", payload: "a question" };
+  await api("POST", letters, one);
+  for (let n = 1; n <= LONG; n++) await api("POST", `${letters}/asked/reply`, { source: "planner", payload: n });
+  const { page, go } = await opened("/rooms/mail/messages?message=asked");
+  const asked = { first: 0, again: 0, seen: 0 };
+  let when = "first";
+  page.on("request", (request) => {
+    if (/\/messages\/[^/]+$/.test(request.url())) asked[when]++;
+  });
+  await go();
+  await page.locator("#message-asked .receipts .state").waitFor();
+  await until("the thread is there", async () => (await page.locator(".message").count()) === LONG + 1);
+  const shown = () => page.locator(".message .receipts .state").count();
+  await until("all that was asked for is there", async () => (await shown()) === asked.first);
+  when = "again";
+  for (let n = 0; n < 3; n++) {
+    await api("POST", letters, { source: "planner", topic: "steps", payload: `news ${n}` });
+    await page.getByText(`news ${n}`, { exact: true }).waitFor();
+  }
+  when = "seen";
+  await page.locator(".message").last().scrollIntoViewIfNeeded();
+  await page.locator(".message").last().locator(".receipts .state").waitFor();
+  seen.receipts = asked;
   await page.context().close();
 }
 

@@ -67,6 +67,11 @@ inBrowser("the link of a message leads to it, however old it is, and what is gon
   expect(seen.gone_links).toBe("/audit?room=letters&event=barrier.");
 });
 
+inBrowser("a long thread asks for the receipts of what is in view, and not again for what others send", () => {
+  const { first, again } = seen.receipts;
+  expect([first > 0, first < 30, again]).toEqual([true, true, 0]);
+});
+
 inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",
