@@ -299,6 +299,25 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// What a drive takes is up to date after a write, and where one asks again.
+{
+  const { page, go } = await opened("/rooms/mail/drive");
+  const used = (least) => async () => Number(await page.locator("meter").getAttribute("value")) >= least;
+  await go();
+  await page.getByText("Nothing is in this directory.").waitFor();
+  await api("POST", "/v1/rooms/mail/drive/write", { path: "/data.txt", content: "x".repeat(900_000) });
+  await page.getByRole("link", { name: "data.txt" }).waitFor();
+  await until("what is used has grown", used(900_000));
+  const told = await api("GET", "/v1/rooms/mail");
+  await page.route("**/v1/rooms/mail", (route) =>
+    route.fulfill({ json: { ...told, drive: { ...told.drive, used_bytes: 5_000_000_000 } } }),
+  );
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await until("what is used was asked for again", used(5_000_000_000));
+  seen.drive_used = await page.locator(".crumbs .muted").textContent();
+  await page.context().close();
+}
+
 // What is pointed at in the timeline leads to its trace.
 {
   await api("POST", "/v1/rooms", { room_id: "traced" });

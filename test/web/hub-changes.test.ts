@@ -72,6 +72,10 @@ inBrowser("a long thread asks for the receipts of what is in view, and not again
   expect([first > 0, first < 30, again]).toEqual([true, true, 0]);
 });
 
+inBrowser("what a drive takes is up to date after a write, and where one asks again", () => {
+  expect(seen.drive_used).toMatch(/^4\.7 GiB of /);
+});
+
 inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",
