@@ -13,6 +13,8 @@ const ROOM = "changes";
 /** More than a page of the timeline. */
 const MANY = 1100;
 const LANES = 16;
+/** Messages of a thread, many of them below what is in view. */
+const LONG = 60;
 
 const api = async (method, path, body, more = {}) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", ...more };
@@ -285,6 +287,100 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await until("it is taken again", async () => asked > 1 && (await image.getAttribute("src")) !== first);
   await look(page, "hub-screen");
   seen.screen_lines = await line.count();
+  await page.context().close();
+}
+
+// Messages that are refused for a moment come by themselves, and until then nothing is said of how many there are.
+{
+  await api("POST", "/v1/rooms", { room_id: "mail" });
+  await api("POST", "/v1/rooms/mail/messages", { source: "planner", topic: "steps", payload: "the first" });
+  const { page, go } = await opened("/rooms/mail/messages");
+  const problem = { status: 503, code: "overloaded", detail: "Too much is asked.", retryable: true, errors: [] };
+  let refused = 0;
+  await page.route("**/v1/rooms/mail/messages?*", (route) =>
+    refused++ === 0 ? route.fulfill({ status: 503, json: problem }) : route.continue(),
+  );
+  await go();
+  await page.getByText("Too much is asked.").waitFor();
+  seen.refused_mail = {
+    empty: await page.getByText("Nobody has sent a message yet.").count(),
+    buttons: await page.getByRole("button", { name: "Ask again" }).count(),
+  };
+  await page.getByText("the first", { exact: true }).waitFor();
+  await page.context().close();
+}
+
+// The link of a message leads to it, however old it is; one that is gone, and a barrier that all have passed, are said to be.
+{
+  const room = "/v1/rooms/letters";
+  const request = { source: "planner", destination: "planner", kind: "request", payload: "an old question" };
+  const later = Array.from({ length: 200 }, (_, n) => ({ source: "planner", topic: "steps", payload: { n } }));
+  await api("POST", "/v1/rooms", { room_id: "letters" });
+  await api("POST", `${room}/messages`, { ...request, message_id: "old-one" });
+  for (let n = 0; n < 2; n++) await api("POST", `${room}/messages/batch`, { messages: later });
+  const { page, go } = await opened("/rooms/letters/messages?message=old-one");
+  await go();
+  const old = page.locator("#message-old-one");
+  await old.getByText("an old question", { exact: true }).waitFor();
+  const isInView = () =>
+    old.evaluate((at) => at.getBoundingClientRect().top >= 0 && at.getBoundingClientRect().bottom <= innerHeight);
+  await until("the message is in view", isInView);
+  seen.old_message = await page.locator(".thread").first().getAttribute("aria-expanded");
+  await page.goto(`${url}/rooms/mail/messages?message=never-was`);
+  await page.getByText("The message never-was is not kept any more.").waitFor();
+  await look(page, "hub-message-gone");
+  await page.goto(`${url}/rooms/letters/waits?barrier=built`);
+  await page.getByText("Nobody waits at the barrier built.").waitFor();
+  await look(page, "hub-barrier-gone");
+  seen.gone_links = await page.locator(".warning a").getAttribute("href");
+  await page.context().close();
+}
+
+// A long thread asks for the receipts of what is in view, and what others send makes none of them old.
+{
+  const letters = "/v1/rooms/mail/messages";
+  const one = { source: "planner", destination: "planner", message_id: "asked", payload: "a question" };
+  await api("POST", letters, one);
+  for (let n = 1; n <= LONG; n++) await api("POST", `${letters}/asked/reply`, { source: "planner", payload: n });
+  const { page, go } = await opened("/rooms/mail/messages?message=asked");
+  const asked = { first: 0, again: 0, seen: 0 };
+  let when = "first";
+  page.on("request", (request) => {
+    if (/\/messages\/[^/]+$/.test(request.url())) asked[when]++;
+  });
+  await go();
+  await page.locator("#message-asked .receipts .state").waitFor();
+  await until("the thread is there", async () => (await page.locator(".message").count()) === LONG + 1);
+  const shown = () => page.locator(".message .receipts .state").count();
+  await until("all that was asked for is there", async () => (await shown()) === asked.first);
+  when = "again";
+  for (let n = 0; n < 3; n++) {
+    await api("POST", letters, { source: "planner", topic: "steps", payload: `news ${n}` });
+    await page.getByText(`news ${n}`, { exact: true }).waitFor();
+  }
+  when = "seen";
+  await page.locator(".message").last().scrollIntoViewIfNeeded();
+  await page.locator(".message").last().locator(".receipts .state").waitFor();
+  seen.receipts = asked;
+  await page.context().close();
+}
+
+// What a drive takes is up to date after a write, and where one asks again.
+{
+  const { page, go } = await opened("/rooms/mail/drive");
+  const used = (least) => async () => Number(await page.locator("meter").getAttribute("value")) >= least;
+  await go();
+  await page.getByText("Nothing is in this directory.").waitFor();
+  await api("POST", "/v1/rooms/mail/drive/write", { path: "/data.txt", content: "x".repeat(900_000) });
+  await page.getByRole("link", { name: "data.txt" }).waitFor();
+  await until("what is used has grown", used(900_000));
+  const told = await api("GET", "/v1/rooms/mail");
+  await page.route("**/v1/rooms/mail", (route) =>
+    route.fulfill({ json: { ...told, drive: { ...told.drive, used_bytes: 5_000_000_000 } } }),
+  );
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await until("what is used was asked for again", used(5_000_000_000));
+  seen.drive_used = await page.locator(".crumbs .muted").textContent();
   await page.context().close();
 }
 

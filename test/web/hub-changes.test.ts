@@ -66,6 +66,27 @@ inBrowser("a screen is seen, taken again while one looks, and where there is non
   expect(seen.screen_lines).toBe(0);
 });
 
+inBrowser(
+  "messages that are refused for a moment come by themselves, and until then none are said not to be there",
+  () => {
+    expect(seen.refused_mail).toEqual({ empty: 0, buttons: 1 });
+  },
+);
+
+inBrowser("the link of a message leads to it, however old it is, and what is gone is said to be", () => {
+  expect(seen.old_message).toBe("false");
+  expect(seen.gone_links).toBe("/audit?room=letters&event=barrier.");
+});
+
+inBrowser("a long thread asks for the receipts of what is in view, and not again for what others send", () => {
+  const { first, again } = seen.receipts;
+  expect([first > 0, first < 30, again]).toEqual([true, true, 0]);
+});
+
+inBrowser("what a drive takes is up to date after a write, and where one asks again", () => {
+  expect(seen.drive_used).toMatch(/^4\.7 GiB of /);
+});
+
 inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",

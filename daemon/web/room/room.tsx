@@ -1,5 +1,6 @@
 /** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
 
+import { isReading } from "../../../shared/audit-reads.ts";
 import { part, pathOf } from "../data/api.ts";
 import { isAway, refusal } from "../data/live.ts";
 import { roomPath } from "../data/paths.ts";
@@ -31,7 +32,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
   const room = useLoaded(
     `room ${roomId}`,
     (signal) => loadRoom(roomId, signal),
-    ({ event }) => /^(?:room|sandbox)\./.test(event),
+    (record) => /^(?:room|sandbox|drive)\.|^exec\.finished$/.test(record.event) && !isReading(record),
   );
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
@@ -71,7 +72,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
       ) : isLost ? (
         <Lost />
       ) : data && Shown ? (
-        <Shown room={data} />
+        <Shown room={data} again={room.again} />
       ) : room.problem || away ? null : (
         <Loading rows={6} />
       )}

@@ -3,4 +3,6 @@ import type { RoomRecord } from "../../../shared/api/rooms.ts";
 
 export interface TabProps {
   room: RoomRecord;
+  /** Asks for the room again. */
+  again(): void;
 }

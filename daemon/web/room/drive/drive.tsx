@@ -19,7 +19,7 @@ const MOST = 1000;
 const KINDS = { directory: "directory", symlink: "link", other: "special", file: "file" } as const;
 const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
 
-export default function Drive({ room }: TabProps) {
+export default function Drive({ room, again }: TabProps) {
   const { room_id: roomId, drive } = room;
   const { query } = place.value;
   const file = query.get("file");
@@ -41,6 +41,10 @@ export default function Drive({ room }: TabProps) {
     },
     ({ event }) => event === "drive.written",
   );
+  const askAgain = () => {
+    again();
+    found.again();
+  };
   const here = roomPath(roomId, "drive");
   const to = (entry: Pick<DriveEntry, "path" | "type">) =>
     entry.type === "directory"
@@ -60,7 +64,7 @@ export default function Drive({ room }: TabProps) {
         <span class="muted">
           {sizeText(drive.used_bytes)} of {sizeText(drive.limit_bytes)} are used{" "}
           <meter min={0} max={drive.limit_bytes} value={drive.used_bytes} aria-label="Used of the drive" /> ·{" "}
-          <button type="button" class="link" onClick={found.again}>
+          <button type="button" class="link" onClick={askAgain}>
             Ask again
           </button>
         </span>

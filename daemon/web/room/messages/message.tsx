@@ -1,20 +1,11 @@
-/** Owns one message as it is shown: who, to whom, what it says, and what became of it at each recipient. */
-import type { MessageRecord, messageGet } from "../../../../shared/api/fabric.ts";
-import { get, part } from "../../data/api.ts";
-import { useLoaded } from "../../data/resource.ts";
+/** Owns one message as it is shown: who, to whom, what it says, and what became of it. */
+import type { MessageRecord } from "../../../../shared/api/fabric.ts";
+import { part } from "../../data/api.ts";
 import { Json } from "../../parts/json.tsx";
-import { type Look, Shown, State } from "../../parts/parts.tsx";
-import { Clock, Foreign, Since, sizeText, visible } from "../../parts/text.tsx";
+import { Clock, Foreign, sizeText, visible } from "../../parts/text.tsx";
+import { Receipts } from "./receipts.tsx";
 import { dumpOf, whomOf } from "./threads.ts";
 
-const LOOKS: Record<string, Look> = {
-  queued: "wait",
-  delivered: "busy",
-  read: "ok",
-  acked: "ok",
-  undeliverable: "bad",
-  expired: "bad",
-};
 /** More of a text is not laid out at once. */
 const MOST_TEXT = 20_000;
 
@@ -66,35 +57,5 @@ function Payload({ message: { payload, payload_b64, size_bytes } }: { message: M
       {visible(payload.slice(0, MOST_TEXT))}
       {rest > 0 ? `\n… ${rest} more characters` : ""}
     </pre>
-  );
-}
-
-function Receipts({ messageId, roomId }: { messageId: string; roomId: string }) {
-  const found = useLoaded(
-    `message ${messageId}`,
-    (signal) => get<typeof messageGet>(`/v1/rooms/${part(roomId)}/messages/${part(messageId)}`, {}, signal),
-    ({ event }) => event.startsWith("message."),
-  );
-  return (
-    <Shown of={found} rows={1}>
-      {({ deliveries, recipient_count, created_at }) => (
-        <p class="receipts">
-          {deliveries.map(({ agent_id, state }) => (
-            <State key={agent_id} look={LOOKS[state] ?? "quiet"}>
-              <Foreign text={`${agent_id}: ${state}`} most={80} />
-              {state === "queued" ? (
-                <span>
-                  in the inbox for <Since at={created_at} />
-                </span>
-              ) : null}
-            </State>
-          ))}
-          {recipient_count > deliveries.length ? (
-            <span class="muted">and {recipient_count - deliveries.length} more</span>
-          ) : null}
-          {recipient_count === 0 ? <span class="muted">It had no recipients.</span> : null}
-        </p>
-      )}
-    </Shown>
   );
 }

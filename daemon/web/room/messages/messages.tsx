@@ -1,10 +1,11 @@
 /** Owns the page of a room's messages: like mail, the newest first, replies under what they reply to. */
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
-import { Choices, Empty, Line, Loading, State, Trouble } from "../../parts/parts.tsx";
+import { Choices, Empty, Line, Shown, State, Trouble } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
 import { place, setQuery } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
+import { Absent } from "./absent.tsx";
 import { useMessages } from "./data.ts";
 import { Message } from "./message.tsx";
 import { lineOf, type Thread, threadsOf, whomOf } from "./threads.ts";
@@ -15,7 +16,7 @@ const MOST_THREADS = 300;
 
 export default function Messages({ room }: TabProps) {
   const { room_id: roomId } = room;
-  const { all, isLoaded, hasOlder, problem, loadOlder } = useMessages(roomId);
+  const { all, hasOlder, newest, loadOlder, reach, olderProblem } = useMessages(room);
   const { query } = place.value;
   const chosen = {
     kind: query.get("kind") ?? "",
@@ -26,7 +27,13 @@ export default function Messages({ room }: TabProps) {
   const opened = query.get("message");
   const threads = useMemo(() => threadsOf(all.value), [all.value]);
   const agents = useMemo(() => [...new Set(all.value.map(({ source }) => source))].sort(), [all.value]);
-  if (room.state !== "active" && problem.value) {
+  const isKnown = useMemo(() => all.value.some(({ message_id }) => message_id === opened), [all.value, opened]);
+  // Before the first answer nothing is drawn of what has come.
+  const isShown = isKnown && newest.data === true;
+  useEffect(() => {
+    if (isShown) document.getElementById(`message-${opened}`)?.scrollIntoView({ block: "nearest" });
+  }, [opened, isShown]);
+  if (room.state !== "active" && newest.problem) {
     return (
       <Empty title="This room has ended, and its messages with it.">
         <p>
@@ -36,71 +43,79 @@ export default function Messages({ room }: TabProps) {
       </Empty>
     );
   }
-  if (!isLoaded.value) return <Loading rows={6} />;
   const found = threads.filter(({ messages }) => messages.some((each) => matches(each, chosen)));
   return (
-    <>
-      {problem.value ? <Trouble problem={problem.value} /> : null}
-      <search class="filters">
-        <Choices
-          label="Kind"
-          of={KINDS.map((kind) => [kind, kind || "all"] as const)}
-          at={KINDS.find((kind) => kind === chosen.kind) ?? ""}
-          choose={(kind) => setQuery({ kind })}
-        />
-        <select
-          aria-label="Agent"
-          value={chosen.agent}
-          onChange={({ currentTarget }) => setQuery({ agent: currentTarget.value })}
-        >
-          <option value="">all agents</option>
-          {agents.map((agent) => (
-            <option key={agent} value={agent}>
-              {agent}
-            </option>
-          ))}
-        </select>
-        <input
-          data-search
-          type="search"
-          aria-label="Search in messages"
-          placeholder="text, topic or id"
-          value={chosen.text}
-          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
-        />
-        <span class="muted">
-          {countText(all.value.length)} messages{hasOlder.value ? ", older ones are not shown" : ""}
-        </span>
-      </search>
-      {all.value.length === 0 ? (
-        <Empty title="Nobody has sent a message yet.">
-          <p>
-            Agents send by the tool <code>agent_send</code>, in a sandbox by <code>room send</code>, and you by:
-          </p>
-          <Line words={["send", roomId, "worker", "hello"]} />
-        </Empty>
-      ) : found.length === 0 ? (
-        <Empty title="No message is like that." />
-      ) : (
-        <ul class="threads">
-          {found.slice(0, MOST_THREADS).map((thread) => (
-            <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
-          ))}
-        </ul>
+    <Shown of={newest} rows={6}>
+      {() => (
+        <>
+          <search class="filters">
+            <Choices
+              label="Kind"
+              of={KINDS.map((kind) => [kind, kind || "all"] as const)}
+              at={KINDS.find((kind) => kind === chosen.kind) ?? ""}
+              choose={(kind) => setQuery({ kind })}
+            />
+            <select
+              aria-label="Agent"
+              value={chosen.agent}
+              onChange={({ currentTarget }) => setQuery({ agent: currentTarget.value })}
+            >
+              <option value="">all agents</option>
+              {agents.map((agent) => (
+                <option key={agent} value={agent}>
+                  {agent}
+                </option>
+              ))}
+            </select>
+            <input
+              data-search
+              type="search"
+              aria-label="Search in messages"
+              placeholder="text, topic or id"
+              value={chosen.text}
+              onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
+            />
+            <span class="muted">
+              {countText(all.value.length)} messages{hasOlder.value ? ", older ones are not shown" : ""}
+            </span>
+          </search>
+          {opened === null || isKnown ? null : <Absent key={opened} id={opened} roomId={roomId} reach={reach} />}
+          {all.value.length === 0 ? (
+            newest.problem ? null : (
+              <Empty title="Nobody has sent a message yet.">
+                <p>
+                  Agents send by the tool <code>agent_send</code>, in a sandbox by <code>room send</code>, and you by:
+                </p>
+                <Line words={["send", roomId, "worker", "hello"]} />
+              </Empty>
+            )
+          ) : found.length === 0 ? (
+            <Empty title="No message is like that." />
+          ) : (
+            <ul class="threads">
+              {found
+                .filter((thread, n) => n < MOST_THREADS || has(thread, opened))
+                .map((thread) => (
+                  <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
+                ))}
+            </ul>
+          )}
+          {found.length > MOST_THREADS ? (
+            <p class="muted">
+              The newest {MOST_THREADS} of {countText(found.length)} are shown: search for others.
+            </p>
+          ) : null}
+          {olderProblem.value ? <Trouble problem={olderProblem.value} again={loadOlder} /> : null}
+          {hasOlder.value ? (
+            <p>
+              <button type="button" class="button" onClick={loadOlder}>
+                Show older
+              </button>
+            </p>
+          ) : null}
+        </>
       )}
-      {found.length > MOST_THREADS ? (
-        <p class="muted">
-          The newest {MOST_THREADS} of {countText(found.length)} are shown: search for others.
-        </p>
-      ) : null}
-      {hasOlder.value ? (
-        <p>
-          <button type="button" class="button" onClick={loadOlder}>
-            Show older
-          </button>
-        </p>
-      ) : null}
-    </>
+    </Shown>
   );
 }
 
@@ -121,9 +136,12 @@ function matches(
   );
 }
 
+const has = ({ messages }: Thread, id: string | null): boolean =>
+  id !== null && messages.some(({ message_id }) => message_id === id);
+
 function Row({ thread, opened, roomId }: { thread: Thread; opened: string | null; roomId: string }) {
   const { first, messages, isOpen } = thread;
-  const isShown = opened !== null && messages.some(({ message_id }) => message_id === opened);
+  const isShown = has(thread, opened);
   const last = messages.at(-1) ?? first;
   return (
     <li class={isShown ? "shown" : undefined}>

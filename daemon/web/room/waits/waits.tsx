@@ -46,9 +46,12 @@ export default function Waits({ room }: TabProps) {
           const { waits, cycles, truncated } = answer;
           if (waits.length === 0)
             return (
-              <Empty title="Nobody waits for anything.">
-                <p>Who waits for a reply, at a barrier, for messages or for a command stands here, and whom for.</p>
-              </Empty>
+              <>
+                <Passed waits={waits} room={roomId} />
+                <Empty title="Nobody waits for anything.">
+                  <p>Who waits for a reply, at a barrier, for messages or for a command stands here, and whom for.</p>
+                </Empty>
+              </>
             );
           const picture = pictureOf(waits, cycles);
           const agents = new Set(waits.map(({ agent_id }) => agent_id)).size;
@@ -73,6 +76,7 @@ export default function Waits({ room }: TabProps) {
                 </div>
               ))}
               {picture ? <Graph picture={picture} /> : null}
+              <Passed waits={waits} room={roomId} />
               <Table waits={waits} room={roomId} />
               {truncated ? <p class="muted">These are the oldest; there are more.</p> : null}
             </>
@@ -109,6 +113,18 @@ function linkOf({ agent_id, type, id }: Wait, room_id: string): string {
   if (type === "reply" && id !== null) return pathOf({ type: "message", id, ...placed });
   if (type === "command" && id !== null) return pathOf({ type: "execution", id, ...placed });
   return pathOf({ type: "agent", id: agent_id, ...placed });
+}
+
+/** Says that nobody waits at the barrier that the address names. */
+function Passed({ waits, room }: { waits: readonly Wait[]; room: string }) {
+  const barrier = place.value.query.get("barrier");
+  if (barrier === null || waits.some(({ type, id }) => type === "barrier" && id === barrier)) return null;
+  return (
+    <p class="warning">
+      Nobody waits at the barrier <Foreign text={barrier} most={60} mono />. The{" "}
+      <a href={`/audit?room=${part(room)}&event=barrier.`}>audit</a> has who came to the room's barriers, and when.
+    </p>
+  );
 }
 
 function Table({ waits, room }: { waits: readonly Wait[]; room: string }) {

@@ -1,0 +1,108 @@
+/** Owns what a page has of a room's messages: all that are kept from some place on, up to the newest that it has asked for. */
+import { signal } from "@preact/signals";
+import type { auditList } from "../../../../shared/api/audit.ts";
+import type { agentWait, MessageRecord } from "../../../../shared/api/fabric.ts";
+import { get, Refused } from "../../data/api.ts";
+
+const PAGE = 200;
+const MOST_AT_ONCE = 1000;
+/** Beyond it the oldest go from the page. */
+const MOST_MESSAGES = 20_000;
+const MOST_BYTES = 32 * 1024 * 1024;
+
+export class Kept {
+  /** In the order of the room. */
+  readonly all = signal<readonly MessageRecord[]>([]);
+  readonly hasOlder = signal(false);
+  readonly #path: string;
+  #hasBegun = false;
+  /** All after it are here. */
+  #first = 0;
+  #last = 0;
+  /** Some have gone from the page already. */
+  #isFull = false;
+
+  /** `path`: that of the room. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Asks for what has come. Throws Refused. */
+  async newer(over: AbortSignal): Promise<void> {
+    if (!this.#hasBegun) await this.#begin(over);
+    const last = await this.#fill(this.#last, Number.POSITIVE_INFINITY, over);
+    this.#last = Math.max(this.#last, last);
+  }
+
+  /** Asks for a few that are older. Throws Refused. */
+  async older(over?: AbortSignal): Promise<void> {
+    await this.#back(PAGE, over);
+  }
+
+  /** Asks for all down to this place, as far as the page can have them. Throws Refused. */
+  async reach(seq: number, over: AbortSignal): Promise<void> {
+    if (seq > this.#last) await this.newer(over);
+    while (this.#first >= seq && !this.#isFull) await this.#back(MOST_AT_ONCE, over);
+  }
+
+  /** Where the newest begin: the record of the last one says its place. */
+  async #begin(over: AbortSignal): Promise<void> {
+    const query = { event: "message.", outcome: "success", limit: 50 };
+    const { items } = await get<typeof auditList>(`${this.#path}/audit`, query, over);
+    const newest = Math.max(0, ...items.map(({ details }) => Number(details.seq ?? 0)));
+    this.#first = this.#last = Math.max(0, newest - PAGE);
+    this.hasOlder.value = this.#first > 0;
+    this.#hasBegun = true;
+  }
+
+  async #back(count: number, over?: AbortSignal): Promise<void> {
+    const from = Math.max(0, this.#first - count);
+    await this.#fill(from, this.#first, over);
+    if (this.#isFull) return;
+    this.#first = Math.min(this.#first, from);
+    this.hasOlder.value = this.#first > 0;
+  }
+
+  /** Returns how far it came. */
+  async #fill(from: number, to: number, over?: AbortSignal): Promise<number> {
+    for (let at = from; ; ) {
+      const page = await this.#read(at, Math.min(MOST_AT_ONCE, to - at), over);
+      this.#keep(page.items);
+      at = Math.max(at, page.next_after);
+      if (page.next_cursor === null || at >= to) return at;
+    }
+  }
+
+  /** Where some of what follows is no longer kept, what is left of it is read from the room's beginning. */
+  async #read(after: number, limit: number, over?: AbortSignal) {
+    const path = `${this.#path}/messages`;
+    try {
+      return await get<typeof agentWait>(path, { after, limit }, over);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.problem.code !== "history_gone") throw error;
+      const page = await get<typeof agentWait>(path, { after: 0, limit: MOST_AT_ONCE }, over);
+      this.#first = 0;
+      this.hasOlder.value = false;
+      // Before this place nothing is read but from the beginning.
+      return { ...page, next_after: Math.max(page.next_after, Number(error.problem.details.last_seq ?? 0)) };
+    }
+  }
+
+  #keep(more: readonly MessageRecord[]): void {
+    const known = new Set(this.all.value.map(({ seq }) => seq));
+    const fresh = more.filter(({ seq }) => !known.has(seq));
+    if (fresh.length === 0) return;
+    const sorted = [...this.all.value, ...fresh].sort((one, other) => one.seq - other.seq);
+    let bytes = 0;
+    const tooMany = sorted.findLastIndex(({ size_bytes }, index) => {
+      bytes += size_bytes;
+      return bytes > MOST_BYTES || sorted.length - index > MOST_MESSAGES;
+    });
+    this.all.value = sorted.slice(tooMany + 1);
+    const gone = sorted[tooMany];
+    if (!gone) return;
+    this.#isFull = true;
+    this.#first = gone.seq;
+    this.hasOlder.value = true;
+  }
+}

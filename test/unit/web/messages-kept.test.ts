@@ -1,0 +1,47 @@
+/** A room's messages on a page: the newest first, older ones when they are wanted, and what is left where some have gone. */
+import { afterEach, expect, test, vi } from "vitest";
+import { Kept } from "../../../daemon/web/room/messages/kept.ts";
+
+afterEach(() => vi.unstubAllGlobals());
+
+const { signal } = new AbortController();
+const seqs = ({ all }: Kept) => all.value.map(({ seq }) => seq);
+const upTo = (last: number) => Array.from({ length: last }, (_, n) => n + 1);
+
+/** A room that keeps these; up to `gone` only some are left. */
+function room(kept: readonly number[], gone = 0): Kept {
+  vi.stubGlobal("fetch", async (path: string) => {
+    const { pathname, searchParams } = new URL(path, "http://room");
+    if (pathname.endsWith("/audit")) return Response.json({ items: [{ details: { seq: kept.at(-1) } }] });
+    const after = Number(searchParams.get("after"));
+    if (after > 0 && after < gone) {
+      return Response.json({ code: "history_gone", details: { last_seq: gone } }, { status: 410 });
+    }
+    const left = kept.filter((seq) => seq > after);
+    const items = left.slice(0, Number(searchParams.get("limit"))).map((seq) => ({ seq, size_bytes: 1 }));
+    const next_cursor = items.length < left.length ? "more" : null;
+    return Response.json({ items, next_cursor, next_after: items.at(-1)?.seq ?? after });
+  });
+  return new Kept("/v1/rooms/r");
+}
+
+test("the newest are asked for, then older ones without a gap", async () => {
+  const kept = room(upTo(1500));
+  await kept.newer(signal);
+  expect([seqs(kept), kept.hasOlder.value]).toEqual([upTo(1500).slice(1300), true]);
+  await kept.older();
+  expect(seqs(kept)).toEqual(upTo(1500).slice(1100));
+});
+
+test("one that is asked for is reached with all that came after it", async () => {
+  const kept = room(upTo(5000));
+  await kept.newer(signal);
+  await kept.reach(2500, signal);
+  expect(seqs(kept)).toEqual(upTo(5000).slice(1800));
+});
+
+test("where messages have gone, what is left of them is there, and nothing older is promised", async () => {
+  const kept = room([7, ...upTo(1500).slice(1400)], 1400);
+  await kept.newer(signal);
+  expect([seqs(kept), kept.hasOlder.value]).toEqual([[7, ...upTo(1500).slice(1400)], false]);
+});
