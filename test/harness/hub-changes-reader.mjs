@@ -242,6 +242,29 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// A drag along the timeline's strip is seen with every step, and is in the address once it is over: browsers refuse more.
+{
+  const { page, go } = await opened("/rooms/traced/timeline?span=1m");
+  await go();
+  const { x, y, width } = await page.locator(".strip").boundingBox();
+  await page.evaluate(() => {
+    globalThis.written = 0;
+    const write = history.replaceState.bind(history);
+    history.replaceState = (...all) => {
+      globalThis.written++;
+      write(...all);
+    };
+  });
+  await page.mouse.move(x + width * 0.4, y + 10);
+  await page.mouse.down();
+  await page.getByRole("button", { name: "Go on", exact: true }).waitFor();
+  await page.mouse.move(x + width * 0.1, y - 200, { steps: 30 });
+  await page.mouse.up();
+  await page.waitForURL(/[?&]at=/);
+  seen.writes_of_drag = await page.evaluate(() => globalThis.written);
+  await page.context().close();
+}
+
 // The timeline's list has all there is, few of it in the page, and what comes does not move what one reads.
 {
   let next = 0;

@@ -63,6 +63,12 @@ inBrowser("what is chosen in the timeline leads to its trace, which is told noth
   });
 });
 
+inBrowser("a drag along the timeline is in the address once it is over, not with every step", () => {
+  // Once more where the pointer has rested on its way.
+  expect(seen.writes_of_drag).toBeGreaterThan(0);
+  expect(seen.writes_of_drag).toBeLessThan(6);
+});
+
 inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {
   expect(seen.list.items).toBeGreaterThanOrEqual(1100);
   expect(seen.list.rows).toBeLessThan(100);

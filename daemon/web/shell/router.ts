@@ -44,7 +44,8 @@ export function go(to: string, { replaces = false } = {}): void {
   }
   const isSame = url.pathname === location.pathname;
   history[replaces ? "replaceState" : "pushState"](null, "", url);
-  place.value = here();
+  // Not as the browser has it: one that was told too often writes it no more.
+  place.value = { path: url.pathname, query: url.searchParams };
   if (isSame) return;
   scrollTo(0, 0);
   // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
@@ -53,13 +54,14 @@ export function go(to: string, { replaces = false } = {}): void {
 
 /** Where one is, with what the address says after its `?` changed; what is empty is left out. */
 export function hrefWith(changes: Record<string, string | null>): string {
-  const query = new URLSearchParams(location.search);
+  const { path, query: before } = place.peek();
+  const query = new URLSearchParams(before);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
   const text = query.toString();
-  return location.pathname + (text ? `?${text}` : "");
+  return path + (text ? `?${text}` : "");
 }
 
 export const setQuery = (changes: Record<string, string | null>): void => go(hrefWith(changes), { replaces: true });
