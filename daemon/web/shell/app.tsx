@@ -7,7 +7,7 @@ import { Empty, Loading } from "../parts/parts.tsx";
 import { KeyList } from "./keys.tsx";
 import { PAGES } from "./pages.ts";
 import { Lost, useProgram } from "./program.tsx";
-import { place } from "./router.ts";
+import { hrefWith, place } from "./router.ts";
 
 export function App() {
   const { path } = place.value;
@@ -17,7 +17,7 @@ export function App() {
   useEffect(() => showWhere(path), [path]);
   return (
     <>
-      {signedOut.value ? <SignedOut /> : null}
+      {signedOut.value ? <SignedOut here={hrefWith({})} /> : null}
       {found?.params ? (
         <Guard key={path}>
           <Lazy load={found.page.load} params={found.params} />
@@ -61,15 +61,19 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
   }
 }
 
-function SignedOut() {
-  const problem = signedOut.value;
-  return problem ? (
+/** The page itself, loaded anew, leads to where one signs in, and is come back to. */
+function SignedOut({ here }: { here: string }) {
+  return (
     <div class="trouble" role="alert">
       <p>
-        You are signed out: what is shown is as it was. <a href="/signin">Sign in</a> to go on.
+        You are signed out: what is shown is as it was.{" "}
+        <a href={here} data-load>
+          Sign in
+        </a>{" "}
+        to go on.
       </p>
     </div>
-  ) : null;
+  );
 }
 
 /** The rail is the daemon's; where one is, is told to it. */
