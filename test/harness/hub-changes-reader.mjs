@@ -159,6 +159,52 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// More rooms than the page shows at first: one of the others is found, and who comes back finds the page as it was left.
+{
+  const names = Array.from({ length: 130 }, (_, n) => `many-${n}`);
+  await Promise.all(names.map((room_id) => api("POST", "/v1/rooms", { room_id })));
+  const { page, go } = await opened("/rooms", { hasClock: true });
+  const rows = page.locator("table.rooms tbody tr");
+  await go();
+  await rows.first().waitFor();
+  seen.rooms = { at_first: await rows.count() };
+  const isShown = (room) => page.getByRole("link", { name: room, exact: true });
+  const [hidden] = await Promise.all(names.map(async (room) => ((await isShown(room).count()) === 0 ? room : []))).then(
+    (found) => found.flat(),
+  );
+  await page.getByRole("searchbox").fill(hidden);
+  await isShown(hidden).click();
+  await page.locator(".tabs").waitFor();
+  await page.goBack();
+  await isShown(hidden).waitFor();
+  seen.rooms.searched = (await page.getByRole("searchbox").inputValue()) === hidden;
+  await page.getByRole("searchbox").fill("");
+  await page.getByRole("button", { name: "Show more" }).click();
+  await isShown(hidden).waitFor();
+  seen.rooms.at_last = await rows.count();
+  const scrolled = await page.evaluate(() => {
+    scrollTo(0, 2500);
+    return scrollY;
+  });
+  await rows.last().getByRole("link").first().focus();
+  await page.evaluate((px) => scrollTo(0, px), scrolled);
+  await page.keyboard.press("Enter");
+  await page.locator(".tabs").waitFor();
+  await page.goBack();
+  await rows.last().waitFor();
+  seen.rooms.scrolled_px = (await page.evaluate(() => scrollY)) - scrolled;
+  seen.rooms.back = await rows.count();
+  // Who begins to wait leaves no record.
+  await page.route("**/v1/overview/rooms?*", async (route) => {
+    const { pathname, search } = new URL(route.request().url());
+    const answer = await api("GET", pathname + search);
+    await route.fulfill({ json: { ...answer, items: answer.items.map((item) => ({ ...item, blocked: 7 })) } });
+  });
+  await page.clock.fastForward(12_000);
+  await page.locator("table.rooms .state.wait").first().waitFor();
+  await page.context().close();
+}
+
 // The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
 {
   const { page, go } = await opened("/audit");

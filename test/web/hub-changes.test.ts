@@ -47,6 +47,13 @@ inBrowser("a port's traffic is asked for by a tab that is seen, and by no other"
   expect(seen.ports_asked_while_hidden).toBe(0);
 });
 
+inBrowser("rooms are searched beyond those that are shown, and who comes back finds the page as it was left", () => {
+  const { at_first, at_last, back, searched, scrolled_px } = seen.rooms;
+  expect(at_first).toBe(100);
+  expect(at_last).toBeGreaterThan(130);
+  expect([back, searched, scrolled_px]).toEqual([at_last, true, 0]);
+});
+
 inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });

@@ -43,6 +43,7 @@ export function go(to: string, { replaces = false } = {}): void {
     return;
   }
   const isSame = url.pathname === location.pathname;
+  if (!isSame && !replaces) history.replaceState({ scrollPx: scrollY }, "");
   history[replaces ? "replaceState" : "pushState"](null, "", url);
   // Not as the browser has it: one that was told too often writes it no more.
   place.value = { path: url.pathname, query: url.searchParams };
@@ -50,6 +51,14 @@ export function go(to: string, { replaces = false } = {}): void {
   scrollTo(0, 0);
   // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
   document.getElementById("main")?.focus({ preventScroll: true });
+}
+
+/** Back at a page, once what is on it is there: to where one was when one left it. */
+export function scrollBack(): void {
+  const px: unknown = history.state?.scrollPx;
+  if (typeof px !== "number") return;
+  history.replaceState(null, "");
+  scrollTo(0, px);
 }
 
 /** Where one is, with what the address says after its `?` changed; what is empty is left out. */
