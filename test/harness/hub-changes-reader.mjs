@@ -20,8 +20,8 @@ const api = async (method, path, body, more = {}) => {
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return await response.json();
 };
-const opened = async (path, { hasClock = false } = {}) => {
-  const page = await open({ reducedMotion: "reduce" });
+const opened = async (path, { hasClock = false, ...context } = {}) => {
+  const page = await open({ reducedMotion: "reduce", ...context });
   await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
   page.on("request", (request) => {
     if (request.method() !== "GET") seen.asked.push(request.url());
@@ -290,7 +290,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
 
 // A drag along the timeline's strip is seen with every step, and is in the address once it is over: browsers refuse more.
 {
-  const { page, go } = await opened("/rooms/traced/timeline?span=1m");
+  const { page, go } = await opened("/rooms/traced/timeline?span=1m", { timezoneId: "Pacific/Auckland" });
   await go();
   const { x, y, width } = await page.locator(".strip").boundingBox();
   await page.evaluate(() => {
@@ -308,6 +308,14 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.mouse.up();
   await page.waitForURL(/[?&]at=/);
   seen.writes_of_drag = await page.evaluate(() => globalThis.written);
+  // What the field says is what the axis says, in whichever zone that was chosen.
+  const field = page.getByLabel("Jump to a time, UTC");
+  await page.getByRole("button", { name: "Times: local" }).click();
+  const edge = (await page.locator(".strip").getAttribute("aria-valuetext")).slice("up to ".length);
+  seen.jump = { edge, field: (await field.inputValue()).slice(-edge.length) };
+  await field.fill("2026-01-02T03:04:05");
+  await field.blur();
+  await page.waitForURL(/[?&]at=2026-01-02T03%3A04%3A05/);
   await page.context().close();
 }
 

@@ -76,6 +76,11 @@ inBrowser("a drag along the timeline is in the address once it is over, not with
   expect(seen.writes_of_drag).toBeLessThan(6);
 });
 
+inBrowser("a time is jumped to in the zone that the axis has", () => {
+  expect(seen.jump.edge).toMatch(/^\d\d:\d\d:\d\d$/);
+  expect(seen.jump.field).toBe(seen.jump.edge);
+});
+
 inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {
   expect(seen.list.items).toBeGreaterThanOrEqual(1100);
   expect(seen.list.rows).toBeLessThan(100);

@@ -1,5 +1,6 @@
 /** Owns the filters as they are seen: a chip each, which is taken away by a press, and the line by which another is put on. */
 import { useSignal } from "@preact/signals";
+import { fieldMoment, zoneWords } from "../parts/field-time.ts";
 import { clockText, Foreign, isUtc } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { FIELDS, type Field, type Filters, isNamed, momentOf, OUTCOMES, SOURCES } from "./filters.ts";
@@ -106,7 +107,7 @@ export function Chips({
             key={field.value}
             name="value"
             data-search
-            aria-label={isMoment(field.value) ? `${label}, ${isUtc.value ? "UTC" : "your time"}` : label}
+            aria-label={isMoment(field.value) ? `${label}, ${zoneWords(isUtc.value)}` : label}
             list="audit-known"
             maxLength={128}
             onKeyDown={takeLast}
@@ -139,6 +140,6 @@ export function Chips({
 
 /** What a field of local time has, as the API takes it; null where it is none. */
 function inUtc(text: string): string | null {
-  const at = Date.parse(isUtc.value ? `${text}Z` : text);
+  const at = fieldMoment(text, isUtc.value);
   return Number.isNaN(at) ? null : new Date(at).toISOString();
 }
