@@ -234,6 +234,57 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// The audit by keyboard: what is typed takes no filter away, what is taken away leaves the focus near, rows open, and nothing is
+// reached beneath an open record.
+{
+  const { page, go } = await opened(`/audit?room=${ROOM}&outcome=success`);
+  const chips = page.locator(".chip");
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+  await go();
+  await chips.first().waitFor();
+  await page.getByLabel("Filter by").selectOption("since");
+  await page.getByLabel(/^Value of since/).focus();
+  await page.keyboard.type("1128");
+  await page.keyboard.press("Backspace");
+  await page.getByLabel("Filter by").selectOption("event");
+  await page.getByLabel("Value of event").focus();
+  await page.keyboard.type("ab");
+  for (let n = 0; n < 5; n++) await page.keyboard.down("Backspace");
+  await page.keyboard.up("Backspace");
+  seen.keyboard = { chips: await chips.count() };
+  await chips.first().focus();
+  await page.keyboard.press("Enter");
+  await until("one is left", async () => (await chips.count()) === 1);
+  seen.keyboard.after_one = await focused();
+  await page.keyboard.press("Enter");
+  await until("none is left", async () => (await chips.count()) === 0);
+  seen.keyboard.after_all = await focused();
+  await page.setViewportSize({ width: 900, height: 800 });
+  await page.locator(".virtual tbody a").first().click();
+  await page.getByRole("button", { name: "Close" }).waitFor();
+  const reached = new Set();
+  for (let n = 0; n < 40; n++) {
+    await page.keyboard.press("Tab");
+    reached.add(
+      await page.evaluate(() => {
+        const here = document.activeElement;
+        return here === document.body || here?.closest(".record") ? "" : here?.outerHTML.slice(0, 80);
+      }),
+    );
+  }
+  seen.keyboard.beneath = [...reached].filter(Boolean);
+  await look(page, "hub-audit-open");
+  await page.keyboard.press("Escape");
+  await page.locator(".record").waitFor({ state: "detached" });
+  seen.keyboard.after_record = await page.evaluate(() => document.activeElement?.id.startsWith("row-"));
+  await page.goto(`${url}/rooms/${ROOM}`);
+  await page.locator("table a[href*=audit_id]").first().waitFor();
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/audit\?audit_id=/);
+  await page.context().close();
+}
+
 // The place of a screen: no sandbox, one without, one with it.
 {
   const { page, go } = await opened(`/rooms/${ROOM}/agents/worker/screen`);

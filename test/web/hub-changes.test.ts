@@ -58,6 +58,13 @@ inBrowser("the chain is verified as the page is opened, and a long one is not", 
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });
 
+inBrowser("the audit is used by keyboard: no filter goes that was not meant, and the focus stays where one is", () => {
+  const { after_one, after_all, ...others } = seen.keyboard;
+  expect(after_one).toBe("Take away the filter outcome success");
+  expect(after_all).toBe("Value of event");
+  expect(others).toEqual({ chips: 2, beneath: [], after_record: true });
+});
+
 inBrowser("a screen is seen, taken again while one looks, and where there is none a line says what makes one", () => {
   expect(seen.screen_lines).toBe(0);
 });
