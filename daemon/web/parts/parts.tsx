@@ -7,7 +7,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { shellLine } from "../../../shared/shell.ts";
 import { isAway, refusal } from "../data/live.ts";
 import type { Loaded } from "../data/resource.ts";
-import { say } from "../shell/said.ts";
+import { SEEN_MS, say } from "../shell/said.ts";
 import { visible } from "./text.tsx";
 
 export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
@@ -143,6 +143,13 @@ export function Copy({ text, label = "Copy", main = false, mark }: CopyProps) {
   useEffect(() => {
     isDone.value = false;
   }, [text]);
+  useEffect(() => {
+    if (!isDone.value) return;
+    const timer = setTimeout(() => {
+      isDone.value = false;
+    }, SEEN_MS);
+    return () => clearTimeout(timer);
+  }, [isDone.value]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);

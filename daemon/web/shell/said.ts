@@ -3,12 +3,23 @@ const place = () => document.querySelector(".said");
 let last = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
+/** As long as a word is seen, and so much longer for each of its letters. */
+export const SEEN_MS = 2000;
+const LETTER_MS = 50;
+
 export function say(text: string): void {
   clearTimeout(timer);
   const wait = Math.max(0, last + 1000 - performance.now());
   timer = setTimeout(() => {
     last = performance.now();
     const said = place();
-    if (said) said.textContent = text;
+    if (!said) return;
+    said.textContent = text;
+    timer = setTimeout(
+      () => {
+        said.textContent = "";
+      },
+      SEEN_MS + text.length * LETTER_MS,
+    );
   }, wait);
 }
