@@ -140,20 +140,15 @@ interface CopyProps {
 
 export function Copy({ text, label = "Copy", main = false, mark }: CopyProps) {
   const isDone = useSignal(false);
-  useEffect(() => {
+  const reset = () => {
     isDone.value = false;
-  }, [text]);
-  useEffect(() => {
-    if (!isDone.value) return;
-    const timer = setTimeout(() => {
-      isDone.value = false;
-    }, SEEN_MS);
-    return () => clearTimeout(timer);
-  }, [isDone.value]);
+  };
+  useEffect(reset, [text]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       isDone.value = true;
+      setTimeout(reset, SEEN_MS);
       say("Copied.");
     } catch {
       mark?.();

@@ -1,5 +1,5 @@
 /** Owns the page of rooms: those that are active, and those that have ended and are still known; filters are in the address. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
 import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -7,9 +7,10 @@ import { Choices, Empty, Head, Line, Loading, Shown } from "../parts/parts.tsx";
 import { countText, Foreign } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
-import { place, scrollBack, setQuery } from "../shell/router.ts";
+import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "./load.ts";
+import { useScrollBack } from "./scroll-back.ts";
 import { matches, searchOf } from "./search.ts";
 import { isUnknown, RoomTable } from "./table.tsx";
 
@@ -34,10 +35,7 @@ export default function Rooms() {
   const data = useKept(those, rooms.data);
   // A host that is silent says nothing when it is back.
   useEvery(true, data?.items.some(isUnknown) ? LOOK_MS : GLANCE_MS, rooms.again);
-  const isThere = data !== undefined;
-  useLayoutEffect(() => {
-    if (isThere) scrollBack();
-  }, [isThere]);
+  useScrollBack(data !== undefined);
   return (
     <>
       <Head title="Rooms">

@@ -17,7 +17,17 @@ export function App() {
   useEffect(() => showWhere(path), [path]);
   return (
     <>
-      {signedOut.value ? <SignedOut here={hrefWith({})} /> : null}
+      {signedOut.value ? (
+        <div class="trouble" role="alert">
+          <p>
+            You are signed out: what is shown is as it was. {/* Loaded anew, it is come back to. */}
+            <a href={hrefWith({})} data-load>
+              Sign in
+            </a>{" "}
+            to go on.
+          </p>
+        </div>
+      ) : null}
       {found?.params ? (
         <Guard key={path}>
           <Lazy load={found.page.load} params={found.params} />
@@ -59,21 +69,6 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
       this.props.children
     );
   }
-}
-
-/** The page itself, loaded anew, leads to where one signs in, and is come back to. */
-function SignedOut({ here }: { here: string }) {
-  return (
-    <div class="trouble" role="alert">
-      <p>
-        You are signed out: what is shown is as it was.{" "}
-        <a href={here} data-load>
-          Sign in
-        </a>{" "}
-        to go on.
-      </p>
-    </div>
-  );
 }
 
 /** The rail is the daemon's; where one is, is told to it. */

@@ -3,13 +3,15 @@
  * Which paths the hub has, the daemon says too (edge/web/places.ts); all others are loaded.
  */
 import { signal } from "@preact/signals";
+import { pathOf } from "../data/api.ts";
 
 export interface Place {
   path: string;
   query: URLSearchParams;
 }
 
-const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+const at = ({ pathname: path, searchParams: query }: URL): Place => ({ path, query });
+const here = () => at(new URL(location.href));
 
 export const place = signal<Place>(here());
 
@@ -43,34 +45,19 @@ export function go(to: string, { replaces = false } = {}): void {
     return;
   }
   const isSame = url.pathname === location.pathname;
-  if (!isSame && !replaces) history.replaceState({ scrollPx: scrollY }, "");
   history[replaces ? "replaceState" : "pushState"](null, "", url);
   // Not as the browser has it: one that was told too often writes it no more.
-  place.value = { path: url.pathname, query: url.searchParams };
+  place.value = at(url);
   if (isSame) return;
   scrollTo(0, 0);
   // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
   document.getElementById("main")?.focus({ preventScroll: true });
 }
 
-/** Back at a page, once what is on it is there: to where one was when one left it. */
-export function scrollBack(): void {
-  const px: unknown = history.state?.scrollPx;
-  if (typeof px !== "number") return;
-  history.replaceState(null, "");
-  scrollTo(0, px);
-}
-
 /** Where one is, with what the address says after its `?` changed; what is empty is left out. */
 export function hrefWith(changes: Record<string, string | null>): string {
-  const { path, query: before } = place.peek();
-  const query = new URLSearchParams(before);
-  for (const [name, value] of Object.entries(changes)) {
-    if (value) query.set(name, value);
-    else query.delete(name);
-  }
-  const text = query.toString();
-  return path + (text ? `?${text}` : "");
+  const { path, query } = place.peek();
+  return pathOf(path, { ...Object.fromEntries(query), ...changes });
 }
 
 export const setQuery = (changes: Record<string, string | null>): void => go(hrefWith(changes), { replaces: true });

@@ -3,9 +3,11 @@ const place = () => document.querySelector(".said");
 let last = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** As long as a word is seen, and so much longer for each of its letters. */
+/** How long a word is seen, and a sentence. */
 export const SEEN_MS = 2000;
-const LETTER_MS = 50;
+const SENTENCE_MS = 8000;
+/** No word is longer. */
+const WORD_LETTERS = 20;
 
 export function say(text: string): void {
   clearTimeout(timer);
@@ -19,7 +21,7 @@ export function say(text: string): void {
       () => {
         said.textContent = "";
       },
-      SEEN_MS + text.length * LETTER_MS,
+      text.length > WORD_LETTERS ? SENTENCE_MS : SEEN_MS,
     );
   }, wait);
 }
