@@ -47,10 +47,15 @@ describe("a page of the hub", () => {
     expect(nonces.size).toBe(8);
   });
 
-  test("is seen by who is signed in alone; what is none is not there", async () => {
+  test("is seen by who is signed in alone, who comes back to it; what is none is not there", async () => {
     for (const path of ["/", "/rooms/a", "/usage"]) {
       expect(await new Visitor(daemon).see(path)).toMatchObject({ status: 303, to: "/signin" });
     }
+    const visitor = new Visitor(daemon);
+    await visitor.see("/rooms/a/timeline?span=1h&agent=%C3%A4");
+    const signedIn = await visitor.send("/signin", { email: "owner@example.org", password: "a long enough secret" });
+    expect(signedIn.to).toBe("/rooms/a/timeline?span=1h&agent=%C3%A4");
+    expect([...visitor.cookies.keys()].filter((name) => name.endsWith("-asked"))).toEqual([]);
     for (const path of ["/rooms/a/b/c/d/e", "/ui", "/rooms/a/agents"]) {
       const { status } = await owner.see(path);
       expect([path, status === 404 || path === "/rooms/a/agents"]).toEqual([path, true]);

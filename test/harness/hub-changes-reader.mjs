@@ -22,8 +22,8 @@ const api = async (method, path, body, more = {}) => {
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return await response.json();
 };
-const opened = async (path, { hasClock = false } = {}) => {
-  const page = await open({ reducedMotion: "reduce" });
+const opened = async (path, { hasClock = false, ...context } = {}) => {
+  const page = await open({ reducedMotion: "reduce", ...context });
   await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
   page.on("request", (request) => {
     if (request.method() !== "GET") seen.asked.push(request.url());
@@ -227,6 +227,52 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.context().close();
 }
 
+// More rooms than the page shows at first: one of the others is found, and who comes back finds the page as it was left.
+{
+  const names = Array.from({ length: 130 }, (_, n) => `many-${n}`);
+  await Promise.all(names.map((room_id) => api("POST", "/v1/rooms", { room_id })));
+  const { page, go } = await opened("/rooms", { hasClock: true });
+  const rows = page.locator("table.rooms tbody tr");
+  await go();
+  await rows.first().waitFor();
+  seen.rooms = { at_first: await rows.count() };
+  const isShown = (room) => page.getByRole("link", { name: room, exact: true });
+  const [hidden] = await Promise.all(names.map(async (room) => ((await isShown(room).count()) === 0 ? room : []))).then(
+    (found) => found.flat(),
+  );
+  await page.getByRole("searchbox").fill(hidden);
+  await isShown(hidden).click();
+  await page.locator(".tabs").waitFor();
+  await page.goBack();
+  await isShown(hidden).waitFor();
+  seen.rooms.searched = (await page.getByRole("searchbox").inputValue()) === hidden;
+  await page.getByRole("searchbox").fill("");
+  await page.getByRole("button", { name: "Show more" }).click();
+  await isShown(hidden).waitFor();
+  seen.rooms.at_last = await rows.count();
+  const scrolled = await page.evaluate(() => {
+    scrollTo(0, 2500);
+    return scrollY;
+  });
+  await rows.last().getByRole("link").first().focus();
+  await page.evaluate((px) => scrollTo(0, px), scrolled);
+  await page.keyboard.press("Enter");
+  await page.locator(".tabs").waitFor();
+  await page.goBack();
+  await rows.last().waitFor();
+  seen.rooms.scrolled_px = (await page.evaluate(() => scrollY)) - scrolled;
+  seen.rooms.back = await rows.count();
+  // Who begins to wait leaves no record.
+  await page.route("**/v1/overview/rooms?*", async (route) => {
+    const { pathname, search } = new URL(route.request().url());
+    const answer = await api("GET", pathname + search);
+    await route.fulfill({ json: { ...answer, items: answer.items.map((item) => ({ ...item, blocked: 7 })) } });
+  });
+  await page.clock.fastForward(12_000);
+  await page.locator("table.rooms .state.wait").first().waitFor();
+  await page.context().close();
+}
+
 // The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
 {
   const { page, go } = await opened("/audit");
@@ -253,6 +299,57 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.getByRole("button", { name: "Verify again", disabled: false }).waitFor();
   await state().getByText("chain broken at record 7").waitFor();
   seen.verified = verified;
+  await page.context().close();
+}
+
+// The audit by keyboard: what is typed takes no filter away, what is taken away leaves the focus near, rows open, and nothing is
+// reached beneath an open record.
+{
+  const { page, go } = await opened(`/audit?room=${ROOM}&outcome=success`);
+  const chips = page.locator(".chip");
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+  await go();
+  await chips.first().waitFor();
+  await page.getByLabel("Filter by").selectOption("since");
+  await page.getByLabel(/^Value of since/).focus();
+  await page.keyboard.type("1128");
+  await page.keyboard.press("Backspace");
+  await page.getByLabel("Filter by").selectOption("event");
+  await page.getByLabel("Value of event").focus();
+  await page.keyboard.type("ab");
+  for (let n = 0; n < 5; n++) await page.keyboard.down("Backspace");
+  await page.keyboard.up("Backspace");
+  seen.keyboard = { chips: await chips.count() };
+  await chips.first().focus();
+  await page.keyboard.press("Enter");
+  await until("one is left", async () => (await chips.count()) === 1);
+  seen.keyboard.after_one = await focused();
+  await page.keyboard.press("Enter");
+  await until("none is left", async () => (await chips.count()) === 0);
+  seen.keyboard.after_all = await focused();
+  await page.setViewportSize({ width: 900, height: 800 });
+  await page.locator(".virtual tbody a").first().click();
+  await page.getByRole("button", { name: "Close" }).waitFor();
+  const reached = new Set();
+  for (let n = 0; n < 40; n++) {
+    await page.keyboard.press("Tab");
+    reached.add(
+      await page.evaluate(() => {
+        const here = document.activeElement;
+        return here === document.body || here?.closest(".record") ? "" : here?.outerHTML.slice(0, 80);
+      }),
+    );
+  }
+  seen.keyboard.beneath = [...reached].filter(Boolean);
+  await look(page, "hub-audit-open");
+  await page.keyboard.press("Escape");
+  await page.locator(".record").waitFor({ state: "detached" });
+  seen.keyboard.after_record = await page.evaluate(() => document.activeElement?.id.startsWith("row-"));
+  await page.goto(`${url}/rooms/${ROOM}`);
+  await page.locator("table a[href*=audit_id]").first().waitFor();
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/audit\?audit_id=/);
   await page.context().close();
 }
 
@@ -406,6 +503,37 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
     rel: await link.getAttribute("rel"),
   };
   await look(page, "hub-trace");
+  await page.context().close();
+}
+
+// A drag along the timeline's strip is seen with every step, and is in the address once it is over: browsers refuse more.
+{
+  const { page, go } = await opened("/rooms/traced/timeline?span=1m", { timezoneId: "Pacific/Auckland" });
+  await go();
+  const { x, y, width } = await page.locator(".strip").boundingBox();
+  await page.evaluate(() => {
+    globalThis.written = 0;
+    const write = history.replaceState.bind(history);
+    history.replaceState = (...all) => {
+      globalThis.written++;
+      write(...all);
+    };
+  });
+  await page.mouse.move(x + width * 0.4, y + 10);
+  await page.mouse.down();
+  await page.getByRole("button", { name: "Go on", exact: true }).waitFor();
+  await page.mouse.move(x + width * 0.1, y - 200, { steps: 30 });
+  await page.mouse.up();
+  await page.waitForURL(/[?&]at=/);
+  seen.writes_of_drag = await page.evaluate(() => globalThis.written);
+  // What the field says is what the axis says, in whichever zone that was chosen.
+  const field = page.getByLabel("Jump to a time, UTC");
+  await page.getByRole("button", { name: "Times: local" }).click();
+  const edge = (await page.locator(".strip").getAttribute("aria-valuetext")).slice("up to ".length);
+  seen.jump = { edge, field: (await field.inputValue()).slice(-edge.length) };
+  await field.fill("2026-01-02T03:04:05");
+  await field.blur();
+  await page.waitForURL(/[?&]at=2026-01-02T03%3A04%3A05/);
   await page.context().close();
 }
 

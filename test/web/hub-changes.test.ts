@@ -58,8 +58,22 @@ inBrowser("a room that has ended is shown from the audit, also where another has
   expect([lines, items, troubles]).toEqual([0, "3", 0]);
 });
 
+inBrowser("rooms are searched beyond those that are shown, and who comes back finds the page as it was left", () => {
+  const { at_first, at_last, back, searched, scrolled_px } = seen.rooms;
+  expect(at_first).toBe(100);
+  expect(at_last).toBeGreaterThan(130);
+  expect([back, searched, scrolled_px]).toEqual([at_last, true, 0]);
+});
+
 inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
+});
+
+inBrowser("the audit is used by keyboard: no filter goes that was not meant, and the focus stays where one is", () => {
+  const { after_one, after_all, ...others } = seen.keyboard;
+  expect(after_one).toBe("Take away the filter outcome success");
+  expect(after_all).toBe("Value of event");
+  expect(others).toEqual({ chips: 2, beneath: [], after_record: true });
 });
 
 inBrowser("a screen is seen, taken again while one looks, and where there is none a line says what makes one", () => {
@@ -93,6 +107,17 @@ inBrowser("what is chosen in the timeline leads to its trace, which is told noth
     href: "https://traces.example.com/t/4bf92f3577b34da6a3ce929d0e0e4736",
     rel: "noreferrer noopener",
   });
+});
+
+inBrowser("a drag along the timeline is in the address once it is over, not with every step", () => {
+  // Once more where the pointer has rested on its way.
+  expect(seen.writes_of_drag).toBeGreaterThan(0);
+  expect(seen.writes_of_drag).toBeLessThan(6);
+});
+
+inBrowser("a time is jumped to in the zone that the axis has", () => {
+  expect(seen.jump.edge).toMatch(/^\d\d:\d\d:\d\d$/);
+  expect(seen.jump.field).toBe(seen.jump.edge);
 });
 
 inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {

@@ -148,7 +148,7 @@ function Destinations({ items }: { items: readonly Destination[] }) {
         </thead>
         <tbody>
           {items.map((each) => (
-            <tr key={`${each.allowed} ${placeText(each)} ${each.port} ${each.reason}`} data-row tabIndex={-1}>
+            <tr key={`${each.allowed} ${placeText(each)} ${each.port} ${each.reason}`}>
               <td data-label="Where">
                 <Foreign text={placeText(each)} most={120} mono />{" "}
                 {each.host !== null && each.ip !== null ? <span class="muted mono">{each.ip}</span> : null}

@@ -80,7 +80,7 @@ function Earlier({ sandboxes }: { sandboxes: readonly SandboxRecord[] }) {
           {sandboxes.map(({ sandbox_id, created_at, exit, stopped_at }) => {
             const end = exit?.at ?? stopped_at;
             return (
-              <tr key={sandbox_id} data-row tabIndex={-1}>
+              <tr key={sandbox_id}>
                 <td data-label="Sandbox">
                   <Foreign text={sandbox_id} mono />
                 </td>

@@ -56,7 +56,7 @@ function Table({ items, at }: { items: readonly SnapshotRecord[]; at: string | n
         </thead>
         <tbody>
           {items.map(({ snapshot_id, name, parent, mode, size_bytes, paused_ms, created_at, expires_at }) => (
-            <tr key={snapshot_id} data-row tabIndex={-1}>
+            <tr key={snapshot_id}>
               <td data-label="Snapshot">
                 <Foreign text={snapshot_id} mono /> {name === null ? null : <Foreign text={name} most={60} />}
                 {snapshot_id === at ? <span class="label">its sandbox is here</span> : null}

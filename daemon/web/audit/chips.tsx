@@ -1,5 +1,7 @@
 /** Owns the filters as they are seen: a chip each, which is taken away by a press, and the line by which another is put on. */
 import { useSignal } from "@preact/signals";
+import type { TargetedMouseEvent } from "preact";
+import { fieldMoment, zoneWords } from "../parts/field-time.ts";
 import { clockText, Foreign, isUtc } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { FIELDS, type Field, type Filters, isNamed, momentOf, OUTCOMES, SOURCES } from "./filters.ts";
@@ -51,9 +53,17 @@ export function Chips({
   };
   const takeLast = (event: KeyboardEvent) => {
     const last = set.at(-1);
-    if (event.key === "Backspace" && last && (event.currentTarget as HTMLInputElement).value === "") {
-      setQuery({ [last]: null });
+    // A moment that is typed in part is an empty value, and a key that is held was meant for what has been typed.
+    if (event.key !== "Backspace" || event.repeat || isMoment(field.value) || !last) return;
+    if ((event.currentTarget as HTMLInputElement).value === "") setQuery({ [last]: null });
+  };
+  const take = (each: Field, { currentTarget, detail }: TargetedMouseEvent<HTMLElement>) => {
+    // By the keyboard: it goes on at the next chip.
+    if (detail === 0) {
+      const next = currentTarget.closest("li")?.nextElementSibling?.querySelector("button");
+      (next ?? currentTarget.closest("search")?.querySelector<HTMLElement>("[data-search]"))?.focus();
     }
+    setQuery({ [each]: null, open: null });
   };
   const choices = CHOICES[field.value];
   const label = `Value of ${NAMES[field.value]}`;
@@ -67,7 +77,7 @@ export function Chips({
                 type="button"
                 class="chip"
                 aria-label={`Take away the filter ${NAMES[each]} ${by[each]}`}
-                onClick={() => setQuery({ [each]: null, open: null })}
+                onClick={(event) => take(each, event)}
               >
                 <span class="muted">{NAMES[each]}</span>{" "}
                 {isMoment(each) ? (
@@ -106,7 +116,7 @@ export function Chips({
             key={field.value}
             name="value"
             data-search
-            aria-label={isMoment(field.value) ? `${label}, ${isUtc.value ? "UTC" : "your time"}` : label}
+            aria-label={isMoment(field.value) ? `${label}, ${zoneWords(isUtc.value)}` : label}
             list="audit-known"
             maxLength={128}
             onKeyDown={takeLast}
@@ -139,6 +149,6 @@ export function Chips({
 
 /** What a field of local time has, as the API takes it; null where it is none. */
 function inUtc(text: string): string | null {
-  const at = Date.parse(isUtc.value ? `${text}Z` : text);
+  const at = fieldMoment(text, isUtc.value);
   return Number.isNaN(at) ? null : new Date(at).toISOString();
 }

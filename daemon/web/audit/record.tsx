@@ -12,21 +12,36 @@ import { Ago, Clock, Foreign, spanText } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { rowId } from "./rows.tsx";
 
+/** Where it covers the page, as audit.css has it, nothing beneath is reached. */
+const COVERS = matchMedia("(max-width: 1100px)");
+
 /** `known` is it where the list has it. */
 export function OpenRecord({ id, known }: { id: string; known: AuditRecord | undefined }) {
-  const place = useRef<HTMLElement>(null);
+  const place = useRef<HTMLDialogElement>(null);
   const found = useLoaded(`record ${id} ${known === undefined}`, async (signal) => {
     if (known) return known;
     const { items } = await get<typeof orgAuditList>("/v1/orgs/self/audit", { audit_id: id, limit: 1 }, signal);
     return items[0] ?? null;
   });
-  useEffect(() => place.current?.focus(), [id]);
+  useEffect(() => {
+    const show = () => {
+      const { current: dialog } = place;
+      dialog?.close();
+      if (COVERS.matches) dialog?.showModal();
+      else dialog?.show();
+      dialog?.focus();
+    };
+    show();
+    COVERS.addEventListener("change", show);
+    return () => COVERS.removeEventListener("change", show);
+  }, [id]);
   const close = () => {
+    place.current?.close();
     setQuery({ open: null });
     document.getElementById(rowId(id))?.focus();
   };
   return (
-    <aside
+    <dialog
       ref={place}
       class="record"
       aria-label="The record that is open"
@@ -56,7 +71,7 @@ export function OpenRecord({ id, known }: { id: string; known: AuditRecord | und
           }
         </Shown>
       )}
-    </aside>
+    </dialog>
   );
 }
 

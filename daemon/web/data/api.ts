@@ -20,7 +20,7 @@ export class Refused extends Error {
   }
 }
 
-const UNREACHABLE = {
+export const UNREACHABLE = {
   status: 0,
   code: "unreachable",
   title: "The service does not answer",
@@ -51,15 +51,6 @@ export async function get<Op extends Operation>(
   return (await response.json()) as OutputOf<Op>;
 }
 
-/** What the service answers whatever its status, as by what tells how it is. Throws Refused where something else answers, or nothing. */
-export async function getAny<Op extends Operation>(path: string, signal?: AbortSignal): Promise<OutputOf<Op>> {
-  const response = await once(path, { Accept: "application/json" }, signal);
-  const answer = await response.json().catch(() => null);
-  signal?.throwIfAborted();
-  if (answer === null) throw new Refused(UNREACHABLE);
-  return answer as OutputOf<Op>;
-}
-
 /** Throws Refused, and what `signal` was ended with. Told to wait for a short while, it waits, once. */
 export async function ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   const first = await once(path, headers, signal);
@@ -72,7 +63,8 @@ export async function ask(path: string, headers: Record<string, string>, signal?
   throw await refusalOf(second);
 }
 
-async function once(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+/** Throws Refused where nothing answers, and what `signal` was ended with. */
+export async function once(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   try {
     return await fetch(path, { headers, credentials: "same-origin", ...(signal ? { signal } : {}) });
   } catch (error) {

@@ -126,10 +126,6 @@ async function readOnce(
   }
 }
 
-export function bytesOf(base64: unknown): Uint8Array<ArrayBuffer> {
-  return typeof base64 === "string" ? Uint8Array.from(atob(base64), (each) => each.charCodeAt(0)) : new Uint8Array(0);
-}
-
 /** Resolves once the tab is seen again, or it was left. */
 export function untilSeen(left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

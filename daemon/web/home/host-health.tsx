@@ -1,6 +1,6 @@
 /** Owns what the home page says of the host: whether it is well, which checks are not, and what says more of them. */
 import type { health } from "../../../shared/api/service.ts";
-import { getAny } from "../data/api.ts";
+import { getAny } from "../data/any-answer.ts";
 import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Line, type Look, Shown, State } from "../parts/parts.tsx";

@@ -4,13 +4,14 @@ import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { usage } from "../../../shared/api/usage.ts";
 import { get } from "../data/api.ts";
+import { useEvery } from "../data/every.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
-import { changesGlances, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
+import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
 import { RoomTable } from "../rooms/table.tsx";
 import { HostHealth } from "./host-health.tsx";
 
@@ -44,6 +45,7 @@ const urgency = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circl
 
 export default function Overview() {
   const now = useLoaded("now", loadNow, changesGlances, GLANCE_PACE);
+  useEvery(true, GLANCE_MS, now.again);
   const failed = useLoaded(
     "failed",
     async (signal) => {

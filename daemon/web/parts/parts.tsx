@@ -7,7 +7,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { shellLine } from "../../../shared/shell.ts";
 import { isAway, refusal } from "../data/live.ts";
 import type { Loaded } from "../data/resource.ts";
-import { say } from "../shell/said.ts";
+import { SEEN_MS, say } from "../shell/said.ts";
 import { visible } from "./text.tsx";
 
 export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
@@ -140,13 +140,15 @@ interface CopyProps {
 
 export function Copy({ text, label = "Copy", main = false, mark }: CopyProps) {
   const isDone = useSignal(false);
-  useEffect(() => {
+  const reset = () => {
     isDone.value = false;
-  }, [text]);
+  };
+  useEffect(reset, [text]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       isDone.value = true;
+      setTimeout(reset, SEEN_MS);
       say("Copied.");
     } catch {
       mark?.();

@@ -59,9 +59,9 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
         </thead>
         <tbody>
           {records.map((record) => (
-            <tr key={record.seq} data-row tabIndex={-1}>
+            <tr key={record.seq}>
               <td data-label="When" class="tight">
-                <a href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
+                <a data-row href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
                   <Clock at={record.at} />
                 </a>
               </td>

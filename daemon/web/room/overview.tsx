@@ -69,7 +69,7 @@ export default function Overview({ room }: TabProps) {
 }
 
 /** Of an active room: who is in it, and what each does. */
-function Agents({ room }: TabProps) {
+function Agents({ room }: Pick<TabProps, "room">) {
   const { room_id: roomId } = room;
   const path = `/v1/rooms/${part(roomId)}`;
   const agents = useLoaded(

@@ -9,6 +9,12 @@ import type { Glances } from "./table.tsx";
 /** It is much that is looked at. */
 export const GLANCE_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 
+/**
+ * Who begins to wait leaves no record, so that it is asked for while one looks. It is more than a pause of the pace: what events
+ * touch is told as soon as ever.
+ */
+export const GLANCE_MS = 11_000;
+
 export async function loadGlances(
   { state, label, host, page, most }: { state: string; label?: string; host?: string; page: number; most: number },
   signal: AbortSignal,

@@ -1,19 +1,19 @@
 /** Owns the page of rooms: those that are active, and those that have ended and are still known; filters are in the address. */
-import { useSignal } from "@preact/signals";
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import { useRef } from "preact/hooks";
 import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
 import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
-import { Foreign } from "../parts/text.tsx";
+import { Choices, Empty, Head, Line, Loading, Shown } from "../parts/parts.tsx";
+import { countText, Foreign } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
-import { changesGlances, GLANCE_PACE, loadGlances } from "./load.ts";
+import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "./load.ts";
+import { useScrollBack } from "./scroll-back.ts";
+import { matches, searchOf } from "./search.ts";
 import { isUnknown, RoomTable } from "./table.tsx";
 
-const PAGE = 100;
 /** How soon it is seen that a silent host is back. */
 const LOOK_MS = 5000;
 const STATES = ["active", "destroying", "destroyed"] as const satisfies typeof ROOM_STATES;
@@ -24,16 +24,18 @@ export default function Rooms() {
   const state = STATES.find((each) => each === query.get("state")) ?? "active";
   const label = query.get("label") ?? "";
   const host = query.get("host") ?? "";
-  const most = useSignal(PAGE);
-  const search = useSignal("");
+  const { text, page, most, more } = searchOf(query);
+  const those = `${state} ${label} ${host}`;
   const rooms = useLoaded(
-    `${state} ${label} ${host} ${most.value}`,
-    (signal) => loadGlances({ state, label, host, page: PAGE, most: most.value }, signal),
+    `${those} ${most}`,
+    (signal) => loadGlances({ state, label, host, page, most }, signal),
     changesGlances,
     GLANCE_PACE,
   );
+  const data = useKept(those, rooms.data);
   // A host that is silent says nothing when it is back.
-  useEvery(rooms.data?.items.some(isUnknown) ?? false, LOOK_MS, rooms.again);
+  useEvery(true, data?.items.some(isUnknown) ? LOOK_MS : GLANCE_MS, rooms.again);
+  useScrollBack(data !== undefined);
   return (
     <>
       <Head title="Rooms">
@@ -51,10 +53,8 @@ export default function Rooms() {
           type="search"
           aria-label="Search by name or label"
           placeholder="name or label"
-          value={search.value}
-          onInput={({ currentTarget }) => {
-            search.value = currentTarget.value;
-          }}
+          value={text}
+          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
         />
         {host ? (
           <p class="on-host">
@@ -65,23 +65,23 @@ export default function Rooms() {
           </p>
         ) : null}
       </search>
-      <Shown of={rooms} rows={6}>
+      <Shown of={{ ...rooms, data }} rows={6}>
         {({ items, askedMs, isAll }) => {
-          const found = items.filter((room) => matches(room, search.value));
+          const found = items.filter((room) => matches(room, text, boot.has_hosts));
           if (items.length === 0) return <NoRooms state={state} host={host} />;
-          if (found.length === 0) return <Empty title={`No ${state} room is called so.`} />;
+          if (found.length === 0 && rooms.data === undefined && rooms.problem === null) return <Loading rows={6} />;
           return (
             <>
-              <RoomTable items={found} askedMs={askedMs} />
+              {found.length > 0 ? (
+                <RoomTable items={found} askedMs={askedMs} />
+              ) : isAll ? (
+                <Empty title={`No ${state} room is called so.`} />
+              ) : (
+                <Empty title={`None of the ${countText(items.length)} ${state} rooms that are loaded is called so.`} />
+              )}
               {isAll ? null : (
                 <p>
-                  <button
-                    type="button"
-                    class="button"
-                    onClick={() => {
-                      most.value += PAGE;
-                    }}
-                  >
+                  <button type="button" class="button" onClick={() => setQuery({ most: String(more) })}>
                     Show more
                   </button>
                 </p>
@@ -94,13 +94,11 @@ export default function Rooms() {
   );
 }
 
-function matches({ room_id, host, labels }: RoomGlance, text: string): boolean {
-  const wanted = text.trim().toLowerCase();
-  return [
-    room_id,
-    ...(boot.has_hosts ? [host] : []),
-    ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
-  ].some((each) => each.toLowerCase().includes(wanted));
+/** What is there stays while more of `those` are on their way. */
+function useKept<T>(those: string, data: T | undefined): T | undefined {
+  const kept = useRef({ those, data });
+  if (data !== undefined || kept.current.those !== those) kept.current = { those, data };
+  return kept.current.data;
 }
 
 function NoRooms({ state, host }: { state: string; host: string }) {

@@ -7,7 +7,7 @@ import { Empty, Loading } from "../parts/parts.tsx";
 import { KeyList } from "./keys.tsx";
 import { PAGES } from "./pages.ts";
 import { Lost, useProgram } from "./program.tsx";
-import { place } from "./router.ts";
+import { hrefWith, place } from "./router.ts";
 
 export function App() {
   const { path } = place.value;
@@ -17,7 +17,17 @@ export function App() {
   useEffect(() => showWhere(path), [path]);
   return (
     <>
-      {signedOut.value ? <SignedOut /> : null}
+      {signedOut.value ? (
+        <div class="trouble" role="alert">
+          <p>
+            You are signed out: what is shown is as it was. {/* Loaded anew, it is come back to. */}
+            <a href={hrefWith({})} data-load>
+              Sign in
+            </a>{" "}
+            to go on.
+          </p>
+        </div>
+      ) : null}
       {found?.params ? (
         <Guard key={path}>
           <Lazy load={found.page.load} params={found.params} />
@@ -59,17 +69,6 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
       this.props.children
     );
   }
-}
-
-function SignedOut() {
-  const problem = signedOut.value;
-  return problem ? (
-    <div class="trouble" role="alert">
-      <p>
-        You are signed out: what is shown is as it was. <a href="/signin">Sign in</a> to go on.
-      </p>
-    </div>
-  ) : null;
 }
 
 /** The rail is the daemon's; where one is, is told to it. */

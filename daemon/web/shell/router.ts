@@ -3,13 +3,15 @@
  * Which paths the hub has, the daemon says too (edge/web/places.ts); all others are loaded.
  */
 import { signal } from "@preact/signals";
+import { pathOf } from "../data/api.ts";
 
 export interface Place {
   path: string;
   query: URLSearchParams;
 }
 
-const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+const at = ({ pathname: path, searchParams: query }: URL): Place => ({ path, query });
+const here = () => at(new URL(location.href));
 
 export const place = signal<Place>(here());
 
@@ -44,7 +46,8 @@ export function go(to: string, { replaces = false } = {}): void {
   }
   const isSame = url.pathname === location.pathname;
   history[replaces ? "replaceState" : "pushState"](null, "", url);
-  place.value = here();
+  // Not as the browser has it: one that was told too often writes it no more.
+  place.value = at(url);
   if (isSame) return;
   scrollTo(0, 0);
   // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
@@ -53,13 +56,8 @@ export function go(to: string, { replaces = false } = {}): void {
 
 /** Where one is, with what the address says after its `?` changed; what is empty is left out. */
 export function hrefWith(changes: Record<string, string | null>): string {
-  const query = new URLSearchParams(location.search);
-  for (const [name, value] of Object.entries(changes)) {
-    if (value) query.set(name, value);
-    else query.delete(name);
-  }
-  const text = query.toString();
-  return location.pathname + (text ? `?${text}` : "");
+  const { path, query } = place.peek();
+  return pathOf(path, { ...Object.fromEntries(query), ...changes });
 }
 
 export const setQuery = (changes: Record<string, string | null>): void => go(hrefWith(changes), { replaces: true });

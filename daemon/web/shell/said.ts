@@ -3,12 +3,25 @@ const place = () => document.querySelector(".said");
 let last = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
+/** How long a word is seen, and a sentence. */
+export const SEEN_MS = 2000;
+const SENTENCE_MS = 8000;
+/** No word is longer. */
+const WORD_LETTERS = 20;
+
 export function say(text: string): void {
   clearTimeout(timer);
   const wait = Math.max(0, last + 1000 - performance.now());
   timer = setTimeout(() => {
     last = performance.now();
     const said = place();
-    if (said) said.textContent = text;
+    if (!said) return;
+    said.textContent = text;
+    timer = setTimeout(
+      () => {
+        said.textContent = "";
+      },
+      text.length > WORD_LETTERS ? SENTENCE_MS : SEEN_MS,
+    );
   }, wait);
 }

@@ -19,7 +19,7 @@ import {
 } from "../pages/applications.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
-import { AUTHORIZE, DEVICE, goOnTo } from "./asked-place.ts";
+import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 /** More than any request has, and as much as a browser keeps for somebody who signs in first. */
@@ -99,11 +99,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
           if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
           return await consent(asked, request, answer.problem);
         });
-        const outcome = await decide(visit);
-        const goesOn = "to" in outcome && outcome.to === "/signin";
-        return goesOn
-          ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(`${AUTHORIZE}?${request}`) } }
-          : outcome;
+        return comingBack(await decide(visit), `${AUTHORIZE}?${request}`);
       } catch (error) {
         return refuse(visit, error);
       }
@@ -121,9 +117,8 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
         if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
         return await device(asked, answer.problem);
       })(visit);
-      const goesOn = "to" in outcome && outcome.to === "/signin" && !visit.isPost;
       const query = visit.request.url.search.slice(1, MOST_REQUEST_CHARACTERS);
-      return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(`${DEVICE}?${query}`) } } : outcome;
+      return visit.isPost ? outcome : comingBack(outcome, `${DEVICE}?${query}`);
     },
 
     "/account/applications": inside(deps, async (visit) => {

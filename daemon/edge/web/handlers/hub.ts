@@ -2,10 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { hubPage } from "../pages/hub.ts";
 import { PLACES } from "../places.ts";
+import { comingBack } from "./asked-place.ts";
 import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function hubHandlers(deps: HandlerDeps): Handlers {
-  const page: Handler = inside(deps, async (visit) => {
+  const shown = inside(deps, async (visit) => {
     const nonce = randomBytes(16).toString("base64");
     return {
       page: hubPage(await accountOf(visit), visit.request.url.pathname, {
@@ -15,5 +16,10 @@ export function hubHandlers(deps: HandlerDeps): Handlers {
       }),
     };
   });
+  const page: Handler = async (visit) => {
+    const { pathname, search } = visit.request.url;
+    const outcome = await shown(visit);
+    return visit.isPost ? outcome : comingBack(outcome, pathname + search);
+  };
   return Object.fromEntries(Object.entries(PLACES).flatMap(([path, { isHub }]) => (isHub ? [[path, page]] : [])));
 }

@@ -1,7 +1,7 @@
 /** Owns the way from an id to its page. */
 import { locate } from "../../../../shared/api/locate.ts";
 import { deadEnd } from "../pages/outside.ts";
-import { goOnTo } from "./asked-place.ts";
+import { comingBack } from "./asked-place.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 export function locateHandlers(deps: HandlerDeps): Handlers {
@@ -14,8 +14,7 @@ export function locateHandlers(deps: HandlerDeps): Handlers {
         const { problem } = answer;
         return { page: deadEnd(problem.title, problem, "/rooms") };
       })(visit);
-      const signsInFirst = "to" in outcome && outcome.to === "/signin" && !visit.isPost;
-      return signsInFirst ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(pathname) } } : outcome;
+      return visit.isPost ? outcome : comingBack(outcome, pathname);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { RecordingEnd, RecordingRecord, recordingList } from "../../../../s
 import { ask, get, part, Refused } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Line, Shown, State, Trouble } from "../../parts/parts.tsx";
-import { Clock, sizeText, spanText } from "../../parts/text.tsx";
+import { Clock, clockText, sizeText, spanText } from "../../parts/text.tsx";
 import { type Played, type Player, playerOf } from "./player.ts";
 
 const WHY: Record<RecordingEnd, string> = {
@@ -82,8 +82,12 @@ function Table({
         <thead>
           <tr>
             <th scope="col">Begun</th>
-            <th scope="col">Length</th>
-            <th scope="col">Size</th>
+            <th scope="col" class="num">
+              Length
+            </th>
+            <th scope="col" class="num">
+              Size
+            </th>
             <th scope="col">Ended</th>
             <td />
           </tr>
@@ -91,15 +95,24 @@ function Table({
         <tbody>
           {items.map(({ recording_id, started_at, duration_ms, size_bytes, end_reason }) => (
             <tr key={recording_id} aria-current={chosen === recording_id ? "true" : undefined}>
-              <td>
+              <td data-label="Begun">
                 <Clock at={started_at} />
               </td>
-              <td class="number">{spanText(duration_ms)}</td>
-              <td class="number">{sizeText(size_bytes)}</td>
-              <td>{end_reason === null ? <State look="live">recording</State> : WHY[end_reason]}</td>
+              <td data-label="Length" class="num">
+                {spanText(duration_ms)}
+              </td>
+              <td data-label="Size" class="num">
+                {sizeText(size_bytes)}
+              </td>
+              <td data-label="Ended">{end_reason === null ? <State look="live">recording</State> : WHY[end_reason]}</td>
               <td>
                 {end_reason === null ? null : (
-                  <button type="button" class="button" onClick={() => choose(recording_id)}>
+                  <button
+                    type="button"
+                    class="button"
+                    aria-label={`Play the recording of ${clockText(started_at)}`}
+                    onClick={() => choose(recording_id)}
+                  >
                     Play
                   </button>
                 )}
@@ -182,7 +195,7 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
             player.current?.seek(Number(currentTarget.value));
           }}
         />
-        <span class="muted number">
+        <span class="muted num">
           {isLoaded.value || failed.value
             ? `${clock(atMs)} / ${clock(duration_ms)}`
             : `loading ${sizeText(size_bytes)}`}

@@ -1,7 +1,8 @@
 /** Owns what is known of a terminal that is watched: the stream that draws it, who types, and why it ended. */
 import type { Signal } from "@preact/signals";
 import { pathOf } from "../../data/api.ts";
-import { bytesOf, type Following, follow, type Over, type Told } from "../../data/follow.ts";
+import { bytesOf } from "../../data/bytes.ts";
+import { type Following, follow, type Over, type Told } from "../../data/follow.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Typist {

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { fsRead } from "../../../../shared/api/drive.ts";
 import { get, part } from "../../data/api.ts";
-import { bytesOf } from "../../data/follow.ts";
+import { bytesOf } from "../../data/bytes.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Shown } from "../../parts/parts.tsx";
 import { Foreign, sizeText, visible } from "../../parts/text.tsx";

@@ -2,7 +2,9 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { TIMELINE_TYPES } from "../../../../shared/timeline/item.ts";
+import { fieldMoment, fieldText, zoneWords } from "../../parts/field-time.ts";
 import { Choices } from "../../parts/parts.tsx";
+import { isUtc } from "../../parts/text.tsx";
 import { setQuery } from "../../shell/router.ts";
 import { lookAt, SPANS, type View, zoom } from "./view.ts";
 
@@ -46,10 +48,10 @@ export function Controls({ view, agents, came, now }: ControlsProps) {
         <input
           type="datetime-local"
           step={1}
-          aria-label="Jump to a time"
-          value={localOf(view.at ?? now)}
+          aria-label={`Jump to a time, ${zoneWords(isUtc.value)}`}
+          value={fieldText(view.at ?? now, isUtc.value)}
           onChange={({ currentTarget: { value } }) => {
-            const moment = new Date(value).getTime();
+            const moment = fieldMoment(value, isUtc.value);
             if (!Number.isNaN(moment)) lookAt(moment);
           }}
         />
@@ -100,10 +102,4 @@ function Select({
       ))}
     </select>
   );
-}
-
-/** As the field has it: local, without a zone. */
-function localOf(moment: number): string {
-  const at = new Date(moment);
-  return new Date(moment - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

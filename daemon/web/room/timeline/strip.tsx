@@ -33,6 +33,8 @@ export function Strip({ items, scale, whole, window, move }: StripProps) {
   const drag = (event: PointerEvent) => {
     const box = strip.current?.getBoundingClientRect();
     if (!box || (event.type === "pointermove" && event.buttons !== 1)) return;
+    // A drag goes on beyond the strip's edges.
+    if (event.type === "pointerdown") strip.current?.setPointerCapture(event.pointerId);
     const middle = whole.from + ((event.clientX - box.left) / box.width) * length;
     to(middle + size / 2);
   };

@@ -1,4 +1,5 @@
 /** Owns which part of a timeline one looks at: how much of it, and whether its right edge is now. Kept in the address. */
+import { signal } from "@preact/signals";
 import { place, setQuery } from "../../shell/router.ts";
 
 const MINUTE = 60_000;
@@ -13,6 +14,12 @@ export const SPANS: readonly (readonly [name: string, label: string, ms: number]
   ["all", "all", Number.POSITIVE_INFINITY],
 ];
 const USUAL = "15m";
+/** Browsers refuse an address that is written with every step of a drag. */
+const REST_MS = 200;
+
+/** The right edge while it is moved: the address has it once it rests. */
+const moved = signal<{ path: string; at: number | null } | null>(null);
+let timer: ReturnType<typeof setTimeout> | undefined;
 
 export interface View {
   span: string;
@@ -26,16 +33,17 @@ export interface View {
   type: string;
 }
 
-/** As the address has it. */
+/** As the address has it, or is about to. */
 export function viewOf(): View {
-  const { query } = place.value;
+  const { path, query } = place.value;
   const [span, , ms] = SPANS.find(([name]) => name === query.get("span")) ??
     SPANS.find(([name]) => name === USUAL) ?? [USUAL, "", 15 * MINUTE];
   const at = Date.parse(query.get("at") ?? "");
+  const edge = moved.value;
   return {
     span,
     ms,
-    at: Number.isNaN(at) ? null : at,
+    at: edge?.path === path ? edge.at : Number.isNaN(at) ? null : at,
     isFolded: query.get("idle") !== "shown",
     isList: query.get("as") === "list",
     agent: query.get("agent") ?? "",
@@ -43,8 +51,18 @@ export function viewOf(): View {
   };
 }
 
+/** It is seen at once. */
 export function lookAt(moment: number | null): void {
-  setQuery({ at: moment === null ? null : new Date(moment).toISOString() });
+  moved.value = { path: place.peek().path, at: moment };
+  clearTimeout(timer);
+  timer = setTimeout(rest, REST_MS);
+}
+
+function rest(): void {
+  const { value: edge } = moved;
+  // Who has left the page meanwhile is not brought back.
+  if (edge?.path === place.peek().path) setQuery({ at: edge.at === null ? null : new Date(edge.at).toISOString() });
+  moved.value = null;
 }
 
 export function zoom(by: 1 | -1): void {
