@@ -1,8 +1,9 @@
 /** Owns a sandbox: a virtual machine that serves one agent of a room. */
 import { randomInt } from "node:crypto";
 import { Agent } from "./agent.ts";
+import { Calls } from "./calls.ts";
 import { Client, type ClientOptions } from "./client.ts";
-import { NotFoundError, ProblemError } from "./errors.ts";
+import { NotFoundError, ProblemError, RoomdError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type {
@@ -42,6 +43,10 @@ export const GRACE_SECONDS = 3600;
 const CIDS = { least: 9100, most: 9999 } as const;
 /** Others may take the free one first. */
 const CID_TRIES = 8;
+/** The longest that one call waits for one that is still starting. */
+const WAIT_MS = 50_000;
+const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
+const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
 
 export class Sandbox {
   /** The agent that it serves, by which it is named in its room. */
@@ -73,13 +78,14 @@ export class Sandbox {
     });
     const { maxDurationSeconds } = options;
     const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
-    const { room_id } = await createRoom(client, wanted, calling(options));
+    const calls = new Calls(options);
+    const { room_id } = await createRoom(client, wanted, calls.next());
     const end = async () => {
       await client.call("room_destroy", { room_id, drive: "delete" });
       client.close();
     };
     try {
-      const made = await Sandbox.createIn(client, room_id, "main", options);
+      const made = await Sandbox.#made(client, room_id, "main", options, calls);
       made.#ends = end;
       return made;
     } catch (error) {
@@ -95,14 +101,22 @@ export class Sandbox {
     agentId: string,
     options: SandboxOptions = {},
   ): Promise<Sandbox> {
-    const body = await wantedOf(client, agentId, options);
+    return Sandbox.#made(client, roomId, agentId, options, new Calls(options));
+  }
+
+  static async #made(
+    client: Client,
+    roomId: string,
+    agentId: string,
+    options: SandboxOptions,
+    calls: Calls,
+  ): Promise<Sandbox> {
+    const body = await wantedOf(client, agentId, options, calls);
     let guest_cid = options.guestCid ?? randomInt(CIDS.least, CIDS.most + 1);
     for (let attempt = 1; ; attempt++) {
       try {
-        // Each try is a call of its own.
-        const key =
-          options.idempotencyKey === undefined ? {} : { idempotencyKey: `${options.idempotencyKey}-${attempt}` };
-        await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, { ...options, ...key });
+        const record = await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, calls.next());
+        await untilStarted(client, record, calls);
         return new Sandbox(client, roomId, agentId);
       } catch (error) {
         const free = options.guestCid === undefined && attempt < CID_TRIES ? freeCid(error) : null;
@@ -211,9 +225,16 @@ export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   });
 }
 
-/** Of the options of several calls those that are of each. */
-function calling({ signal, timeoutMs }: CallOptions): CallOptions {
-  return { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+/** The service answers also while one is still starting. Throws what became of it where it does not come up. */
+async function untilStarted(client: Client, created: SandboxRecord, calls: Calls): Promise<void> {
+  const { room_id, sandbox_id } = created;
+  let record = created;
+  while (IS_STARTING.includes(record.state)) {
+    const wait_ms = Math.round(Math.min(WAIT_MS, calls.leftMs));
+    record = await client.call("sandbox_get", { room_id, sandbox: sandbox_id, wait_ms }, calls.next());
+  }
+  const { state, status } = record;
+  if (IS_OVER.includes(state)) throw new RoomdError(`The sandbox is ${state}: ${status.message}`);
 }
 
 /** A room of a name that nobody has. */
@@ -221,7 +242,7 @@ export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = 
   return client.call("room_create", { room_id: `sdk-${randomInt(2 ** 47).toString(36)}`, ...wanted }, options);
 }
 
-async function wantedOf(client: Client, agent_id: string, options: SandboxOptions) {
+async function wantedOf(client: Client, agent_id: string, options: SandboxOptions, calls: Calls) {
   const {
     template,
     snapshot,
@@ -237,7 +258,7 @@ async function wantedOf(client: Client, agent_id: string, options: SandboxOption
   const memory_mib =
     memoryMib ??
     (snapshot === undefined
-      ? (await client.call("template_get", { template_id: template ?? "default" }, calling(options))).default_memory_mib
+      ? (await client.call("template_get", { template_id: template ?? "default" }, calls.next())).default_memory_mib
       : undefined);
   return {
     agent_id,

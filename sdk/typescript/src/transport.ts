@@ -70,7 +70,8 @@ export interface Answer {
 
 const TRIES = 6;
 const PAUSE_MS = { first: 250, most: 8000 } as const;
-const DEFAULT_TIMEOUT_MS = 600_000;
+/** Of a call that says nothing else. */
+export const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
 /** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
 const PASSING = [408, 429, 502, 503, 504];

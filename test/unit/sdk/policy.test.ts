@@ -1,5 +1,5 @@
 /** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -12,57 +12,27 @@ import {
   StreamError,
   UnavailableError,
 } from "../../../sdk/typescript/src/index.ts";
-
-interface Reply {
-  status: number;
-  headers: Record<string, string>;
-  text: string;
-}
+import { type Asked, BROKEN, JSON_TYPE, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 const SOON = { timeoutMs: 200 };
-const JSON_TYPE = { "Content-Type": "application/json" };
 const ROOM = { room_id: "a" };
 const EXECUTION = { room_id: "a", sandbox: "b", exec_id: "c" };
-/** An answer that is cut. */
-const BROKEN: Reply = { status: 200, headers: { ...JSON_TYPE, "Content-Length": "99" }, text: "{" };
-
-const ok = (value: unknown): Reply => ({ status: 200, headers: JSON_TYPE, text: JSON.stringify(value) });
-const problem = (status: number, code: string, retryable: boolean, retryAfter = "0"): Reply => ({
-  status,
-  headers: { "Content-Type": "application/problem+json", "Retry-After": retryAfter },
-  text: JSON.stringify({ status, code, retryable, detail: `${code}.`, hint: null, details: {}, errors: [] }),
-});
-const lines = (...events: object[]): Reply => ({
-  status: 200,
-  headers: { "Content-Type": "application/x-ndjson" },
-  text: events.map((event) => `${JSON.stringify(event)}\n`).join(""),
-});
 const out = (seq: number) => ({ type: "stdout", seq, data_b64: "" });
 
-let server: Server;
+let service: ScriptedService;
 let client: Client;
 let replies: Reply[];
-let asked: { path: string; headers: IncomingHttpHeaders }[];
+let asked: Asked[];
 
 beforeEach(async () => {
   replies = [];
-  asked = [];
-  server = createServer((request, response) => {
-    asked.push({ path: request.url ?? "", headers: request.headers });
-    request.resume();
-    const { status, headers, text } = replies.shift() ?? problem(500, "internal", false);
-    response.writeHead(status, headers);
-    if (headers["Content-Length"] === undefined) response.end(text);
-    else if (headers["X-Stalls"] !== undefined) response.write(text);
-    else response.write(text, () => response.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  client = new Client({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/below`, apiKey: "key-1" });
+  service = await ScriptedService.start(() => replies.shift() ?? problem(500, "internal", false));
+  asked = service.asked;
+  client = new Client({ url: `${service.url}/below`, apiKey: "key-1" });
 });
 afterEach(() => {
   client.close();
-  server.closeAllConnections();
-  server.close();
+  service.stop();
 });
 
 async function* once(text: string): AsyncGenerator<Uint8Array> {
