@@ -1,8 +1,8 @@
 /** Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox. */
-import { randomUUID } from "node:crypto";
 import type { Client, Result } from "./client.ts";
 import { ProblemError, TimeoutError } from "./errors.ts";
 import type { AgentSendRequest, Message, MessageReceipt, MessageToSend } from "./generated/schemas.ts";
+import { nameOf } from "./names.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** The longest that one call waits; longer waits are several calls. */
@@ -88,7 +88,7 @@ export class Agent {
 
   /** Sends a message. Once this has resolved it is on disk, and is never dropped. */
   send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
-    const message = this.#message(destination, payload, options);
+    const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     return this.#client.call("agent_send", { room_id: this.#room, ...message }, withoutHeaders(options));
   }
 
@@ -97,7 +97,10 @@ export class Agent {
    * each costs by itself. Once this has resolved they are on disk.
    */
   async sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
-    const sent = messages.map(({ destination, payload, ...more }) => this.#message(destination, payload, more));
+    const name = nameOf(options.idempotencyKey);
+    const sent = messages.map(({ destination, payload, ...more }, index) =>
+      this.#message(destination, payload, more, `${name}-${index}`),
+    );
     return (await this.#client.call("message_send_many", { room_id: this.#room, messages: sent }, options)).messages;
   }
 
@@ -107,7 +110,7 @@ export class Agent {
     payload: unknown,
     { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
   ): Promise<MessageOf<Payload>> {
-    const message = this.#message(destination, payload, options);
+    const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     const deadline = performance.now() + timeoutMs;
     // The same message again and again, to the letter: nothing is sent twice.
     const wanted = {
@@ -213,8 +216,13 @@ export class Agent {
     }
   }
 
-  #message(destination: Destination, payload: unknown, options: MessageOptions): AgentSendRequest & MessageToSend {
-    const { kind, headers, ackRequired, ttlMs, messageId = `sdk-${randomUUID()}` } = options;
+  #message(
+    destination: Destination,
+    payload: unknown,
+    options: MessageOptions,
+    name: string,
+  ): AgentSendRequest & MessageToSend {
+    const { kind, headers, ackRequired, ttlMs, messageId = name } = options;
     return {
       source: this.id,
       ...destinationOf(destination),

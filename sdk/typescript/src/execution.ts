@@ -1,8 +1,8 @@
 /** Owns a command in a sandbox: begun by a name that is made here, so that it never runs twice, and followed until it says how it ended. */
-import { randomUUID } from "node:crypto";
 import type { Client } from "./client.ts";
 import { RoomdError, TimeoutError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
+import { nameOf } from "./names.ts";
 import type { EventOptions } from "./stream.ts";
 import { afterMs, type CallOptions } from "./transport.ts";
 
@@ -104,7 +104,7 @@ export class Execution {
     options: CommandOptions,
     stdinOpen = options.stdin === undefined,
   ): Promise<Execution> {
-    const { execId = `sdk-${randomUUID()}`, stdin, cwd, env, user, outputTo } = options;
+    const { execId = nameOf(options.idempotencyKey), stdin, cwd, env, user, outputTo } = options;
     const wanted = {
       ...(typeof command === "string" ? { command } : { argv: [...command] }),
       ...(cwd === undefined ? {} : { cwd }),
@@ -128,7 +128,7 @@ export class Execution {
     command: Command,
     { timeoutMs, signal: given, ...options }: CommandOptions,
   ): Promise<CommandResult> {
-    const execId = options.execId ?? `sdk-${randomUUID()}`;
+    const execId = options.execId ?? nameOf(options.idempotencyKey);
     const late = new AbortController();
     const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
     const timer =

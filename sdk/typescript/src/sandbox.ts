@@ -1,5 +1,4 @@
 /** Owns a sandbox: a virtual machine that serves one agent of a room. */
-import { randomInt } from "node:crypto";
 import { Agent } from "./agent.ts";
 import { Calls } from "./calls.ts";
 import { Client, type ClientOptions } from "./client.ts";
@@ -15,6 +14,7 @@ import type {
   Snapshot,
   TerminalCreateRequest,
 } from "./generated/schemas.ts";
+import { numberOf, roomNameOf } from "./names.ts";
 import { Terminal } from "./terminal.ts";
 import type { CallOptions } from "./transport.ts";
 
@@ -79,7 +79,8 @@ export class Sandbox {
     const { maxDurationSeconds } = options;
     const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
     const calls = new Calls(options);
-    const { room_id } = await createRoom(client, wanted, calls.next());
+    const name = { room_id: roomNameOf(options.idempotencyKey) };
+    const { room_id } = await createRoom(client, { ...name, ...wanted }, calls.next());
     const end = async () => {
       await client.call("room_destroy", { room_id, drive: "delete" });
       client.close();
@@ -112,7 +113,7 @@ export class Sandbox {
     calls: Calls,
   ): Promise<Sandbox> {
     const body = await wantedOf(client, agentId, options, calls);
-    let guest_cid = options.guestCid ?? randomInt(CIDS.least, CIDS.most + 1);
+    let guest_cid = options.guestCid ?? numberOf(options.idempotencyKey, CIDS.least, CIDS.most);
     for (let attempt = 1; ; attempt++) {
       try {
         const record = await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, calls.next());
@@ -237,9 +238,9 @@ async function untilStarted(client: Client, created: SandboxRecord, calls: Calls
   if (IS_OVER.includes(state)) throw new RoomdError(`The sandbox is ${state}: ${status.message}`);
 }
 
-/** A room of a name that nobody has. */
+/** A room, of a name that nobody has if none is given. */
 export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
-  return client.call("room_create", { room_id: `sdk-${randomInt(2 ** 47).toString(36)}`, ...wanted }, options);
+  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
 }
 
 async function wantedOf(client: Client, agent_id: string, options: SandboxOptions, calls: Calls) {
