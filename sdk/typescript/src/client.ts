@@ -1,5 +1,6 @@
 /** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
 import { readFileSync } from "node:fs";
+import { limited } from "./deadline.ts";
 import { ConnectionError, UsageError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
 import { type EventOptions, follow, type StreamEvent } from "./stream.ts";
@@ -137,10 +138,24 @@ export class Client {
   }
 
   /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */
-  events<Name extends StreamName>(
+  async *events<Name extends StreamName>(
     name: Name,
     input: Input<Name>,
-    { signal, retry = this.#transport.connection.retry, onCut }: EventOptions = {},
+    options: EventOptions = {},
+  ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
+    const { given, done } = limited(options, "The stream has not ended in time.");
+    const { timeoutMs: _, ...each } = options;
+    try {
+      yield* this.#events(name, input, { ...each, ...given });
+    } finally {
+      done();
+    }
+  }
+
+  #events<Name extends StreamName>(
+    name: Name,
+    input: Input<Name>,
+    { signal, retry = this.#transport.connection.retry, onCut }: EventOptions,
   ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
     const { place, isLast }: StreamRow = STREAMS[name];
     type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;

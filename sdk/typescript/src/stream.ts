@@ -16,11 +16,13 @@ export interface StreamEvent {
 }
 
 export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
+  /** For the whole stream; without end if absent. */
+  timeoutMs?: number;
   /** Hears that the stream was cut, before it is asked for again. */
   onCut?(): void | Promise<void>;
 }
 
-export interface Following<Event, Place> extends EventOptions {
+export interface Following<Event, Place> extends Omit<EventOptions, "timeoutMs"> {
   /** Asks for what comes after this place; undefined: from where the caller has said. */
   open(after: Place | undefined): Promise<Answer>;
   /** The place of an event; undefined where it has none. */

@@ -421,10 +421,10 @@ export function delay(ms: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const timer = afterMs(ms, () => {
       signal?.removeEventListener("abort", stop);
       resolve();
-    }, ms);
+    });
     signal?.addEventListener("abort", stop, { once: true });
   });
 }
