@@ -273,9 +273,10 @@ function destinationOf(destination: Destination) {
 }
 
 /** A message's headers are not the call's. */
-function withoutHeaders({ signal, idempotencyKey, timeoutMs }: SendOptions): CallOptions {
+function withoutHeaders({ signal, idempotencyKey, timeoutMs, retry }: SendOptions): CallOptions {
   return {
     ...(signal ? { signal } : {}),
+    ...(retry ? { retry } : {}),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };

@@ -2,7 +2,7 @@
 import { Agent } from "./agent.ts";
 import { Calls } from "./calls.ts";
 import { Client, type ClientOptions } from "./client.ts";
-import { NotFoundError, ProblemError, RoomdError } from "./errors.ts";
+import { ConnectionError, NotFoundError, ProblemError, RoomdError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type {
@@ -43,6 +43,8 @@ export const GRACE_SECONDS = 3600;
 const CIDS = { least: 9100, most: 9999 } as const;
 /** Others may take the free one first. */
 const CID_TRIES = 8;
+/** How long to try to end what nobody waits for any more. */
+const ENDING_MS = 30_000;
 /** The longest that one call waits for one that is still starting. */
 const WAIT_MS = 50_000;
 const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
@@ -58,7 +60,7 @@ export class Sandbox {
   readonly #client: Client;
   readonly #name: SandboxName;
   /** Of a sandbox that has its room to itself. */
-  #ends: (() => Promise<void>) | null = null;
+  #ends: ((options: CallOptions) => Promise<void>) | null = null;
 
   constructor(client: Client, roomId: string, agentId: string) {
     this.roomId = roomId;
@@ -70,27 +72,31 @@ export class Sandbox {
   }
 
   /** A sandbox for who wants no room: it gets one of its own, which ends with it. */
-  static async create({ url, apiKey, ca, ...options }: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
-    const client = new Client({
-      ...(url === undefined ? {} : { url }),
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...(ca === undefined ? {} : { ca }),
-    });
+  static async create(options: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
+    const client = new Client(options);
+    const calls = new Calls(options);
     const { maxDurationSeconds } = options;
     const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
-    const calls = new Calls(options);
-    const name = { room_id: roomNameOf(options.idempotencyKey) };
-    const { room_id } = await createRoom(client, { ...name, ...wanted }, calls.next());
-    const end = async () => {
-      await client.call("room_destroy", { room_id, drive: "delete" });
-      client.close();
+    // Known before it is made: it may be made, and its answer lost.
+    const room_id = roomNameOf(options.idempotencyKey);
+    let mayBe = true;
+    const end = async (ending: CallOptions = {}) => {
+      try {
+        if (mayBe) await client.call("room_destroy", { room_id, drive: "delete" }, ending);
+      } finally {
+        client.close();
+      }
     };
     try {
+      await createRoom(client, { room_id, ...wanted }, calls.next()).catch((error: unknown) => {
+        mayBe = !isUndone(error);
+        throw error;
+      });
       const made = await Sandbox.#made(client, room_id, "main", options, calls);
       made.#ends = end;
       return made;
     } catch (error) {
-      await end().catch(() => {});
+      await end({ timeoutMs: ENDING_MS }).catch(() => {});
       throw error;
     }
   }
@@ -210,8 +216,8 @@ export class Sandbox {
 
   /** Ends it, and the room that it has to itself. One that has ended is no error. */
   async destroy(options: CallOptions = {}): Promise<void> {
-    const ends = this.#ends ?? (() => this.#client.call("sandbox_destroy", this.#name, options));
-    await unlessGone(ends);
+    const ends = this.#ends ?? ((ending) => this.#client.call("sandbox_destroy", this.#name, ending));
+    await unlessGone(() => ends(options));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -224,6 +230,12 @@ export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   await end().catch((error: unknown) => {
     if (!(error instanceof NotFoundError)) throw error;
   });
+}
+
+/** Whether it says that a call was refused, or came to no service. */
+function isUndone(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.fault === "unreachable" || error.fault === "untrusted";
+  return error instanceof ProblemError;
 }
 
 /** The service answers also while one is still starting. Throws what became of it where it does not come up. */

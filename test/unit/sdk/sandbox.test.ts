@@ -1,6 +1,7 @@
 /** The SDK's sandboxes, against a service that answers what it is told to. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Roomd, RoomdError } from "../../../sdk/typescript/src/index.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Roomd, RoomdError, Sandbox } from "../../../sdk/typescript/src/index.ts";
+import { RoomdSandboxClient } from "../../../sdk/typescript/src/openai-agents.ts";
 import { type Asked, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 let service: ScriptedService;
@@ -56,4 +57,70 @@ describe("a sandbox that is created", () => {
     answers = { [CREATE]: [sandbox("starting")] };
     await expect(create()).rejects.toMatchObject({ code: "sandbox_not_found" });
   });
+});
+
+describe("a sandbox with a room to itself", () => {
+  const ROOMS = "POST /v1/rooms";
+  const ended = () => service.asked.filter(({ method }) => method === "DELETE");
+  /** Its room has a name that is made here. */
+  const alone = (options = {}) => Sandbox.create({ url: service.url, memoryMib: 512, ...options });
+
+  test("leaves no room where nobody waits any more for it to be made", async () => {
+    answers = { [ROOMS]: [null] };
+    const left = new AbortController();
+    const made = alone({ signal: left.signal });
+    await vi.waitFor(() => expect(service.bodies()).toHaveLength(1));
+    left.abort(new Error("gone"));
+    await expect(made).rejects.toThrow("gone");
+    expect(ended().map(({ path }) => path)).toEqual([`/v1/rooms/${service.bodies()[0]?.room_id}?drive=delete`]);
+  });
+
+  test("has none to end where that was refused", async () => {
+    answers = { [ROOMS]: [problem(403, "forbidden", false)] };
+    await expect(alone()).rejects.toMatchObject({ code: "forbidden" });
+    expect(ended()).toEqual([]);
+  });
+
+  test("ends it where no sandbox comes of it", async () => {
+    answers = { [ROOMS]: [ok({ room_id: "a" })] };
+    await expect(alone()).rejects.toMatchObject({ code: "sandbox_not_found" });
+    expect(ended()).toHaveLength(1);
+  });
+
+  test("is called as its client's options say, and ended as the call's say", async () => {
+    const place = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
+    answers = { [ROOMS]: [ok({ room_id: "a" })] };
+    // By which its name is known before.
+    const key = { idempotencyKey: "k" };
+    await roomd.rooms.create(key);
+    const name = String(service.bodies()[0]?.room_id);
+    answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [sandbox("running")];
+    const made = await alone({ ...key, userAgent: "mine/1", traceparent: place });
+    const { headers } = service.asked.at(-1) as Asked;
+    expect([headers["user-agent"], headers.traceparent]).toEqual(["mine/1", place]);
+    await expect(made.destroy({ signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow("gone");
+    expect(ended()).toEqual([]);
+  });
+
+  test("of an agents' client is called as its options say", async () => {
+    answers = { [ROOMS]: [problem(403, "forbidden", false)] };
+    await expect(new RoomdSandboxClient({ url: service.url, userAgent: "mine/1" }).create()).rejects.toThrow();
+    expect(service.asked[0]?.headers["user-agent"]).toBe("mine/1");
+  });
+});
+
+test("a message is tried again as its caller says", async () => {
+  answers = { "POST /v1/rooms/a/messages": [problem(503, "not_ready", true)] };
+  const sent = roomd.rooms.open("a").send("w", 1, { retry: { after: "interrupted" } });
+  await expect(sent).rejects.toMatchObject({ code: "not_ready" });
+  expect(service.asked).toHaveLength(1);
+});
+
+test("a room that is forked off ends with its block", async () => {
+  answers = { "POST /v1/rooms/a/fork": [ok({})] };
+  {
+    await using fork = await roomd.rooms.open("a").fork("b");
+    expect(fork.id).toBe("b");
+  }
+  expect(service.asked.at(-1)).toMatchObject({ method: "DELETE", path: "/v1/rooms/b" });
 });
