@@ -78,6 +78,9 @@ export interface Download {
   stream: AsyncIterable<Uint8Array>;
   bytes(): Promise<Uint8Array>;
   text(): Promise<string>;
+  /** Ends its connection, also where nobody has read it. The signal does so too. */
+  close(): void;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** It tells as fully that it is not well. */
@@ -308,8 +311,12 @@ function decodedLength(base64: unknown): number {
 }
 
 function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Download {
-  const { headers } = answer;
+  const { headers, body } = answer;
   const size = headers["content-length"];
+  // A stream hears of the signal only once it is read.
+  const close = () => void body.destroy();
+  signal?.addEventListener("abort", close, { once: true });
+  body.once("close", () => signal?.removeEventListener("abort", close));
   const stream = partsOf(answer, silentMs, signal);
   const bytes = async () => {
     const parts: Uint8Array[] = [];
@@ -322,5 +329,7 @@ function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Dow
     stream,
     bytes,
     text: async () => (await bytes()).toString(),
+    close,
+    [Symbol.asyncDispose]: async () => close(),
   };
 }

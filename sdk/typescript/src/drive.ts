@@ -74,7 +74,9 @@ export class Drive {
   async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
     const part = `${local}.${randomUUID()}.part`;
     try {
-      await writeFile(part, (await this.open(path, options)).stream);
+      const file = await this.open(path, options);
+      // Where nothing can be written, nobody has read it.
+      await writeFile(part, file.stream).finally(file.close);
       await rename(part, local);
     } catch (error) {
       await rm(part, { force: true });

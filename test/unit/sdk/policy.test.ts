@@ -1,10 +1,11 @@
 /** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   Client,
   continuing,
+  type Download,
   Execution,
   LimitError,
   type Retry,
@@ -287,6 +288,27 @@ describe("what does not come", () => {
     replies = [stalled(200, {})];
     const { stream } = await client.download("file_get", { ...ROOM, path: "x" }, { silentMs: 100 });
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "ConnectionError", fault: "broken" });
+  });
+
+  test.each<[string, (file: Download, left: AbortController) => unknown]>([
+    ["is closed", (file) => file.close()],
+    ["is left with its block", (file) => file[Symbol.asyncDispose]()],
+    ["is not wanted any more, as the signal says", (_, left) => left.abort()],
+  ])("of a file that nobody reads holds no connection once it %s", async (_, end) => {
+    replies = [stalled(200, {})];
+    const left = new AbortController();
+    const file = await client.download("file_get", { ...ROOM, path: "x" }, { signal: left.signal });
+    expect(service.connections).toBe(1);
+    await end(file, left);
+    await vi.waitFor(() => expect(service.connections).toBe(0));
+    await expect(file.bytes()).rejects.toThrow();
+  });
+
+  test("of a file that cannot be written here holds no connection", async () => {
+    replies = [stalled(200, {})];
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    await expect(drive.download("/x", "/none/x")).rejects.toMatchObject({ code: "ENOENT" });
+    await vi.waitFor(() => expect(service.connections).toBe(0));
   });
 
   test("of a file that was cut is asked for again", async () => {

@@ -35,6 +35,8 @@ export const lines = (...events: object[]): Reply => ({
 
 export class ScriptedService {
   readonly asked: Asked[] = [];
+  /** How many connections are open. */
+  connections = 0;
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -45,6 +47,10 @@ export class ScriptedService {
   static async start(answer: (asked: Asked) => Reply | null): Promise<ScriptedService> {
     const server = createServer();
     const service = new ScriptedService(server);
+    server.on("connection", (socket) => {
+      service.connections++;
+      socket.on("close", () => service.connections--);
+    });
     server.on("request", (request, response) => {
       const asked = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: "" };
       service.asked.push(asked);
