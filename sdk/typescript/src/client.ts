@@ -163,11 +163,15 @@ export class Client {
     const { place, isLast }: StreamRow = STREAMS[name];
     type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;
     return follow<Told, string | number>({
-      open: (after) => {
+      open: (after, timeoutMs) => {
         const from = after === undefined ? input : { ...input, after };
         const sent = this.#sent(name, from as Input<Name>);
         const headers = { ...sent.headers, Accept: "application/x-ndjson" };
-        const options = { retry: after === undefined ? retry : ANY, ...(signal ? { signal } : {}) };
+        const options = {
+          retry: after === undefined ? retry : ANY,
+          ...(signal ? { signal } : {}),
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        };
         return this.#transport.send({ ...sent, headers }, (answer) => answer, options);
       },
       placeOf: (event) => placeOf(event, place),

@@ -70,6 +70,8 @@ export interface Answer {
 
 const TRIES = 6;
 const PAUSE_MS = { first: 250, most: 8000 } as const;
+/** How long a connection may take. */
+const CONNECT_MS = 15_000;
 /** Of a call that says nothing else. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
@@ -189,6 +191,13 @@ export class Transport {
       signal.addEventListener("abort", stop, { once: true });
       request.on("close", () => signal.removeEventListener("abort", stop));
       request.on("error", reject);
+      request.on("socket", (socket) => {
+        if (!socket.connecting) return;
+        const timer = setTimeout(() => {
+          if (socket.connecting) request.destroy(unconnected(connection.url));
+        }, CONNECT_MS);
+        for (const over of ["connect", "close"]) socket.once(over, () => clearTimeout(timer));
+      });
       request.on("response", (body: IncomingMessage) => {
         // Whoever reads it hears of it.
         body.on("error", () => {});
@@ -403,6 +412,11 @@ export function unreachable(url: string, cause: unknown): ConnectionError {
     `No service answers at ${url} (${message}). Is it running, and is ROOMD_URL its address?`,
     { fault: "unreachable", url, cause },
   );
+}
+
+function unconnected(url: string): ConnectionError {
+  const told = `No connection to ${url} came about within ${CONNECT_MS / 1000} s.`;
+  return new ConnectionError(told, { fault: "unreachable", url });
 }
 
 /** The longest time that a timer knows. */

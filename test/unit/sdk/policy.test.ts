@@ -1,6 +1,7 @@
 /** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   Client,
@@ -11,8 +12,11 @@ import {
   type Retry,
   Roomd,
   StreamError,
+  TimeoutError,
   UnavailableError,
 } from "../../../sdk/typescript/src/index.ts";
+import { follow as goingOn } from "../../../sdk/typescript/src/stream.ts";
+import type { Answer } from "../../../sdk/typescript/src/transport.ts";
 import { type Asked, BROKEN, JSON_TYPE, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 const SOON = { timeoutMs: 200 };
@@ -444,6 +448,36 @@ describe("a stream", () => {
     replies = [lines(event), problem(503, "not_ready", true), lines({ type: "exit", seq: 9 })];
     const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
     expect((await Array.fromAsync(events)).at(-1)).toMatchObject({ type: "exit" });
+  });
+
+  test("is asked for again also where a try to go on hangs", async () => {
+    const answered = (...events: object[]) =>
+      ({
+        status: 200,
+        headers: {},
+        body: Object.assign(Readable.from([Buffer.from(lines(...events).text)]), { complete: true }),
+      }) as unknown as Answer;
+    const tries: (() => Answer)[] = [
+      () => answered(out(1)),
+      () => {
+        throw new TimeoutError("The service has not answered in time.");
+      },
+      () => answered({ type: "exit", seq: 2 }),
+    ];
+    const times: (number | undefined)[] = [];
+    const events = goingOn<{ type: string; seq: number }, number>({
+      open: async (_, timeoutMs) => {
+        times.push(timeoutMs);
+        return tries.shift()?.() as Answer;
+      },
+      placeOf: ({ seq }) => seq,
+      isLast: ({ type }) => type === "exit",
+      mayEnd: false,
+      isPlaced: false,
+      retry: { after: "any" },
+    });
+    expect((await Array.fromAsync(events)).map(({ seq }) => seq)).toEqual([1, 2]);
+    expect(times).toEqual([undefined, 45_000, 45_000]);
   });
 
   test("that cannot go on says why", async () => {
