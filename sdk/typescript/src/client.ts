@@ -137,7 +137,8 @@ export class Client {
       return { value, text, status: answered.status };
     };
     const sent = this.#sent(name, input);
-    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options);
+    const gone = { value: {} as Result<Name>, text: "{}", status: 200 };
+    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options, gone);
   }
 
   /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */

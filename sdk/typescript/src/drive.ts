@@ -67,7 +67,7 @@ export class Drive {
   }
 
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
   /** Writes a file of the drive onto this machine: whole, or not at all. */

@@ -70,7 +70,7 @@ export class Files {
 
   async readText(path: string, options: FileOptions = {}): Promise<string | null> {
     const bytes = await this.read(path, options);
-    return bytes === null ? null : new TextDecoder().decode(bytes);
+    return bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 
   /** Writes a file in place, and makes the directories above it. */
@@ -86,6 +86,7 @@ export class Files {
   /** What is in a directory, without what is below; null where there is none. */
   async list(path: string, options: FileOptions = {}): Promise<FileEntry[] | null> {
     const listed = await this.#run(SCRIPTS.list, path, options);
+    if (listed?.stdoutTruncated) throw new RoomdError(`${path} has more entries than can be listed.`);
     return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
   }
 

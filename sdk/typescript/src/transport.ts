@@ -108,8 +108,11 @@ export class Transport {
     this.#fresh.destroy();
   }
 
-  /** Sends a call until it is answered and the answer, a success, is read. Throws what errors.ts has. */
-  async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+  /**
+   * Sends a call until it is answered and the answer, a success, is read. `gone` is what a DELETE comes to that an earlier try has done, as
+   * far as can be known. Throws what errors.ts has.
+   */
+  async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}, gone?: T): Promise<T> {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
@@ -117,6 +120,8 @@ export class Transport {
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
+      if (gone !== undefined && sent.method === "DELETE" && tries.isInterrupted && isNotFound(failed.error))
+        return gone;
       const pause = tries.pauseAfter(failed);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
       if (failed.known === "lost") mayBeDone = true;
@@ -149,6 +154,8 @@ export class Transport {
       return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
+      // One that was aborted before the try is not heard of.
+      options.signal?.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
       // What cannot be read may be what is left of an answer that was cut.
       const isForeign = error instanceof ConnectionError && error.fault === "foreign" && error.cause === undefined;
@@ -266,6 +273,11 @@ class Tries {
     this.#isSafe = method === "GET" || method === "POST";
   }
 
+  /** Whether one was sent, and broke before its answer came. */
+  get isInterrupted(): boolean {
+    return this.#interruption !== null;
+  }
+
   /** How long to wait for the next one; null where there is none. */
   pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
@@ -294,6 +306,8 @@ class Tries {
     return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
   }
 }
+
+const isNotFound = (error: Error) => error instanceof ProblemError && error.status === 404;
 
 /** The room is on its way to another host: it is there in a while, however long that takes. */
 export const isMoving = (error: unknown) => error instanceof ProblemError && error.code === "room_moving";

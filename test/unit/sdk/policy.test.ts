@@ -144,6 +144,22 @@ describe("a call", () => {
   });
 });
 
+describe("a DELETE", () => {
+  const remove = () => new Roomd({ url: client.url }).rooms.open("a").drive.delete("/x");
+  const notFound = () => problem(404, "path_not_found", false);
+
+  test("whose answer was lost is done where nothing is found any more", async () => {
+    replies = [BROKEN, notFound()];
+    await remove();
+    expect(asked).toHaveLength(2);
+  });
+
+  test("that was refused before is not done where nothing is found", async () => {
+    replies = [problem(503, "not_ready", true), notFound()];
+    await expect(remove()).rejects.toMatchObject({ code: "path_not_found" });
+  });
+});
+
 describe("a call that is tried again only where it was interrupted", () => {
   const retry: Retry = { after: "interrupted" };
   const busy = () => problem(503, "not_ready", true);
@@ -329,6 +345,13 @@ describe("what does not come", () => {
     expect(asked).toHaveLength(2);
   });
 
+  test("as its signal has ended before is told so, also of a file that was to be sent", async () => {
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    const signal = AbortSignal.abort(new Error("gone"));
+    await expect(drive.write("/x", once("hello"), { signal })).rejects.toThrow(/^gone$/);
+    expect(asked).toEqual([]);
+  });
+
   test("from what was to be sent is told as it is", async () => {
     async function* source(): AsyncGenerator<Uint8Array> {
       yield new Uint8Array(3);
@@ -366,6 +389,28 @@ describe("an inbox", () => {
     const got = await Promise.all([agent.wait(), agent.wait()]);
     expect(got.map((each) => each?.seq)).toEqual([1, 2]);
     expect(places()).toEqual([null, "1"]);
+  });
+});
+
+describe("a file", () => {
+  test("is read to the letter, also its byte order mark", async () => {
+    const text = "\ufeffhello";
+    const exit = { type: "exit", seq: 2, exit_code: 0 };
+    replies = [
+      { status: 200, headers: {}, text },
+      ok({}),
+      lines({ ...out(1), data_b64: btoa("\xef\xbb\xbfhello") }, exit),
+    ];
+    const room = new Roomd({ url: client.url }).rooms.open("a");
+    expect(await room.drive.readText("/x")).toBe(text);
+    expect(await room.sandbox("b").files.readText("/x")).toBe(text);
+  });
+
+  test("is never left out of a list: one that is too long is refused", async () => {
+    const entries = Buffer.from("f 1 2 name\0".repeat(1_600_000)).toString("base64");
+    replies = [ok({}), lines({ ...out(1), data_b64: entries }, { type: "exit", seq: 2, exit_code: 0 })];
+    const { files } = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
+    await expect(files.list("/x")).rejects.toThrow("more entries than can be listed");
   });
 });
 
