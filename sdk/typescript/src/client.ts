@@ -113,6 +113,11 @@ export class Client {
     return this.#transport.connection.url;
   }
 
+  /** Certificates to trust in place of the system's, as PEM; null: the system's. */
+  get ca(): string | null {
+    return this.#transport.connection.ca;
+  }
+
   /** Calls an operation that answers JSON or text. */
   async call<Name extends OperationName>(
     name: Name,
