@@ -70,6 +70,8 @@ export type CommandEnd = ExitEvent & {
 };
 
 const DEFAULT_COMMAND_MS = 600_000;
+/** The longest that a command may run. */
+export const MOST_COMMAND_MS = 3_600_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Nobody waits longer for the end of what is no longer wanted. */
 const KILL_MS = 10_000;
