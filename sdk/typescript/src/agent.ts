@@ -1,13 +1,16 @@
 /** Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox. */
-import { randomUUID } from "node:crypto";
 import type { Client, Result } from "./client.ts";
+import { inTime, unlessAborted } from "./deadline.ts";
 import { ProblemError, TimeoutError } from "./errors.ts";
 import type { AgentSendRequest, Message, MessageReceipt, MessageToSend } from "./generated/schemas.ts";
+import { nameOf } from "./names.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** The longest that one call waits; longer waits are several calls. */
 const WAIT_MS = 50_000;
 const DEFAULT_WAIT_MS = 300_000;
+/** What an answer may need on its way, besides the waiting. */
+const WAY_MS = 10_000;
 
 /** What a message has besides who it is for and what it says. */
 export interface MessageOptions {
@@ -88,7 +91,7 @@ export class Agent {
 
   /** Sends a message. Once this has resolved it is on disk, and is never dropped. */
   send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
-    const message = this.#message(destination, payload, options);
+    const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     return this.#client.call("agent_send", { room_id: this.#room, ...message }, withoutHeaders(options));
   }
 
@@ -97,7 +100,10 @@ export class Agent {
    * each costs by itself. Once this has resolved they are on disk.
    */
   async sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
-    const sent = messages.map(({ destination, payload, ...more }) => this.#message(destination, payload, more));
+    const name = nameOf(options.idempotencyKey);
+    const sent = messages.map(({ destination, payload, ...more }, index) =>
+      this.#message(destination, payload, more, `${name}-${index}`),
+    );
     return (await this.#client.call("message_send_many", { room_id: this.#room, messages: sent }, options)).messages;
   }
 
@@ -107,42 +113,45 @@ export class Agent {
     payload: unknown,
     { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
   ): Promise<MessageOf<Payload>> {
-    const message = this.#message(destination, payload, options);
+    const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     const deadline = performance.now() + timeoutMs;
-    // The same message again and again, to the letter: nothing is sent twice.
-    const wanted = {
-      room_id: this.#room,
-      ...message,
-      wait_reply: true,
-      timeout_ms: Math.max(1, Math.min(WAIT_MS, timeoutMs)),
-    };
+    const wanted = { room_id: this.#room, ...message, wait_reply: true };
+    let each = withoutHeaders(options);
+    let left = timeoutMs;
     do {
       try {
-        const { reply } = await this.#client.call("agent_send", wanted, withoutHeaders(options));
+        const input = { ...wanted, timeout_ms: Math.max(1, waitOf(left)) };
+        const { reply } = await this.#client.call("agent_send", input, { ...each, timeoutMs: left + WAY_MS });
         if (reply) return reply as MessageOf<Payload>;
       } catch (error) {
         if (!isCode(error, "reply_timeout")) throw error;
       }
-    } while (performance.now() < deadline);
+      // The message's name says that it is the same one. The call is another, as it waits for another time.
+      const { idempotencyKey: _, ...again } = each;
+      each = again;
+      left = deadline - performance.now();
+    } while (left > 0);
     throw new TimeoutError(`${destination} has not replied within ${timeoutMs} ms.`);
   }
 
   /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
   wait<Payload = unknown>(options: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_WAIT_MS);
-    const next = this.#waiting.then(() => this.#next(deadline, options));
-    this.#waiting = next.catch(() => {});
+    const before = this.#waiting;
+    const next = hasTurn(before, deadline, options.signal).then((has) => (has ? this.#next(deadline, options) : null));
+    // Who has left before its turn changes nothing for who comes next.
+    this.#waiting = Promise.allSettled([before, next]);
     return next as Promise<MessageOf<Payload> | null>;
   }
 
   async #next(deadline: number, { timeoutMs: _, signal, ...filter }: WaitOptions): Promise<Message | null> {
     const name = JSON.stringify([filter.topic, filter.kind, filter.source]);
     for (;;) {
-      const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
       const after = this.#places.get(name);
       const place = after === undefined ? {} : { after };
-      const input = { room_id: this.#room, agent_id: this.id, limit: 1, wait_ms, ...place, ...filter };
-      const { items, next_after } = await this.#client.call("agent_wait", input, signal ? { signal } : {});
+      const left = deadline - performance.now();
+      const input = { room_id: this.#room, agent_id: this.id, limit: 1, wait_ms: waitOf(left), ...place, ...filter };
+      const { items, next_after } = await this.#client.call("agent_wait", input, waiting(left, signal));
       if (items[0]) {
         this.#places.set(name, next_after);
         return items[0];
@@ -196,15 +205,19 @@ export class Agent {
       ...(parties === undefined ? {} : { parties }),
       ...(participants === undefined ? {} : { participants: [...participants] }),
     };
-    const options = signal ? { signal } : {};
     // Which generation this is, so that its release is not missed between two calls.
-    const arrived = await this.#client.call("barrier_arrive", { ...arrival, timeout_ms: 0 }, options);
+    const arrived = await this.#client.call(
+      "barrier_arrive",
+      { ...arrival, timeout_ms: 0 },
+      waiting(timeoutMs, signal),
+    );
     if (arrived.state === "released") return arrived;
-    const waiting = { ...arrival, generation: arrived.generation };
+    const { generation } = arrived;
     for (;;) {
-      const timeout_ms = Math.max(0, Math.min(WAIT_MS, Math.round(deadline - performance.now())));
+      const left = deadline - performance.now();
       try {
-        const standing = await this.#client.call("barrier_arrive", { ...waiting, timeout_ms }, options);
+        const wanted = { ...arrival, generation, timeout_ms: waitOf(left) };
+        const standing = await this.#client.call("barrier_arrive", wanted, waiting(left, signal));
         if (standing.state === "released") return standing;
       } catch (error) {
         if (!isCode(error, "barrier_timeout")) throw error;
@@ -213,8 +226,13 @@ export class Agent {
     }
   }
 
-  #message(destination: Destination, payload: unknown, options: MessageOptions): AgentSendRequest & MessageToSend {
-    const { kind, headers, ackRequired, ttlMs, messageId = `sdk-${randomUUID()}` } = options;
+  #message(
+    destination: Destination,
+    payload: unknown,
+    options: MessageOptions,
+    name: string,
+  ): AgentSendRequest & MessageToSend {
+    const { kind, headers, ackRequired, ttlMs, messageId = name } = options;
     return {
       source: this.id,
       ...destinationOf(destination),
@@ -228,15 +246,37 @@ export class Agent {
   }
 }
 
+/** How long one call waits of the time that is left. */
+const waitOf = (leftMs: number) => Math.max(0, Math.round(Math.min(WAIT_MS, leftMs)));
+
+/** The options of such a call. */
+function waiting(leftMs: number, signal: AbortSignal | undefined): CallOptions {
+  return { timeoutMs: Math.max(0, leftMs) + WAY_MS, ...(signal ? { signal } : {}) };
+}
+
+/** Whether it is over before the time is. Throws what the signal says. */
+async function hasTurn(before: Promise<unknown>, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
+  const limits = { timeoutMs: deadline - performance.now(), ...(signal ? { signal } : {}) };
+  try {
+    await inTime(limits, "Others wait before.", (given) => unlessAborted(before, given.signal));
+    return true;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof TimeoutError) return false;
+    throw error;
+  }
+}
+
 function destinationOf(destination: Destination) {
   if (typeof destination === "string") return { destination };
   return "topic" in destination ? { topic: destination.topic } : { destinations: [...destination] };
 }
 
 /** A message's headers are not the call's. */
-function withoutHeaders({ signal, idempotencyKey, timeoutMs }: SendOptions): CallOptions {
+function withoutHeaders({ signal, idempotencyKey, timeoutMs, retry }: SendOptions): CallOptions {
   return {
     ...(signal ? { signal } : {}),
+    ...(retry ? { retry } : {}),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };

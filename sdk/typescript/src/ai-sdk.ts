@@ -6,11 +6,10 @@ import type {
   Experimental_SandboxSpawnOptions as SpawnOptions,
   Experimental_WritableSandboxProcess as WritableSandboxProcess,
 } from "@ai-sdk/provider-utils";
-import type { CommandOptions, CommandResult, Execution } from "./execution.ts";
+import { type CommandOptions, type Execution, MOST_COMMAND_MS } from "./execution.ts";
+import { exitCodeOf } from "./exit-code.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-/** A command that a signal has ended has the exit code of a shell that saw it. */
-const BY_SIGNAL = 128;
 const HOME = "/root";
 
 /** The session of a sandbox that there is; whoever made the sandbox ends it. */
@@ -67,13 +66,10 @@ function optionsOf({ workingDirectory, env, abortSignal }: SpawnOptions): Comman
   };
 }
 
-function exitCodeOf({ exitCode }: CommandResult): number {
-  return exitCode ?? BY_SIGNAL;
-}
-
 async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxProcess | WritableSandboxProcess> {
   const wanted = optionsOf(options);
-  const execution = await sandbox.start(options.command, wanted);
+  // Servers are spawned too, which are to run long.
+  const execution = await sandbox.start(options.command, { ...wanted, commandTimeoutMs: MOST_COMMAND_MS });
   const { streams, told, end } = outputStreams();
   const done = execution.wait({ ...wanted, onOutput: told, maxOutputBytes: 0 });
   // What was cut is not taken for what has ended. Whoever does not wait need not hear of it otherwise.

@@ -1,5 +1,6 @@
 /** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
 import { readFileSync } from "node:fs";
+import { limited } from "./deadline.ts";
 import { ConnectionError, UsageError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
 import { type EventOptions, follow, type StreamEvent } from "./stream.ts";
@@ -77,6 +78,9 @@ export interface Download {
   stream: AsyncIterable<Uint8Array>;
   bytes(): Promise<Uint8Array>;
   text(): Promise<string>;
+  /** Ends its connection, also where nobody has read it. The signal does so too. */
+  close(): void;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** It tells as fully that it is not well. */
@@ -109,6 +113,11 @@ export class Client {
     return this.#transport.connection.url;
   }
 
+  /** Certificates to trust in place of the system's, as PEM; null: the system's. */
+  get ca(): string | null {
+    return this.#transport.connection.ca;
+  }
+
   /** Calls an operation that answers JSON or text. */
   async call<Name extends OperationName>(
     name: Name,
@@ -133,23 +142,42 @@ export class Client {
       return { value, text, status: answered.status };
     };
     const sent = this.#sent(name, input);
-    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options);
+    const gone = { value: {} as Result<Name>, text: "{}", status: 200 };
+    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options, gone);
   }
 
   /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */
-  events<Name extends StreamName>(
+  async *events<Name extends StreamName>(
     name: Name,
     input: Input<Name>,
-    { signal, retry = this.#transport.connection.retry, onCut }: EventOptions = {},
+    options: EventOptions = {},
+  ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
+    const { given, done } = limited(options, "The stream has not ended in time.");
+    const { timeoutMs: _, ...each } = options;
+    try {
+      yield* this.#events(name, input, { ...each, ...given });
+    } finally {
+      done();
+    }
+  }
+
+  #events<Name extends StreamName>(
+    name: Name,
+    input: Input<Name>,
+    { signal, retry = this.#transport.connection.retry, onCut }: EventOptions,
   ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
     const { place, isLast }: StreamRow = STREAMS[name];
     type Told = Exclude<Result<Name>, { type: "ping" | "error" }> & StreamEvent & Record<string, unknown>;
     return follow<Told, string | number>({
-      open: (after) => {
+      open: (after, timeoutMs) => {
         const from = after === undefined ? input : { ...input, after };
         const sent = this.#sent(name, from as Input<Name>);
         const headers = { ...sent.headers, Accept: "application/x-ndjson" };
-        const options = { retry: after === undefined ? retry : ANY, ...(signal ? { signal } : {}) };
+        const options = {
+          retry: after === undefined ? retry : ANY,
+          ...(signal ? { signal } : {}),
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        };
         return this.#transport.send({ ...sent, headers }, (answer) => answer, options);
       },
       placeOf: (event) => placeOf(event, place),
@@ -293,8 +321,12 @@ function decodedLength(base64: unknown): number {
 }
 
 function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Download {
-  const { headers } = answer;
+  const { headers, body } = answer;
   const size = headers["content-length"];
+  // A stream hears of the signal only once it is read.
+  const close = () => void body.destroy();
+  signal?.addEventListener("abort", close, { once: true });
+  body.once("close", () => signal?.removeEventListener("abort", close));
   const stream = partsOf(answer, silentMs, signal);
   const bytes = async () => {
     const parts: Uint8Array[] = [];
@@ -307,5 +339,7 @@ function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Dow
     stream,
     bytes,
     text: async () => (await bytes()).toString(),
+    close,
+    [Symbol.asyncDispose]: async () => close(),
   };
 }

@@ -2,7 +2,8 @@
 import { type CommandResult, defineProvider, type RunCommandOptions } from "@computesdk/provider";
 import type { ClientOptions } from "./client.ts";
 import { NotFoundError, RoomdError } from "./errors.ts";
-import type { CommandOptions } from "./execution.ts";
+import { type CommandOptions, MOST_COMMAND_MS } from "./execution.ts";
+import { exitCodeOf } from "./exit-code.ts";
 import { Roomd } from "./roomd.ts";
 import { GRACE_SECONDS, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 
@@ -152,9 +153,6 @@ function labelsOf(metadata: Record<string, unknown> = {}): Record<string, string
   return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, String(value)]));
 }
 
-/** A command that a signal has ended has the exit code of a shell that saw it. */
-const BY_SIGNAL = 128;
-
 async function run({ sandbox }: Held, command: string, options: RunCommandOptions): Promise<CommandResult> {
   const { cwd, env, timeout, background, onStdout, onStderr } = options;
   const wanted: CommandOptions = {
@@ -165,12 +163,12 @@ async function run({ sandbox }: Held, command: string, options: RunCommandOption
     ...(onStderr === undefined ? {} : { onStderr }),
   };
   if (background) {
-    // Nobody writes to it.
-    await sandbox.start(command, { ...wanted, stdin: "" });
+    // Servers are begun so, which are to run long. Nobody writes to it.
+    await sandbox.start(command, { commandTimeoutMs: MOST_COMMAND_MS, ...wanted, stdin: "" });
     return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
   }
-  const { stdout, stderr, exitCode, durationMs } = await sandbox.exec(command, wanted);
-  return { stdout, stderr, exitCode: exitCode ?? BY_SIGNAL, durationMs };
+  const done = await sandbox.exec(command, wanted);
+  return { stdout: done.stdout, stderr: done.stderr, exitCode: exitCodeOf(done), durationMs: done.durationMs };
 }
 
 function there<T>(found: T | null, path: string): T {

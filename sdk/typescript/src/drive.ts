@@ -67,14 +67,16 @@ export class Drive {
   }
 
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
   /** Writes a file of the drive onto this machine: whole, or not at all. */
   async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
     const part = `${local}.${randomUUID()}.part`;
     try {
-      await writeFile(part, (await this.open(path, options)).stream);
+      const file = await this.open(path, options);
+      // Where nothing can be written, nobody has read it.
+      await writeFile(part, file.stream).finally(file.close);
       await rename(part, local);
     } catch (error) {
       await rm(part, { force: true });

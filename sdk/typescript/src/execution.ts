@@ -1,10 +1,11 @@
 /** Owns a command in a sandbox: begun by a name that is made here, so that it never runs twice, and followed until it says how it ended. */
-import { randomUUID } from "node:crypto";
 import type { Client } from "./client.ts";
-import { RoomdError, TimeoutError } from "./errors.ts";
+import { inTime, limited, unlessAborted } from "./deadline.ts";
+import { RoomdError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
+import { nameOf } from "./names.ts";
 import type { EventOptions } from "./stream.ts";
-import { afterMs, type CallOptions } from "./transport.ts";
+import type { CallOptions } from "./transport.ts";
 
 /** A command line for /bin/sh, or a program with its arguments. */
 export type Command = string | readonly string[];
@@ -69,9 +70,12 @@ export type CommandEnd = ExitEvent & {
 };
 
 const DEFAULT_COMMAND_MS = 600_000;
+/** The longest that a command may run. */
+export const MOST_COMMAND_MS = 3_600_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Nobody waits longer for the end of what is no longer wanted. */
 const KILL_MS = 10_000;
+const LATE = "The command has not ended in time: it goes on.";
 const STDIN_PART_BYTES = 1024 * 1024;
 
 /** A sandbox by its names. */
@@ -104,7 +108,7 @@ export class Execution {
     options: CommandOptions,
     stdinOpen = options.stdin === undefined,
   ): Promise<Execution> {
-    const { execId = `sdk-${randomUUID()}`, stdin, cwd, env, user, outputTo } = options;
+    const { execId = nameOf(options.idempotencyKey), stdin, cwd, env, user, outputTo } = options;
     const wanted = {
       ...(typeof command === "string" ? { command } : { argv: [...command] }),
       ...(cwd === undefined ? {} : { cwd }),
@@ -126,24 +130,18 @@ export class Execution {
     client: Client,
     sandbox: SandboxName,
     command: Command,
-    { timeoutMs, signal: given, ...options }: CommandOptions,
+    options: CommandOptions,
   ): Promise<CommandResult> {
-    const execId = options.execId ?? `sdk-${randomUUID()}`;
-    const late = new AbortController();
-    const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
-    const timer =
-      timeoutMs === undefined
-        ? undefined
-        : afterMs(timeoutMs, () => late.abort(new TimeoutError("The command has not ended in time: it goes on.")));
+    const execId = options.execId ?? nameOf(options.idempotencyKey);
     try {
-      const execution = await Execution.start(client, sandbox, command, { ...options, execId, signal }, false);
-      return await execution.wait({ ...options, signal });
+      return await inTime(options, LATE, async ({ killOnAbort: _, ...each }) => {
+        const execution = await Execution.start(client, sandbox, command, { ...each, execId }, false);
+        return execution.wait(each);
+      });
     } catch (error) {
       // It may have begun, also where that was not heard.
-      if (given?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).giveUp();
+      if (options.signal?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).giveUp();
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -163,7 +161,17 @@ export class Execution {
     return this.#read(false, options);
   }
 
-  async *#read(
+  async *#read(follow: boolean, options: OutputOptions): AsyncGenerator<OutputPart, CommandEnd | null> {
+    const { given, done } = limited(options, LATE);
+    const { timeoutMs: _, ...each } = options;
+    try {
+      return yield* this.#parts(follow, { ...each, ...given });
+    } finally {
+      done();
+    }
+  }
+
+  async *#parts(
     follow: boolean,
     { after: from = -1, onGap, ...options }: OutputOptions,
   ): AsyncGenerator<OutputPart, CommandEnd | null> {
@@ -195,7 +203,7 @@ export class Execution {
   async wait(
     options: Pick<
       CommandOptions,
-      "signal" | "retry" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
+      "signal" | "timeoutMs" | "retry" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
     > = {},
   ): Promise<CommandResult> {
     const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
@@ -236,15 +244,27 @@ export class Execution {
   }
 
   /** Writes all of its standard input, and waits for its end. Where there is no more to come by an error, it is ended. */
-  async feed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions = {}): Promise<CommandResult> {
+  feed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions = {}): Promise<CommandResult> {
+    return inTime(options, LATE, (each) => this.#fed(parts, each));
+  }
+
+  async #fed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions): Promise<CommandResult> {
     const ended = this.wait(options);
     // Whether anybody still waits for it or not.
     ended.catch(() => {});
+    const source = parts[Symbol.asyncIterator]();
     try {
-      for await (const part of parts) await this.write(part, options);
+      for (;;) {
+        const part = await unlessAborted(source.next(), options.signal);
+        if (part.done) break;
+        await this.write(part.value, options);
+      }
       await this.end(options);
     } catch (error) {
-      const { state, exit_code } = await this.get().catch(() => ({ state: "running", exit_code: null }));
+      // One that is slow is not waited for.
+      source.return?.().catch(() => {});
+      const left = await this.get({ timeoutMs: KILL_MS }).catch(() => ({ state: "running", exit_code: null }));
+      const { state, exit_code } = left;
       // Why it took no more is what the command says.
       if (state === "exited" && exit_code !== null && exit_code !== 0) return ended;
       await this.giveUp();

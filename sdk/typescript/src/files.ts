@@ -3,6 +3,7 @@
  * is /mnt/drive here too.
  */
 import type { Client } from "./client.ts";
+import { inTime } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
 import { type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
@@ -19,6 +20,7 @@ export interface FileEntry {
 /** As whom it is done: root if absent. */
 export type FileOptions = CallOptions & Pick<CommandOptions, "user">;
 
+const LATE = "It was not done in time: it goes on.";
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
 /** How the commands here say that there is no such file. */
@@ -57,27 +59,34 @@ export class Files {
 
   /** The whole file; null where there is none. */
   async read(path: string, options: FileOptions = {}): Promise<Uint8Array | null> {
-    const parts = await this.open(path, options);
-    if (parts === null) return null;
-    const read: Uint8Array[] = [];
-    for await (const part of parts) read.push(part);
-    return Buffer.concat(read);
+    return inTime(options, LATE, async (each) => {
+      const parts = await this.open(path, each);
+      if (parts === null) return null;
+      const read: Uint8Array[] = [];
+      for await (const part of parts) read.push(part);
+      return Buffer.concat(read);
+    });
   }
 
   async readText(path: string, options: FileOptions = {}): Promise<string | null> {
     const bytes = await this.read(path, options);
-    return bytes === null ? null : new TextDecoder().decode(bytes);
+    return bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 
   /** Writes a file in place, and makes the directories above it. */
   async write(path: string, data: FileBody, options: FileOptions = {}): Promise<void> {
-    const writing = await this.#start(SCRIPTS.write, [path], options, true);
-    succeeded(await writing.feed(partsOf(data), options));
+    const written = await inTime(options, LATE, async (each) => {
+      const command = commandOf(SCRIPTS.write, path);
+      const writing = await Execution.start(this.#client, this.#sandbox, command, withoutKey(each), true);
+      return writing.feed(partsOf(data), each);
+    });
+    succeeded(written);
   }
 
   /** What is in a directory, without what is below; null where there is none. */
   async list(path: string, options: FileOptions = {}): Promise<FileEntry[] | null> {
     const listed = await this.#run(SCRIPTS.list, path, options);
+    if (listed?.stdoutTruncated) throw new RoomdError(`${path} has more entries than can be listed.`);
     return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
   }
 
@@ -109,18 +118,22 @@ export class Files {
     return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
   }
 
-  #start(script: string, [path = "", ...more]: string[], options: FileOptions, takesInput = false): Promise<Execution> {
-    // One call of several has no key of its own, and a name that begins with - is no option.
-    const { idempotencyKey: _, ...each } = options;
-    const args = [path.startsWith("-") ? `./${path}` : path, ...more];
-    return Execution.start(this.#client, this.#sandbox, ["sh", "-c", script, "sh", ...args], each, takesInput);
-  }
-
   /** Null where the path leads to nothing. */
   async #run(script: string, path: string, options: FileOptions, ...more: string[]): Promise<CommandResult | null> {
-    const done = await (await this.#start(script, [path, ...more], options)).wait(options);
+    const command = commandOf(script, path, ...more);
+    const done = await Execution.run(this.#client, this.#sandbox, command, withoutKey(options));
     return done.exitCode === NOT_THERE ? null : succeeded(done);
   }
+}
+
+/** A name that begins with - is no option. */
+function commandOf(script: string, path: string, ...more: string[]): string[] {
+  return ["sh", "-c", script, "sh", path.startsWith("-") ? `./${path}` : path, ...more];
+}
+
+/** One call of several has no key of its own. */
+function withoutKey({ idempotencyKey: _, ...options }: FileOptions): FileOptions {
+  return options;
 }
 
 function succeeded(done: CommandResult): CommandResult {

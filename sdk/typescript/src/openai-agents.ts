@@ -54,19 +54,13 @@ const isOurs = ({ labels }: { labels: Record<string, string> }) => labels.made_b
 
 export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, RoomdSessionState> {
   readonly backendId = "roomd";
-  readonly #options: RoomdSandboxOptions;
+  readonly #options: RoomdSandboxOptions & ClientOptions;
   readonly #room: Room | undefined;
-  readonly #service: ClientOptions;
   #roomd: Roomd | null = null;
 
-  constructor({ room, url, apiKey, ca, ...options }: RoomdSandboxClientOptions = {}) {
+  constructor({ room, ...options }: RoomdSandboxClientOptions = {}) {
     this.#options = options;
     this.#room = room;
-    this.#service = {
-      ...(url === undefined ? {} : { url }),
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...(ca === undefined ? {} : { ca }),
-    };
   }
 
   async create(
@@ -176,7 +170,7 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
   }
 
   #opened(): Roomd {
-    this.#roomd ??= new Roomd(this.#service);
+    this.#roomd ??= new Roomd(this.#options);
     return this.#roomd;
   }
 }

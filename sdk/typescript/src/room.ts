@@ -90,7 +90,7 @@ export class Room {
   async fork(
     roomId: string,
     { checkpointId, ...options }: CallOptions & { checkpointId?: string } = {},
-  ): Promise<Room> {
+  ): Promise<OwnRoom> {
     const checkpoint = checkpointId === undefined ? {} : { checkpoint_id: checkpointId };
     await this.#client.call("room_fork", { source_room_id: this.id, room_id: roomId, ...checkpoint }, options);
     return new OwnRoom(this.#client, roomId);

@@ -1,5 +1,6 @@
 /** Owns the beginning: a service, its rooms and its templates. */
 import { Client, type ClientOptions } from "./client.ts";
+import { inTime } from "./deadline.ts";
 import type { Room as RoomRecord, Template, TemplateBuild, TemplateCreateRequest } from "./generated/schemas.ts";
 import { OwnRoom, Room } from "./room.ts";
 import { createRoom } from "./sandbox.ts";
@@ -44,16 +45,18 @@ export class Roomd {
       this.client.call("template_get", { template_id: templateId }, options),
     list: (options: CallOptions = {}): AsyncGenerator<Template> => this.client.items("template_list", {}, options),
     /** Makes one of an image, and waits until it is ready or has failed. Hears of each line that it says. */
-    build: async (
+    build: (
       wanted: TemplateCreateRequest,
       { onOutput, ...options }: CallOptions & { onOutput?(line: string): void } = {},
     ): Promise<TemplateBuild> => {
-      const build = await this.client.call("template_create", wanted, options);
-      const name = { template_id: build.template_id, build_id: build.build_id };
-      for await (const event of this.client.events("template_build_stream", name, options)) {
-        if (event.type === "stdout") onOutput?.(Buffer.from(event.data_b64, "base64").toString());
-      }
-      return this.client.call("template_build_get", name, options);
+      return inTime(options, "The template was not built in time: it goes on.", async (each) => {
+        const build = await this.client.call("template_create", wanted, each);
+        const name = { template_id: build.template_id, build_id: build.build_id };
+        for await (const event of this.client.events("template_build_stream", name, each)) {
+          if (event.type === "stdout") onOutput?.(Buffer.from(event.data_b64, "base64").toString());
+        }
+        return this.client.call("template_build_get", name, each);
+      });
     },
     remove: async (templateId: string, options: CallOptions = {}): Promise<void> => {
       await this.client.call("template_remove", { template_id: templateId }, options);

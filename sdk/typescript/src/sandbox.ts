@@ -1,8 +1,8 @@
 /** Owns a sandbox: a virtual machine that serves one agent of a room. */
-import { randomInt } from "node:crypto";
 import { Agent } from "./agent.ts";
+import { Calls } from "./calls.ts";
 import { Client, type ClientOptions } from "./client.ts";
-import { NotFoundError, ProblemError } from "./errors.ts";
+import { ConnectionError, NotFoundError, ProblemError, RoomdError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type {
@@ -14,6 +14,7 @@ import type {
   Snapshot,
   TerminalCreateRequest,
 } from "./generated/schemas.ts";
+import { numberOf, roomNameOf } from "./names.ts";
 import { Terminal } from "./terminal.ts";
 import type { CallOptions } from "./transport.ts";
 
@@ -42,6 +43,12 @@ export const GRACE_SECONDS = 3600;
 const CIDS = { least: 9100, most: 9999 } as const;
 /** Others may take the free one first. */
 const CID_TRIES = 8;
+/** How long to try to end what nobody waits for any more. */
+const ENDING_MS = 30_000;
+/** The longest that one call waits for one that is still starting. */
+const WAIT_MS = 50_000;
+const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
+const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
 
 export class Sandbox {
   /** The agent that it serves, by which it is named in its room. */
@@ -53,7 +60,7 @@ export class Sandbox {
   readonly #client: Client;
   readonly #name: SandboxName;
   /** Of a sandbox that has its room to itself. */
-  #ends: (() => Promise<void>) | null = null;
+  #ends: ((options: CallOptions) => Promise<void>) | null = null;
 
   constructor(client: Client, roomId: string, agentId: string) {
     this.roomId = roomId;
@@ -65,25 +72,31 @@ export class Sandbox {
   }
 
   /** A sandbox for who wants no room: it gets one of its own, which ends with it. */
-  static async create({ url, apiKey, ca, ...options }: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
-    const client = new Client({
-      ...(url === undefined ? {} : { url }),
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...(ca === undefined ? {} : { ca }),
-    });
+  static async create(options: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
+    const client = new Client(options);
+    const calls = new Calls(options);
     const { maxDurationSeconds } = options;
     const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
-    const { room_id } = await createRoom(client, wanted, calling(options));
-    const end = async () => {
-      await client.call("room_destroy", { room_id, drive: "delete" });
-      client.close();
+    // Known before it is made: it may be made, and its answer lost.
+    const room_id = roomNameOf(options.idempotencyKey);
+    let mayBe = true;
+    const end = async (ending: CallOptions = {}) => {
+      try {
+        if (mayBe) await client.call("room_destroy", { room_id, drive: "delete" }, ending);
+      } finally {
+        client.close();
+      }
     };
     try {
-      const made = await Sandbox.createIn(client, room_id, "main", options);
+      await createRoom(client, { room_id, ...wanted }, calls.next()).catch((error: unknown) => {
+        mayBe = !isUndone(error);
+        throw error;
+      });
+      const made = await Sandbox.#made(client, room_id, "main", options, calls);
       made.#ends = end;
       return made;
     } catch (error) {
-      await end().catch(() => {});
+      await end({ timeoutMs: ENDING_MS }).catch(() => {});
       throw error;
     }
   }
@@ -95,14 +108,22 @@ export class Sandbox {
     agentId: string,
     options: SandboxOptions = {},
   ): Promise<Sandbox> {
-    const body = await wantedOf(client, agentId, options);
-    let guest_cid = options.guestCid ?? randomInt(CIDS.least, CIDS.most + 1);
+    return Sandbox.#made(client, roomId, agentId, options, new Calls(options));
+  }
+
+  static async #made(
+    client: Client,
+    roomId: string,
+    agentId: string,
+    options: SandboxOptions,
+    calls: Calls,
+  ): Promise<Sandbox> {
+    const body = await wantedOf(client, agentId, options, calls);
+    let guest_cid = options.guestCid ?? numberOf(options.idempotencyKey, CIDS.least, CIDS.most);
     for (let attempt = 1; ; attempt++) {
       try {
-        // Each try is a call of its own.
-        const key =
-          options.idempotencyKey === undefined ? {} : { idempotencyKey: `${options.idempotencyKey}-${attempt}` };
-        await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, { ...options, ...key });
+        const record = await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, calls.next());
+        await untilStarted(client, record, calls);
         return new Sandbox(client, roomId, agentId);
       } catch (error) {
         const free = options.guestCid === undefined && attempt < CID_TRIES ? freeCid(error) : null;
@@ -195,8 +216,8 @@ export class Sandbox {
 
   /** Ends it, and the room that it has to itself. One that has ended is no error. */
   async destroy(options: CallOptions = {}): Promise<void> {
-    const ends = this.#ends ?? (() => this.#client.call("sandbox_destroy", this.#name, options));
-    await unlessGone(ends);
+    const ends = this.#ends ?? ((ending) => this.#client.call("sandbox_destroy", this.#name, ending));
+    await unlessGone(() => ends(options));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -211,17 +232,30 @@ export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   });
 }
 
-/** Of the options of several calls those that are of each. */
-function calling({ signal, timeoutMs }: CallOptions): CallOptions {
-  return { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+/** Whether it says that a call was refused, or came to no service. */
+function isUndone(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.fault === "unreachable" || error.fault === "untrusted";
+  return error instanceof ProblemError;
 }
 
-/** A room of a name that nobody has. */
+/** The service answers also while one is still starting. Throws what became of it where it does not come up. */
+async function untilStarted(client: Client, created: SandboxRecord, calls: Calls): Promise<void> {
+  const { room_id, sandbox_id } = created;
+  let record = created;
+  while (IS_STARTING.includes(record.state)) {
+    const wait_ms = Math.round(Math.min(WAIT_MS, calls.leftMs));
+    record = await client.call("sandbox_get", { room_id, sandbox: sandbox_id, wait_ms }, calls.next());
+  }
+  const { state, status } = record;
+  if (IS_OVER.includes(state)) throw new RoomdError(`The sandbox is ${state}: ${status.message}`);
+}
+
+/** A room, of a name that nobody has if none is given. */
 export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
-  return client.call("room_create", { room_id: `sdk-${randomInt(2 ** 47).toString(36)}`, ...wanted }, options);
+  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
 }
 
-async function wantedOf(client: Client, agent_id: string, options: SandboxOptions) {
+async function wantedOf(client: Client, agent_id: string, options: SandboxOptions, calls: Calls) {
   const {
     template,
     snapshot,
@@ -237,7 +271,7 @@ async function wantedOf(client: Client, agent_id: string, options: SandboxOption
   const memory_mib =
     memoryMib ??
     (snapshot === undefined
-      ? (await client.call("template_get", { template_id: template ?? "default" }, calling(options))).default_memory_mib
+      ? (await client.call("template_get", { template_id: template ?? "default" }, calls.next())).default_memory_mib
       : undefined);
   return {
     agent_id,

@@ -2,11 +2,13 @@
  * Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away. A stream
  * that was cut is never taken for one that has ended.
  */
-import { ConnectionError, type ErrorEvent, ProblemError, StreamError } from "./errors.ts";
+import { ConnectionError, type ErrorEvent, ProblemError, StreamError, TimeoutError } from "./errors.ts";
 import { type Answer, type CallOptions, delay, isMoving, partsOf, type Retry } from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
+/** How long one try to go on may take. At first a sandbox may have to wake up, which is waited for as for any call. */
+const REOPEN_MS = 45_000;
 /** How long to try again while nothing comes of it. */
 export const AWAY_MS = 120_000;
 const PAUSE_MS = { first: 100, most: 2000 } as const;
@@ -16,13 +18,15 @@ export interface StreamEvent {
 }
 
 export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
+  /** For the whole stream; without end if absent. */
+  timeoutMs?: number;
   /** Hears that the stream was cut, before it is asked for again. */
   onCut?(): void | Promise<void>;
 }
 
-export interface Following<Event, Place> extends EventOptions {
-  /** Asks for what comes after this place; undefined: from where the caller has said. */
-  open(after: Place | undefined): Promise<Answer>;
+export interface Following<Event, Place> extends Omit<EventOptions, "timeoutMs"> {
+  /** Asks for what comes after this place; undefined: from where the caller has said. Throws a TimeoutError after the time, if there is one. */
+  open(after: Place | undefined, timeoutMs: number | undefined): Promise<Answer>;
   /** The place of an event; undefined where it has none. */
   placeOf(event: Event): Place | undefined;
   /** Whether nothing follows this event. */
@@ -46,12 +50,16 @@ export async function* follow<Event extends StreamEvent, Place>({
   onCut,
 }: Following<Event, Place>): AsyncGenerator<Event> {
   let last: Place | undefined;
+  let hasOpened = false;
   let hasCome = false;
   let quiet: { since: number; pauseMs: number } | null = null;
   for (;;) {
     let cut: unknown;
     try {
-      for await (const event of eventsOf<Event>(await open(last), signal)) {
+      const leftMs = AWAY_MS - (quiet === null ? 0 : performance.now() - quiet.since);
+      const answer = await open(last, hasOpened ? Math.max(1, Math.min(REOPEN_MS, leftMs)) : undefined);
+      hasOpened = true;
+      for await (const event of eventsOf<Event>(answer, signal)) {
         quiet = null;
         hasCome = true;
         if (event.type === "ping") continue;
@@ -64,7 +72,8 @@ export async function* follow<Event extends StreamEvent, Place>({
       cut = new ConnectionError("The stream was cut.");
     } catch (error) {
       signal?.throwIfAborted();
-      if (!mayComeBack(error)) throw error;
+      // Where one try hangs, another may not.
+      if (!mayComeBack(error) && !(hasOpened && error instanceof TimeoutError)) throw error;
       cut = error;
     }
     const isBegun = last !== undefined || (isPlaced && hasCome);

@@ -1,6 +1,8 @@
 /** Owns a terminal of a sandbox: its output as it comes, and typing into it by a WebSocket. */
+import { Calls } from "./calls.ts";
 import type { Client, Result } from "./client.ts";
-import { ConnectionError, RoomdError } from "./errors.ts";
+import { inTime, unlessAborted } from "./deadline.ts";
+import { ConnectionError, RoomdError, UsageError } from "./errors.ts";
 import type { SandboxName } from "./execution.ts";
 import type { Terminal as TerminalRecord, TerminalTicket } from "./generated/schemas.ts";
 import type { CallOptions } from "./transport.ts";
@@ -44,30 +46,25 @@ export class Terminal {
     return this.#client.call("terminal_token", this.#name, options);
   }
 
-  /** Types into it. Needs a WebSocket: Node from version 22 on has one, and so has Bun. */
+  /** Types into it. Needs a WebSocket: Node from version 22 on has one, which takes `ca` only by NODE_EXTRA_CA_CERTS, and so has Bun. */
   async attach({ takeover = false, ...options }: CallOptions & { takeover?: boolean } = {}): Promise<AttachedTerminal> {
     if (typeof WebSocket === "undefined")
       throw new RoomdError("This runtime has no WebSocket: use Node 22 or later, or Bun.");
-    const { ws_path, token } = await this.token(options);
-    const url = new URL(ws_path, this.#client.url);
-    url.protocol = url.protocol.replace("http", "ws");
+    const calls = new Calls(options);
+    const { ws_path, token } = await this.token(calls.next());
+    const url = new URL(this.#client.url.replace(/^http/, "ws") + ws_path);
     if (takeover) url.searchParams.set("takeover", "true");
-    const socket = new WebSocket(url, [PROTOCOL, TOKEN_PREFIX + token]);
+    const socket = socketTo(url, [PROTOCOL, TOKEN_PREFIX + token], this.#client.ca);
     socket.binaryType = "arraybuffer";
     const output = outputOf(socket);
-    await new Promise<void>((resolve, reject) => {
-      const fail = () => {
-        clearTimeout(timer);
-        socket.close();
-        reject(new ConnectionError(`The terminal ${this.id} could not be attached to.`));
-      };
-      const timer = setTimeout(fail, options.timeoutMs ?? ATTACH_MS);
-      socket.addEventListener("open", () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      for (const ended of ["error", "close"]) socket.addEventListener(ended, fail, { once: true });
-    });
+    const limits = { ...options, timeoutMs: options.timeoutMs === undefined ? ATTACH_MS : calls.leftMs };
+    const failed = `The terminal ${this.id} could not be attached to`;
+    try {
+      await inTime(limits, `${failed} in time.`, ({ signal }) => unlessAborted(opened(socket, failed), signal));
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
     return {
       write: (data) => socket.send(typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data)),
       resize: (rows, cols) => socket.send(JSON.stringify({ type: "resize", rows, cols })),
@@ -80,6 +77,25 @@ export class Terminal {
   end(options: CallOptions = {}): Promise<Result<"terminal_close">> {
     return this.#client.call("terminal_close", this.#name, options);
   }
+}
+
+/** Throws where this runtime's WebSocket cannot be told whom to trust. */
+function socketTo(url: URL, protocols: string[], ca: string | null): WebSocket {
+  if (ca === null || url.protocol === "ws:") return new WebSocket(url, protocols);
+  if (process.versions.bun !== undefined) return new WebSocket(url, { protocols, tls: { ca } } as unknown as string[]);
+  if (process.env.NODE_EXTRA_CA_CERTS) return new WebSocket(url, protocols);
+  throw new UsageError(
+    "Node's WebSocket trusts no certificates but the system's and those of NODE_EXTRA_CA_CERTS: set that.",
+  );
+}
+
+/** Resolves once it is open. Throws why it is not, as far as that is told. */
+function opened(socket: WebSocket, failed: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Event) => reject(new ConnectionError(`${failed}.`, { cause }));
+    socket.addEventListener("open", () => resolve(), { once: true });
+    for (const ended of ["error", "close"]) socket.addEventListener(ended, fail, { once: true });
+  });
 }
 
 /** What comes from now on, also before anybody reads it. */

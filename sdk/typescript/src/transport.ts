@@ -70,7 +70,10 @@ export interface Answer {
 
 const TRIES = 6;
 const PAUSE_MS = { first: 250, most: 8000 } as const;
-const DEFAULT_TIMEOUT_MS = 600_000;
+/** How long a connection may take. */
+const CONNECT_MS = 15_000;
+/** Of a call that says nothing else. */
+export const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
 /** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
 const PASSING = [408, 429, 502, 503, 504];
@@ -105,8 +108,11 @@ export class Transport {
     this.#fresh.destroy();
   }
 
-  /** Sends a call until it is answered and the answer, a success, is read. Throws what errors.ts has. */
-  async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+  /**
+   * Sends a call until it is answered and the answer, a success, is read. `gone` is what a DELETE comes to that an earlier try has done, as
+   * far as can be known. Throws what errors.ts has.
+   */
+  async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}, gone?: T): Promise<T> {
     const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
@@ -114,6 +120,8 @@ export class Transport {
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
+      if (gone !== undefined && sent.method === "DELETE" && tries.isInterrupted && isNotFound(failed.error))
+        return gone;
       const pause = tries.pauseAfter(failed);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
       if (failed.known === "lost") mayBeDone = true;
@@ -146,6 +154,8 @@ export class Transport {
       return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
+      // One that was aborted before the try is not heard of.
+      options.signal?.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
       // What cannot be read may be what is left of an answer that was cut.
       const isForeign = error instanceof ConnectionError && error.fault === "foreign" && error.cause === undefined;
@@ -188,6 +198,13 @@ export class Transport {
       signal.addEventListener("abort", stop, { once: true });
       request.on("close", () => signal.removeEventListener("abort", stop));
       request.on("error", reject);
+      request.on("socket", (socket) => {
+        if (!socket.connecting) return;
+        const timer = setTimeout(() => {
+          if (socket.connecting) request.destroy(unconnected(connection.url));
+        }, CONNECT_MS);
+        for (const over of ["connect", "close"]) socket.once(over, () => clearTimeout(timer));
+      });
       request.on("response", (body: IncomingMessage) => {
         // Whoever reads it hears of it.
         body.on("error", () => {});
@@ -256,6 +273,11 @@ class Tries {
     this.#isSafe = method === "GET" || method === "POST";
   }
 
+  /** Whether one was sent, and broke before its answer came. */
+  get isInterrupted(): boolean {
+    return this.#interruption !== null;
+  }
+
   /** How long to wait for the next one; null where there is none. */
   pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
@@ -284,6 +306,8 @@ class Tries {
     return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
   }
 }
+
+const isNotFound = (error: Error) => error instanceof ProblemError && error.status === 404;
 
 /** The room is on its way to another host: it is there in a while, however long that takes. */
 export const isMoving = (error: unknown) => error instanceof ProblemError && error.code === "room_moving";
@@ -404,6 +428,11 @@ export function unreachable(url: string, cause: unknown): ConnectionError {
   );
 }
 
+function unconnected(url: string): ConnectionError {
+  const told = `No connection to ${url} came about within ${CONNECT_MS / 1000} s.`;
+  return new ConnectionError(told, { fault: "unreachable", url });
+}
+
 /** The longest time that a timer knows. */
 const MOST_MS = 2 ** 31 - 1;
 
@@ -420,10 +449,10 @@ export function delay(ms: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const timer = afterMs(ms, () => {
       signal?.removeEventListener("abort", stop);
       resolve();
-    }, ms);
+    });
     signal?.addEventListener("abort", stop, { once: true });
   });
 }

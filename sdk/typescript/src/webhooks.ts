@@ -1,6 +1,6 @@
 /** Owns what a receiver of webhooks does first: see that an event is of the service, as Standard Webhooks 1.0.0 says. */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { RoomdError } from "./errors.ts";
+import { RoomdError, UsageError } from "./errors.ts";
 import type { WebhookEvent } from "./generated/schemas.ts";
 
 /** The body was not signed with the secret, or is too old. */
@@ -9,19 +9,27 @@ export class WebhookError extends RoomdError {
 }
 
 const PREFIX = "whsec_";
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** A shorter key could be guessed, and anybody can sign with an empty one. */
+const LEAST_KEY_BYTES = 16;
 const TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a request's body, byte by byte as it came. While a secret is being rotated both are good. Throws WebhookError. The same
- * `event_id` may come more than once.
+ * The event of a request's body, byte by byte as it came. While a secret is being rotated both are good. Throws WebhookError, and
+ * UsageError where the secret is none. The same `event_id` may come more than once.
  */
 export function verifyWebhook(
   body: string | Uint8Array,
   headers: Headers | Record<string, string | string[] | undefined>,
   secret: string,
 ): WebhookEvent {
+  const key = keyOf(secret);
+  const given =
+    headers instanceof Headers
+      ? headers
+      : new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   const headerOf = (name: string) => {
-    const value = headers instanceof Headers ? headers.get(name) : headers[name];
+    const value = given.get(name);
     if (typeof value !== "string" || value === "") throw new WebhookError(`The request has no header ${name}.`);
     return value;
   };
@@ -29,7 +37,6 @@ export function verifyWebhook(
   const timestamp = headerOf("webhook-timestamp");
   const age = Math.abs(Date.now() / 1000 - Number(timestamp));
   if (!(age <= TOLERANCE_SECONDS)) throw new WebhookError("The request is too old, or this host's clock is wrong.");
-  const key = Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, "base64");
   const signed = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest();
   const isSigned = headerOf("webhook-signature")
     .split(" ")
@@ -38,4 +45,13 @@ export function verifyWebhook(
     .some((each) => each.byteLength === signed.byteLength && timingSafeEqual(each, signed));
   if (!isSigned) throw new WebhookError("The request was not signed with this secret.");
   return JSON.parse(Buffer.from(body as Uint8Array).toString()) as WebhookEvent;
+}
+
+/** Throws where it is none, in words that do not show it. */
+function keyOf(secret: string): Buffer {
+  const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+  const key = Buffer.from(BASE64.test(text) ? text : "", "base64");
+  if (key.byteLength < LEAST_KEY_BYTES)
+    throw new UsageError("This is no secret of a webhook: one is whsec_ and base64.");
+  return key;
 }

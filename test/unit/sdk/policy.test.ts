@@ -1,68 +1,43 @@
 /** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   Client,
   continuing,
+  type Download,
   Execution,
   LimitError,
   type Retry,
   Roomd,
   StreamError,
+  TimeoutError,
   UnavailableError,
 } from "../../../sdk/typescript/src/index.ts";
-
-interface Reply {
-  status: number;
-  headers: Record<string, string>;
-  text: string;
-}
+import { follow as goingOn } from "../../../sdk/typescript/src/stream.ts";
+import type { Answer } from "../../../sdk/typescript/src/transport.ts";
+import { type Asked, BROKEN, JSON_TYPE, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 const SOON = { timeoutMs: 200 };
-const JSON_TYPE = { "Content-Type": "application/json" };
 const ROOM = { room_id: "a" };
 const EXECUTION = { room_id: "a", sandbox: "b", exec_id: "c" };
-/** An answer that is cut. */
-const BROKEN: Reply = { status: 200, headers: { ...JSON_TYPE, "Content-Length": "99" }, text: "{" };
-
-const ok = (value: unknown): Reply => ({ status: 200, headers: JSON_TYPE, text: JSON.stringify(value) });
-const problem = (status: number, code: string, retryable: boolean, retryAfter = "0"): Reply => ({
-  status,
-  headers: { "Content-Type": "application/problem+json", "Retry-After": retryAfter },
-  text: JSON.stringify({ status, code, retryable, detail: `${code}.`, hint: null, details: {}, errors: [] }),
-});
-const lines = (...events: object[]): Reply => ({
-  status: 200,
-  headers: { "Content-Type": "application/x-ndjson" },
-  text: events.map((event) => `${JSON.stringify(event)}\n`).join(""),
-});
 const out = (seq: number) => ({ type: "stdout", seq, data_b64: "" });
 
-let server: Server;
+let service: ScriptedService;
 let client: Client;
 let replies: Reply[];
-let asked: { path: string; headers: IncomingHttpHeaders }[];
+let asked: Asked[];
 
 beforeEach(async () => {
   replies = [];
-  asked = [];
-  server = createServer((request, response) => {
-    asked.push({ path: request.url ?? "", headers: request.headers });
-    request.resume();
-    const { status, headers, text } = replies.shift() ?? problem(500, "internal", false);
-    response.writeHead(status, headers);
-    if (headers["Content-Length"] === undefined) response.end(text);
-    else if (headers["X-Stalls"] !== undefined) response.write(text);
-    else response.write(text, () => response.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  client = new Client({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/below`, apiKey: "key-1" });
+  service = await ScriptedService.start(() => replies.shift() ?? problem(500, "internal", false));
+  asked = service.asked;
+  client = new Client({ url: `${service.url}/below`, apiKey: "key-1" });
 });
 afterEach(() => {
   client.close();
-  server.closeAllConnections();
-  server.close();
+  service.stop();
 });
 
 async function* once(text: string): AsyncGenerator<Uint8Array> {
@@ -166,6 +141,22 @@ describe("a call", () => {
     replies = [ok({ items: [1, 2], next_cursor: "more" }), ok({ items: [3], next_cursor: null })];
     expect(await Array.fromAsync(client.items("room_list", {}))).toEqual([1, 2, 3]);
     expect(asked[1]?.path).toBe("/below/v1/rooms?cursor=more");
+  });
+});
+
+describe("a DELETE", () => {
+  const remove = () => new Roomd({ url: client.url }).rooms.open("a").drive.delete("/x");
+  const notFound = () => problem(404, "path_not_found", false);
+
+  test("whose answer was lost is done where nothing is found any more", async () => {
+    replies = [BROKEN, notFound()];
+    await remove();
+    expect(asked).toHaveLength(2);
+  });
+
+  test("that was refused before is not done where nothing is found", async () => {
+    replies = [problem(503, "not_ready", true), notFound()];
+    await expect(remove()).rejects.toMatchObject({ code: "path_not_found" });
   });
 });
 
@@ -319,6 +310,27 @@ describe("what does not come", () => {
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "ConnectionError", fault: "broken" });
   });
 
+  test.each<[string, (file: Download, left: AbortController) => unknown]>([
+    ["is closed", (file) => file.close()],
+    ["is left with its block", (file) => file[Symbol.asyncDispose]()],
+    ["is not wanted any more, as the signal says", (_, left) => left.abort()],
+  ])("of a file that nobody reads holds no connection once it %s", async (_, end) => {
+    replies = [stalled(200, {})];
+    const left = new AbortController();
+    const file = await client.download("file_get", { ...ROOM, path: "x" }, { signal: left.signal });
+    expect(service.connections).toBe(1);
+    await end(file, left);
+    await vi.waitFor(() => expect(service.connections).toBe(0));
+    await expect(file.bytes()).rejects.toThrow();
+  });
+
+  test("of a file that cannot be written here holds no connection", async () => {
+    replies = [stalled(200, {})];
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    await expect(drive.download("/x", "/none/x")).rejects.toMatchObject({ code: "ENOENT" });
+    await vi.waitFor(() => expect(service.connections).toBe(0));
+  });
+
   test("of a file that was cut is asked for again", async () => {
     const cut = { ...BROKEN, headers: { "Content-Length": "99" } };
     replies = [cut, { status: 200, headers: {}, text: "whole" }];
@@ -331,6 +343,13 @@ describe("what does not come", () => {
     replies = [{ status: 200, headers: { "Content-Type": "text/html" }, text: "<h1>hello</h1>" }];
     await expect(create()).rejects.toThrow("it is not roomd");
     expect(asked).toHaveLength(2);
+  });
+
+  test("as its signal has ended before is told so, also of a file that was to be sent", async () => {
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    const signal = AbortSignal.abort(new Error("gone"));
+    await expect(drive.write("/x", once("hello"), { signal })).rejects.toThrow(/^gone$/);
+    expect(asked).toEqual([]);
   });
 
   test("from what was to be sent is told as it is", async () => {
@@ -370,6 +389,28 @@ describe("an inbox", () => {
     const got = await Promise.all([agent.wait(), agent.wait()]);
     expect(got.map((each) => each?.seq)).toEqual([1, 2]);
     expect(places()).toEqual([null, "1"]);
+  });
+});
+
+describe("a file", () => {
+  test("is read to the letter, also its byte order mark", async () => {
+    const text = "\ufeffhello";
+    const exit = { type: "exit", seq: 2, exit_code: 0 };
+    replies = [
+      { status: 200, headers: {}, text },
+      ok({}),
+      lines({ ...out(1), data_b64: btoa("\xef\xbb\xbfhello") }, exit),
+    ];
+    const room = new Roomd({ url: client.url }).rooms.open("a");
+    expect(await room.drive.readText("/x")).toBe(text);
+    expect(await room.sandbox("b").files.readText("/x")).toBe(text);
+  });
+
+  test("is never left out of a list: one that is too long is refused", async () => {
+    const entries = Buffer.from("f 1 2 name\0".repeat(1_600_000)).toString("base64");
+    replies = [ok({}), lines({ ...out(1), data_b64: entries }, { type: "exit", seq: 2, exit_code: 0 })];
+    const { files } = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
+    await expect(files.list("/x")).rejects.toThrow("more entries than can be listed");
   });
 });
 
@@ -452,6 +493,36 @@ describe("a stream", () => {
     replies = [lines(event), problem(503, "not_ready", true), lines({ type: "exit", seq: 9 })];
     const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
     expect((await Array.fromAsync(events)).at(-1)).toMatchObject({ type: "exit" });
+  });
+
+  test("is asked for again also where a try to go on hangs", async () => {
+    const answered = (...events: object[]) =>
+      ({
+        status: 200,
+        headers: {},
+        body: Object.assign(Readable.from([Buffer.from(lines(...events).text)]), { complete: true }),
+      }) as unknown as Answer;
+    const tries: (() => Answer)[] = [
+      () => answered(out(1)),
+      () => {
+        throw new TimeoutError("The service has not answered in time.");
+      },
+      () => answered({ type: "exit", seq: 2 }),
+    ];
+    const times: (number | undefined)[] = [];
+    const events = goingOn<{ type: string; seq: number }, number>({
+      open: async (_, timeoutMs) => {
+        times.push(timeoutMs);
+        return tries.shift()?.() as Answer;
+      },
+      placeOf: ({ seq }) => seq,
+      isLast: ({ type }) => type === "exit",
+      mayEnd: false,
+      isPlaced: false,
+      retry: { after: "any" },
+    });
+    expect((await Array.fromAsync(events)).map(({ seq }) => seq)).toEqual([1, 2]);
+    expect(times).toEqual([undefined, 45_000, 45_000]);
   });
 
   test("that cannot go on says why", async () => {

@@ -1,7 +1,8 @@
 /** What the SDK takes for an event of the service, against an independent signer. */
+import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
-import { verifyWebhook, WebhookError } from "../../../sdk/typescript/src/index.ts";
+import { UsageError, verifyWebhook, WebhookError } from "../../../sdk/typescript/src/index.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const OTHER = `whsec_${Buffer.alloc(32, 8).toString("base64")}`;
@@ -19,6 +20,27 @@ describe("an event", () => {
   test("that is signed is given, by whatever kind of headers", () => {
     expect(verifyWebhook(BODY, sent(SECRET), SECRET).type).toBe("room.created");
     expect(verifyWebhook(Buffer.from(BODY), new Headers(sent(SECRET)), SECRET).type).toBe("room.created");
+  });
+
+  test("has headers whose names are written in any way", () => {
+    const headers = Object.fromEntries(
+      Object.entries(sent(SECRET)).map(([name, value]) => [name.replace("webhook", "Webhook"), value]),
+    );
+    expect(verifyWebhook(BODY, headers, SECRET).type).toBe("room.created");
+  });
+
+  test.each([
+    ["an empty text", ""],
+    ["a secret's beginning alone", "whsec_"],
+    ["no base64", "whsec_!!!"],
+    ["base64 and more", `${SECRET}!`],
+    ["too short", `whsec_${Buffer.alloc(15).toString("base64")}`],
+  ])("is never good by what is no secret: %s", (_, secret) => {
+    const headers = sent(SECRET);
+    const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+    const text = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${BODY}`;
+    headers["webhook-signature"] = `v1,${createHmac("sha256", key).update(text).digest("base64")}`;
+    expect(() => verifyWebhook(BODY, headers, secret)).toThrow(UsageError);
   });
 
   test("that is signed twice, while the secret is rotated, is good by either", () => {

@@ -1,15 +1,11 @@
 /** Owns a command that a model runs: what of its output has not been shown yet, and how it ended. */
-import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandResult, Execution } from "../execution.ts";
+import { exitCodeOf } from "../exit-code.ts";
 
 /** Of output that nobody has been shown so much is kept, its end. */
 const MOST_CHARACTERS = 1024 * 1024;
 const MOST_WAIT_MS = 3_600_000;
-/** What timeout(1) says of a command that was out of time. */
-const TIMED_OUT = 124;
-/** A command that a signal has ended has the exit code of a shell that saw it. */
-const BY_SIGNAL = 128;
 const STREAMS = ["stdout", "stderr"] as const;
 
 export interface Shown {
@@ -56,10 +52,7 @@ export class Process {
   /** Null while it runs. Throws where nobody can say any more. */
   exitCode(): number | null {
     if (this.#lost !== null) throw this.#lost;
-    if (this.#end === null) return null;
-    const { exitCode, signal, timedOut } = this.#end;
-    if (timedOut) return TIMED_OUT;
-    return exitCode ?? BY_SIGNAL + (constants.signals[signal as "SIGTERM"] ?? 0);
+    return this.#end && exitCodeOf(this.#end);
   }
 
   /** Waits for its end, so long at most. */

@@ -38,7 +38,7 @@ import {
 } from "@openai/agents-core/sandbox/internal";
 import { applyDiff } from "@openai/agents-core/utils";
 import { InvalidRequestError, NotFoundError } from "../errors.ts";
-import type { Execution } from "../execution.ts";
+import { type Execution, MOST_COMMAND_MS } from "../execution.ts";
 import type { FileOptions } from "../files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { Process } from "./process.ts";
@@ -57,7 +57,6 @@ export type SessionOptions = {
   commandTimeoutMs?: number;
 };
 
-const MOST_COMMAND_MS = 3_600_000;
 const DEFAULT_EXEC_WAIT_MS = 10_000;
 const DEFAULT_STDIN_WAIT_MS = 250;
 /** At the same time, in one session. */

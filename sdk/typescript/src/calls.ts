@@ -1,0 +1,36 @@
+/** Owns what the calls that one method makes share: all are within its time, and each has a key of its own. */
+import { TimeoutError } from "./errors.ts";
+import { type CallOptions, DEFAULT_TIMEOUT_MS } from "./transport.ts";
+
+export class Calls {
+  readonly #options: CallOptions;
+  readonly #timeoutMs: number;
+  readonly #deadline: number;
+  #count = 0;
+
+  constructor({ timeoutMs = DEFAULT_TIMEOUT_MS, ...options }: CallOptions = {}) {
+    this.#options = options;
+    this.#timeoutMs = timeoutMs;
+    this.#deadline = performance.now() + timeoutMs;
+  }
+
+  /** Throws a TimeoutError when nothing is left. */
+  get leftMs(): number {
+    const left = this.#deadline - performance.now();
+    if (left <= 0) throw new TimeoutError(`It was not done within ${this.#timeoutMs} ms.`);
+    return left;
+  }
+
+  /** Of the next call. Throws a TimeoutError when there is no time for it. */
+  next(): CallOptions {
+    const { signal, headers, retry, idempotencyKey } = this.#options;
+    this.#count++;
+    return {
+      timeoutMs: this.leftMs,
+      ...(signal ? { signal } : {}),
+      ...(headers ? { headers } : {}),
+      ...(retry ? { retry } : {}),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey: `${idempotencyKey}-${this.#count}` }),
+    };
+  }
+}

@@ -1,0 +1,126 @@
+/** The SDK's sandboxes, against a service that answers what it is told to. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Roomd, RoomdError, Sandbox } from "../../../sdk/typescript/src/index.ts";
+import { RoomdSandboxClient } from "../../../sdk/typescript/src/openai-agents.ts";
+import { type Asked, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
+
+let service: ScriptedService;
+let roomd: Roomd;
+/** What each call is answered, by its method and path; what stands first of a list comes first. */
+let answers: Record<string, (Reply | null)[]>;
+
+const sandbox = (state: string): Reply =>
+  ok({ room_id: "a", sandbox_id: "sbx_1", agent_id: "w", state, status: { message: "No guest." } });
+
+function answerTo({ method, path }: Asked): Reply | null {
+  const replies = answers[`${method} ${path.split("?")[0]}`] ?? [];
+  const reply = replies.length > 1 ? replies.shift() : replies[0];
+  return reply === undefined ? problem(404, "sandbox_not_found", false) : reply;
+}
+
+beforeEach(async () => {
+  answers = {};
+  service = await ScriptedService.start(answerTo);
+  roomd = new Roomd({ url: service.url });
+});
+afterEach(() => {
+  roomd.close();
+  service.stop();
+});
+
+const create = (options = {}) => roomd.rooms.open("a").createSandbox("w", { memoryMib: 512, ...options });
+const CREATE = "POST /v1/rooms/a/sandboxes/from-template";
+const GET = "GET /v1/rooms/a/sandboxes/sbx_1";
+
+describe("a sandbox that is created", () => {
+  test("is waited for until it runs commands", async () => {
+    answers = { [CREATE]: [sandbox("creating")], [GET]: [sandbox("starting"), sandbox("running")] };
+    await create();
+    expect(service.asked.map(({ method }) => method)).toEqual(["POST", "GET", "GET"]);
+    expect(service.asked[1]?.path).toContain("?wait_ms=50000");
+  });
+
+  test("is asked for no more once it runs", async () => {
+    answers = { [CREATE]: [sandbox("running")] };
+    await create();
+    expect(service.asked).toHaveLength(1);
+  });
+
+  test("is waited for as long as the caller says", async () => {
+    answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("starting")] };
+    await expect(create({ timeoutMs: 300 })).rejects.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("and has failed, or is gone, is told", async () => {
+    answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("failed")] };
+    await expect(create()).rejects.toThrow(new RoomdError("The sandbox is failed: No guest."));
+    answers = { [CREATE]: [sandbox("starting")] };
+    await expect(create()).rejects.toMatchObject({ code: "sandbox_not_found" });
+  });
+});
+
+describe("a sandbox with a room to itself", () => {
+  const ROOMS = "POST /v1/rooms";
+  const ended = () => service.asked.filter(({ method }) => method === "DELETE");
+  /** Its room has a name that is made here. */
+  const alone = (options = {}) => Sandbox.create({ url: service.url, memoryMib: 512, ...options });
+
+  test("leaves no room where nobody waits any more for it to be made", async () => {
+    answers = { [ROOMS]: [null] };
+    const left = new AbortController();
+    const made = alone({ signal: left.signal });
+    await vi.waitFor(() => expect(service.bodies()).toHaveLength(1));
+    left.abort(new Error("gone"));
+    await expect(made).rejects.toThrow("gone");
+    expect(ended().map(({ path }) => path)).toEqual([`/v1/rooms/${service.bodies()[0]?.room_id}?drive=delete`]);
+  });
+
+  test("has none to end where that was refused", async () => {
+    answers = { [ROOMS]: [problem(403, "forbidden", false)] };
+    await expect(alone()).rejects.toMatchObject({ code: "forbidden" });
+    expect(ended()).toEqual([]);
+  });
+
+  test("ends it where no sandbox comes of it", async () => {
+    answers = { [ROOMS]: [ok({ room_id: "a" })] };
+    await expect(alone()).rejects.toMatchObject({ code: "sandbox_not_found" });
+    expect(ended()).toHaveLength(1);
+  });
+
+  test("is called as its client's options say, and ended as the call's say", async () => {
+    const place = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
+    answers = { [ROOMS]: [ok({ room_id: "a" })] };
+    // By which its name is known before.
+    const key = { idempotencyKey: "k" };
+    await roomd.rooms.create(key);
+    const name = String(service.bodies()[0]?.room_id);
+    answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [sandbox("running")];
+    const made = await alone({ ...key, userAgent: "mine/1", traceparent: place });
+    const { headers } = service.asked.at(-1) as Asked;
+    expect([headers["user-agent"], headers.traceparent]).toEqual(["mine/1", place]);
+    await expect(made.destroy({ signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow("gone");
+    expect(ended()).toEqual([]);
+  });
+
+  test("of an agents' client is called as its options say", async () => {
+    answers = { [ROOMS]: [problem(403, "forbidden", false)] };
+    await expect(new RoomdSandboxClient({ url: service.url, userAgent: "mine/1" }).create()).rejects.toThrow();
+    expect(service.asked[0]?.headers["user-agent"]).toBe("mine/1");
+  });
+});
+
+test("a message is tried again as its caller says", async () => {
+  answers = { "POST /v1/rooms/a/messages": [problem(503, "not_ready", true)] };
+  const sent = roomd.rooms.open("a").send("w", 1, { retry: { after: "interrupted" } });
+  await expect(sent).rejects.toMatchObject({ code: "not_ready" });
+  expect(service.asked).toHaveLength(1);
+});
+
+test("a room that is forked off ends with its block", async () => {
+  answers = { "POST /v1/rooms/a/fork": [ok({})] };
+  {
+    await using fork = await roomd.rooms.open("a").fork("b");
+    expect(fork.id).toBe("b");
+  }
+  expect(service.asked.at(-1)).toMatchObject({ method: "DELETE", path: "/v1/rooms/b" });
+});

@@ -1,0 +1,88 @@
+/** Owns a service that answers what a test tells it to, and remembers what it was asked. */
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+}
+
+export interface Asked {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** Once all of it has come. */
+  body: string;
+}
+
+export const JSON_TYPE = { "Content-Type": "application/json" };
+
+/** An answer that is cut. */
+export const BROKEN: Reply = { status: 200, headers: { ...JSON_TYPE, "Content-Length": "99" }, text: "{" };
+
+export const ok = (value: unknown): Reply => ({ status: 200, headers: JSON_TYPE, text: JSON.stringify(value) });
+export const problem = (status: number, code: string, retryable: boolean, retryAfter = "0", details = {}): Reply => ({
+  status,
+  headers: { "Content-Type": "application/problem+json", "Retry-After": retryAfter },
+  text: JSON.stringify({ status, code, retryable, detail: `${code}.`, hint: null, details, errors: [] }),
+});
+export const lines = (...events: object[]): Reply => ({
+  status: 200,
+  headers: { "Content-Type": "application/x-ndjson" },
+  text: events.map((event) => `${JSON.stringify(event)}\n`).join(""),
+});
+
+export class ScriptedService {
+  readonly asked: Asked[] = [];
+  /** How many connections are open. */
+  connections = 0;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Null is no answer at all. A text shorter than its Content-Length is cut; with X-Stalls nothing more comes of it. */
+  static async start(answer: (asked: Asked) => Reply | null): Promise<ScriptedService> {
+    const server = createServer();
+    const service = new ScriptedService(server);
+    server.on("connection", (socket) => {
+      service.connections++;
+      socket.on("close", () => service.connections--);
+    });
+    server.on("request", (request, response) => {
+      const asked = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: "" };
+      service.asked.push(asked);
+      request.setEncoding("utf8");
+      request.on("data", (text: string) => {
+        asked.body += text;
+      });
+      request.on("end", () => {
+        const reply = answer(asked);
+        if (reply === null) return;
+        const { status, headers, text } = reply;
+        response.writeHead(status, headers);
+        if (headers["Content-Length"] === undefined) response.end(text);
+        else if (headers["X-Stalls"] !== undefined) response.write(text);
+        else response.write(text, () => response.destroy());
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Of each call the part of its body, as JSON. */
+  bodies(): Record<string, unknown>[] {
+    return this.asked.filter(({ body }) => body !== "").map(({ body }) => JSON.parse(body));
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}

@@ -1,0 +1,65 @@
+/** How the SDK attaches to a terminal: where the service is, by whom it trusts, and as long as its caller wants. */
+import { afterEach, expect, test, vi } from "vitest";
+import { Roomd } from "../../../sdk/typescript/src/index.ts";
+import { issue } from "../../harness/issued-certificate.ts";
+
+const WS_PATH = "/v1/rooms/a/sandboxes/w/terminals/t/ws";
+const TICKET = { ws_path: WS_PATH, token: "tkn" };
+let server: Bun.Server<undefined>;
+let asked: string[] = [];
+
+afterEach(async () => {
+  asked = [];
+  await server.stop(true);
+});
+
+/** A service below a path. Where nobody is let in, who attaches waits. */
+function serve({ lets = true, tls }: { lets?: boolean; tls?: { key: string; cert: string } } = {}): string {
+  server = Bun.serve({
+    hostname: "localhost",
+    port: 0,
+    ...(tls ? { tls } : {}),
+    fetch: (request, own) => {
+      asked.push(new URL(request.url).pathname);
+      if (request.headers.get("upgrade") === null) return Response.json(TICKET);
+      if (!lets) return new Promise<never>(() => {});
+      return own.upgrade(request, { headers: { "Sec-WebSocket-Protocol": "roomd.terminal" } })
+        ? undefined
+        : new Response();
+    },
+    websocket: { open: (socket) => void socket.send(new Uint8Array([104, 105])), message: () => {} },
+  });
+  return `${tls ? "https" : "http"}://localhost:${server.port}/below`;
+}
+
+const terminalOf = (options: { url: string; ca?: string }) =>
+  new Roomd(options).rooms.open("a").sandbox("w").terminal("t");
+
+async function shown(options: { url: string; ca?: string }): Promise<string> {
+  const attached = await terminalOf(options).attach();
+  for await (const bytes of attached.output) {
+    attached.close();
+    return Buffer.from(bytes).toString();
+  }
+  return "";
+}
+
+test("a terminal is attached to below the path that the service has", async () => {
+  expect(await shown({ url: serve() })).toBe("hi");
+  expect(asked.at(-1)).toBe(`/below${WS_PATH}`);
+});
+
+test("a terminal of a service with a certificate of its own is attached to", async () => {
+  const { key, cert, authority } = await issue(["localhost"]);
+  expect(await shown({ url: serve({ tls: { key, cert } }), ca: authority })).toBe("hi");
+});
+
+test("who does not wait any more for a terminal is told so", async () => {
+  const url = serve({ lets: false });
+  const left = new AbortController();
+  const attached = terminalOf({ url }).attach({ signal: left.signal });
+  await vi.waitFor(() => expect(asked).toHaveLength(2));
+  left.abort(new Error("gone"));
+  await expect(attached).rejects.toThrow(/^gone$/);
+  await expect(terminalOf({ url }).attach({ timeoutMs: 200 })).rejects.toMatchObject({ name: "TimeoutError" });
+});

@@ -1,0 +1,137 @@
+/** How long the SDK waits: as long as its caller says, whatever is waited for. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  Agent,
+  type CallOptions,
+  type Client,
+  Execution,
+  ProblemError,
+  Roomd,
+} from "../../../sdk/typescript/src/index.ts";
+import { type Asked, ok, type Reply, ScriptedService } from "./scripted-service.ts";
+
+type Call = (name: string, input: Record<string, unknown>, options: CallOptions) => Promise<unknown>;
+
+const agentOf = (call: Call) => Agent.of({ call } as unknown as Client, "a", "w");
+const never = () => new Promise<never>(() => {});
+
+afterEach(() => void vi.restoreAllMocks());
+
+describe("an agent", () => {
+  test.each([
+    ["a message", (agent: Agent) => agent.wait({ timeoutMs: 1000 })],
+    ["a reply", (agent: Agent) => agent.request("v", 1, { timeoutMs: 1000 })],
+    ["the others", (agent: Agent) => agent.barrier("b", { timeoutMs: 1000 })],
+  ])("waits no longer for an answer about %s than it waits for that, and its way", async (_, wait) => {
+    const asked: CallOptions[] = [];
+    const agent = agentOf(async (_name, _input, options) => {
+      asked.push(options);
+      return { items: [1], next_after: 1, reply: 1, state: "released" };
+    });
+    await wait(agent);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.timeoutMs).toBeGreaterThan(10_000);
+    expect(asked[0]?.timeoutMs).toBeLessThanOrEqual(11_000);
+  });
+
+  test("that comes after others has its own time and signal, and those who come later still wait", async () => {
+    let answer = (_: unknown) => {};
+    const calls: unknown[] = [];
+    const agent = agentOf((_, { after }) => {
+      calls.push(after);
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    });
+    const first = agent.wait();
+    const left = new AbortController();
+    const second = agent.wait({ signal: left.signal });
+    left.abort(new Error("gone"));
+    await expect(second).rejects.toThrow("gone");
+    expect(await agent.wait({ timeoutMs: 0 })).toBeNull();
+    const last = agent.wait();
+    expect(calls).toEqual([undefined]);
+    answer({ items: ["one"], next_after: 1 });
+    expect(await first).toBe("one");
+    await vi.waitFor(() => expect(calls).toEqual([undefined, 1]));
+    answer({ items: ["two"], next_after: 2 });
+    expect(await last).toBe("two");
+  });
+
+  test("asks for a reply in several calls, all within its time and each with whole milliseconds", async () => {
+    let clock = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => clock);
+    const asked: unknown[] = [];
+    const agent = agentOf(async (_, { timeout_ms, message_id }, { idempotencyKey }) => {
+      asked.push([timeout_ms, message_id, idempotencyKey]);
+      clock += Number(timeout_ms);
+      throw new ProblemError({ code: "reply_timeout", hint: null } as ProblemError["problem"]);
+    });
+    const options = { timeoutMs: 51_000.4, messageId: "m", idempotencyKey: "k" };
+    await expect(agent.request("v", 1, options)).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(asked).toEqual([
+      [50_000, "m", "k"],
+      [1000, "m", undefined],
+      [1, "m", undefined],
+    ]);
+  });
+});
+
+describe("what never ends", () => {
+  const STREAM: Reply = {
+    status: 200,
+    headers: { "Content-Type": "application/x-ndjson", "Content-Length": "99", "X-Stalls": "1" },
+    text: '{"type":"ping"}\n',
+  };
+  const stalls = ({ path }: Asked) => (path.includes("/stream") ? STREAM : ok({ template_id: "t", build_id: "b" }));
+  const sandboxOf = (roomd: Roomd) => roomd.rooms.open("a").sandbox("w");
+  const SOON = { timeoutMs: 200 };
+
+  test.each<[string, (roomd: Roomd) => Promise<unknown>]>([
+    ["a command", (roomd) => sandboxOf(roomd).exec("true", SOON)],
+    ["a command that was begun before", (roomd) => sandboxOf(roomd).execution("e").wait(SOON)],
+    ["a command's output", (roomd) => Array.fromAsync(sandboxOf(roomd).execution("e").output(SOON))],
+    ["a file that is read", (roomd) => sandboxOf(roomd).files.read("/x", SOON)],
+    ["a list of files", (roomd) => sandboxOf(roomd).files.list("/x", SOON)],
+    ["a file that is written", (roomd) => sandboxOf(roomd).files.write("/x", "x", SOON)],
+    ["a template that is built", (roomd) => roomd.templates.build({ template_id: "t" } as never, SOON)],
+    ["a stream of events", ({ client }) => Array.fromAsync(client.events("org_events", { org_id: "self" }, SOON))],
+  ])("is waited for as long as the caller says: %s", async (_, work) => {
+    const service = await ScriptedService.start(stalls);
+    const roomd = new Roomd({ url: service.url });
+    await expect(work(roomd)).rejects.toMatchObject({ name: "TimeoutError" });
+    roomd.close();
+    service.stop();
+  });
+
+  test("ends no command where only the time for it is over", async () => {
+    const service = await ScriptedService.start(stalls);
+    const roomd = new Roomd({ url: service.url });
+    const done = sandboxOf(roomd).exec("true", { ...SOON, killOnAbort: true });
+    await expect(done).rejects.toMatchObject({ name: "TimeoutError" });
+    roomd.close();
+    service.stop();
+    expect(service.asked.map(({ method }) => method)).not.toContain("DELETE");
+  });
+
+  test("is left at once, also where a source has nothing to write", async () => {
+    const asked: unknown[] = [];
+    const client = {
+      call: async (name: string, _: unknown, { timeoutMs }: CallOptions) => asked.push([name, timeoutMs]),
+      events: (_: string, __: unknown, { signal }: CallOptions) =>
+        (async function* () {
+          yield* [];
+          await new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+        })(),
+    } as unknown as Client;
+    const source = { [Symbol.asyncIterator]: () => ({ next: never }) };
+    const left = new AbortController();
+    const fed = new Execution(client, { room_id: "a", sandbox: "w" }, "e").feed(source, { signal: left.signal });
+    left.abort(new Error("gone"));
+    await expect(fed).rejects.toThrow("gone");
+    expect(asked).toEqual([
+      ["execution_get", 10_000],
+      ["execution_end", 10_000],
+    ]);
+  });
+});
