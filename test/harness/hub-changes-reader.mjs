@@ -186,7 +186,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const asked = [];
   for (const { page } of tabs) page.on("request", (request) => asked.push(request.url()));
-  await new Promise((resolve) => setTimeout(resolve, 3000));
+  await new Promise((resolve) => setTimeout(resolve, 6000));
   seen.waits = { unheld, asked_while_hidden: asked.length };
   for (const { page } of tabs) await hide(page, false);
   await api("POST", "/v1/rooms/waiting/messages", { source: "worker", destination: "planner", payload: "go on" });

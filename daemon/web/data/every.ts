@@ -1,8 +1,8 @@
 /** Owns asking again and again for what is no event, while one looks. */
 import { useEffect, useRef } from "preact/hooks";
 
-/** A call that waits leaves its record only when it ends: so often it is asked who waits. */
-export const WAITS_MS = 2000;
+/** A call that waits leaves its record only when it ends: so often it is asked who waits. Each time is on record. */
+export const WAITS_MS = 5000;
 
 /** Not while the tab is hidden, and at once when it is seen again. */
 export function useEvery(isOn: boolean, ms: number, ask: () => void): void {
