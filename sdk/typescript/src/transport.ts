@@ -75,6 +75,8 @@ const CONNECT_MS = 15_000;
 /** Of a call that says nothing else. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
+/** Of a proxy that may have passed the call on before. */
+const GIVEN_UP = [502, 504];
 /** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
 const PASSING = [408, 429, 502, 503, 504];
 /** What becomes of a connection that there was. */
@@ -120,7 +122,7 @@ export class Transport {
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
-      if (gone !== undefined && sent.method === "DELETE" && tries.isInterrupted && isNotFound(failed.error))
+      if (gone !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error))
         return gone;
       const pause = tries.pauseAfter(failed);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
@@ -266,6 +268,8 @@ class Tries {
   #count = 0;
   #failedAt: number | null = null;
   #interruption: ConnectionError | null = null;
+  /** Whether a proxy gave one up, which it may have passed on before. */
+  #wasPassedOn = false;
 
   constructor({ method, body }: Sent, retry: Retry) {
     this.#retry = retry;
@@ -273,14 +277,15 @@ class Tries {
     this.#isSafe = method === "GET" || method === "POST";
   }
 
-  /** Whether one was sent, and broke before its answer came. */
-  get isInterrupted(): boolean {
-    return this.#interruption !== null;
+  /** Whether one was sent, and what came of it was not heard. */
+  get mayBeDone(): boolean {
+    return this.#interruption !== null || this.#wasPassedOn;
   }
 
   /** How long to wait for the next one; null where there is none. */
   pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
+    if (error instanceof ConnectionError && GIVEN_UP.includes(error.status ?? 0)) this.#wasPassedOn = true;
     this.#failedAt ??= performance.now();
     // What is carried out is waited for, however long it takes.
     if (known === "running" || isMoving(error)) this.#failedAt = null;

@@ -154,6 +154,12 @@ describe("a DELETE", () => {
     expect(asked).toHaveLength(2);
   });
 
+  test("that a proxy gave up may have been done", async () => {
+    replies = [{ status: 504, headers: { "retry-after": "0" }, text: "" }, notFound()];
+    await remove();
+    expect(asked).toHaveLength(2);
+  });
+
   test("that was refused before is not done where nothing is found", async () => {
     replies = [problem(503, "not_ready", true), notFound()];
     await expect(remove()).rejects.toMatchObject({ code: "path_not_found" });
