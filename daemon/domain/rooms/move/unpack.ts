@@ -2,7 +2,7 @@
 import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { BASE } from "../../../core/paths.ts";
-import { within } from "../../../core/published.ts";
+import { DeadlineError, within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import { SYNC_EVERY_BYTES } from "../../../host/files/open-file.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
@@ -165,7 +165,10 @@ export class RoomReader {
   }
 
   async #next(what: string): Promise<IteratorResult<Uint8Array>> {
-    const next = await within(this.#source.next(), leftMs(this.#patience, this.#since, this.#bytes), what);
+    const left = leftMs(this.#patience, this.#since, this.#bytes);
+    // Bytes that come at once would be in time for ever.
+    if (left === 0) throw new DeadlineError(`${what} came too slowly`);
+    const next = await within(this.#source.next(), left, what);
     if (!next.done) this.#bytes += next.value.byteLength;
     return next;
   }

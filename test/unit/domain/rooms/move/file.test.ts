@@ -208,6 +208,6 @@ describe("a room's file", () => {
       }
     };
     const slow = new RoomReader(slowly(), { silenceMs: 60_000, slackMs: 1, bytesPerSecond: 1e12 });
-    await expect(slow.about()).rejects.toThrow("the next bytes");
+    await expect(slow.about()).rejects.toThrow("too slowly");
   });
 });
