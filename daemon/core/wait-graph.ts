@@ -86,7 +86,7 @@ export class WaitGraph {
   #requireSpace(roomUid: string, wait: AgentWait): void {
     if (!isForSomebody(wait)) return;
     const ofRoom = this.#counts.get(roomUid) ?? 0;
-    if (ofRoom >= MOST_OF_ROOM) throw tooMany("The room's agents", ofRoom, MOST_OF_ROOM);
+    if (ofRoom >= MOST_OF_ROOM) throw tooMany("The room", ofRoom, MOST_OF_ROOM);
     for (const agentId of wait.agents) {
       const ofAgent = [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].filter(isForSomebody).length;
       if (ofAgent >= MOST_OF_AGENT) throw tooMany(agentId, ofAgent, MOST_OF_AGENT);
@@ -118,11 +118,11 @@ export class WaitGraph {
   }
 }
 
-const isForSomebody = (wait: AgentWait): boolean => wait.shown.type !== "inbox";
+const isForSomebody = (wait: AgentWait): boolean => wait.about() !== null;
 
 const tooMany = (who: string, used: number, cap: number) =>
   new ServiceError("quota_exceeded", {
-    detail: `${who} already wait for replies or at barriers ${used} times at once, which is the maximum.`,
+    detail: `${who} has ${used} waits for replies and at barriers already, which is the maximum.`,
     details: { limit: "waits", used, cap },
     hint: "Wait for fewer at a time, or send without waiting and read the inbox.",
   });

@@ -160,23 +160,19 @@ function write(
   { barrier_id, generation }: Input,
   terms: Terms,
 ): BarrierRow {
-  const { agents, bells, space } = deps;
+  const { agents, bells } = deps;
   const { room_uid } = room;
   bells.requireOpen(room_uid);
   for (const agentId of terms.arrivals) agents.requireAlive(room_uid, agentId);
   const newest = findBarrier(queries, room_uid, barrier_id);
   const next = newest?.state === "waiting" ? newest.generation : (newest?.generation ?? 0) + 1;
   if (generation !== undefined && generation !== next) return past(queries, room, barrier_id, generation, terms);
-  const isOpen = newest?.state === "waiting";
-  const row = isOpen ? newest : open(queries, room, barrier_id, next, termsOf(terms, newest), newest);
+  const row =
+    newest?.state === "waiting" ? newest : open(deps, queries, room, barrier_id, next, termsOf(terms, newest), newest);
   requireSameTerms(row, terms);
   const dead = (row.participants ?? []).filter((agentId) => agents.isGone(room_uid, agentId));
   const arrived: BarrierRow =
     dead.length > 0 ? { ...row, state: "broken", dead, ended_at: now() } : arrive(row, terms.arrivals, now());
-  const freed = isOpen
-    ? bytesOf(row)
-    : removeGenerations(queries, room_uid, barrier_id, row.generation - KEPT_GENERATIONS);
-  space.change(queries, room_uid, bytesOf(arrived) - freed);
   saveBarrier(queries, arrived);
   agents.touch(queries, room_uid, terms.arrivals);
   return arrived;
@@ -200,6 +196,7 @@ function past(queries: Queries, room: RoomTarget, barrierId: string, generation:
 
 /** Throws quota_exceeded. */
 function open(
+  { space }: BarrierDeps,
   queries: Queries,
   { room_uid }: RoomTarget,
   barrier_id: string,
@@ -212,6 +209,9 @@ function open(
       detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the maximum.`,
     });
   }
+  const freed = removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
+  // Also for who is still to arrive: nobody is refused at a barrier that is open.
+  space.change(queries, room_uid, bytesOf(terms) - freed);
   const fresh = { state: "waiting" as const, arrived: [], dead: [], opened_at: now(), ended_at: null };
   return { room_uid, barrier_id, generation, ...terms, ...fresh };
 }

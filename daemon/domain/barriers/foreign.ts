@@ -80,7 +80,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
       once(`${row.barrier_id} ${row.generation}`);
       generations.add(row);
       const participants = namesIn(row.participants);
-      bytes += bytesOf({ participants, arrived: namesIn(row.arrived) ?? [] });
+      bytes += bytesOf({ participants, parties: Number(row.parties) });
       if (bytes > MAX_ROOM_BARRIERS_BYTES) throw new Foreign("its barriers take more than those of a room may");
       requireArrivals(row, participants);
       if (row.state !== "waiting") return undefined;

@@ -26,15 +26,16 @@ export function findBarrier(
 /** A row, and its names in indexes. */
 const ROW_BYTES = 256;
 
-/** What a generation takes. Whoever is dead then is one of the participants, who count twice for that. */
-export function bytesOf({ participants, arrived }: Pick<BarrierRow, "participants" | "arrived">): number {
-  return ROW_BYTES + 2 * jsonBytes(participants ?? []) + jsonBytes(arrived);
+/** The longest name of an agent, in a list. */
+const NAME_BYTES = 131;
+
+/** What a generation may come to: participants may all arrive, and be dead; of parties without a name nobody knows how long theirs are. */
+export function bytesOf({ participants, parties }: Pick<BarrierRow, "participants" | "parties">): number {
+  return ROW_BYTES + (participants ? 3 * Buffer.byteLength(JSON.stringify(participants)) : NAME_BYTES * parties);
 }
 
-const jsonBytes = (names: readonly string[]) => Buffer.byteLength(JSON.stringify(names));
-
 /** The same of a row of the table. */
-const BYTES_OF_ROW = `${ROW_BYTES} + 2 * octet_length(ifnull(participants, '[]')) + octet_length(arrived)`;
+const BYTES_OF_ROW = `${ROW_BYTES} + ifnull(3 * octet_length(participants), ${NAME_BYTES} * parties)`;
 
 /** What all of a room's take. */
 export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
@@ -159,11 +160,11 @@ export function countBarriers(queries: Queries, roomUid: RoomUid): number {
 
 /** Removes the generations before `generation`; what they took. */
 export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): number {
-  const { participants, arrived } = barriers;
+  const { participants, parties } = barriers;
   const removed = queries
     .delete(barriers)
     .where(and(named(roomUid, barrierId), lt(barriers.generation, generation)))
-    .returning({ participants, arrived })
+    .returning({ participants, parties })
     .all();
   return removed.reduce((sum, row) => sum + bytesOf(row), 0);
 }

@@ -16,9 +16,9 @@
 import { at } from "../../core/clock.ts";
 import { type Branch, type BranchedRoom, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
-import { bytesOfRoom, bytesOfRows, goneUpTo, markBranched } from "./budget.ts";
+import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
-import { acceptFabric, type FabricState } from "./foreign.ts";
+import { acceptFabric, bytesOfState, type FabricState } from "./foreign.ts";
 import { lastSeq, nextDue } from "./store.ts";
 import { deliveries, messages } from "./table.ts";
 
@@ -56,8 +56,8 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       budget.add(queries, room, bytesOfRoom(queries, room_uid));
     },
 
-    requireSpace: (queries, { messages: { columns, rows } }, { org_id, room_uid }) => {
-      const asked = bytesOfRows(columns, rows) - bytesOfRoom(queries, room_uid);
+    requireSpace: (queries, state, { org_id, room_uid }) => {
+      const asked = bytesOfState(state) - bytesOfRoom(queries, room_uid);
       if (asked > 0) budget.requireSpace(queries, org_id, asked);
     },
 

@@ -6,7 +6,7 @@ import { eq, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { preparedBy, type Queries, rawQuery, rawStatement, type Values } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { type MessageRow, messageRooms } from "./table.ts";
@@ -31,19 +31,6 @@ const jsonBytes = (value: object | null): number => Buffer.byteLength(JSON.strin
 export const BYTES_OF_ROW = `(${ROW_BYTES} + ifnull(octet_length(payload), 0) + ifnull(octet_length(payload_b64), 0)
   + octet_length(headers) + octet_length(ifnull(destinations, 'null')) + 3 * octet_length(recipients)
   + ${DELIVERY_BYTES} * json_array_length(recipients))`;
-
-/** The same of rows of the table that are not in it. */
-export function bytesOfRows(columns: readonly string[], rows: readonly Values[]): number {
-  const places = new Map(columns.map((column, at) => [column, at]));
-  return rows.reduce((sum, row) => {
-    const lengthOf = (column: string, absent = "") =>
-      Buffer.byteLength(String(row[places.get(column) ?? -1] ?? absent));
-    const recipients = JSON.parse(String(row[places.get("recipients") ?? -1] ?? "[]")) as unknown[];
-    const content = lengthOf("payload") + lengthOf("payload_b64") + lengthOf("headers");
-    const lists = lengthOf("destinations", "null") + 3 * lengthOf("recipients", "[]");
-    return sum + ROW_BYTES + content + lists + DELIVERY_BYTES * recipients.length;
-  }, 0);
-}
 
 const statementsOf = preparedBy((queries: Queries) => ({
   sum: rawQuery<{ bytes: number }>(

@@ -152,6 +152,14 @@ function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesO
   return { payload, payload_b64, size_bytes, headers, destinations: listIn(message.destinations), recipients };
 }
 
+/** What messages take of a budget that are in no table. */
+export function bytesOfState({ messages: { columns, rows } }: Pick<FabricState, "messages">): number {
+  return rows.reduce((sum, row) => {
+    const message: Named = Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
+    return sum + bytesOf(sizedOf(message, listIn(message.recipients) ?? []));
+  }, 0);
+}
+
 const isOpen = ({ state: became }: Named) => became === "queued" || became === "delivered";
 
 /** Time changes what is in an inbox, and nothing else: at the latest when it expires, and sooner only where an ack is awaited. */

@@ -28,10 +28,25 @@ async function fillUp(): Promise<void> {
 test("is bounded, and one whose names are used again takes the place of what it had", async () => {
   await fillUp();
   expect(taken()).toBeLessThanOrEqual(MAX_ROOM_BARRIERS_BYTES);
-  expect(taken()).toBeGreaterThan(MAX_ROOM_BARRIERS_BYTES - 300_000);
+  expect(taken()).toBeGreaterThan(MAX_ROOM_BARRIERS_BYTES - 450_000);
   // Of each 16 generations are kept beside the newest.
   for (let generation = 1; generation <= 100; generation++) expect(await arrive("b-0", ["a"])).toBe("none");
   expect(await arrive("fits")).toBe("none");
+});
+
+test("is counted when a generation opens: who is to arrive is not refused", async () => {
+  await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
+  expect(await arrive("open", ["a", "b"], 2)).toBe("none");
+  const arriving = (barrier_id: string, agent_id: string) =>
+    rooms.codeOf("first", agent_id, "barrier_arrive", { barrier_id, agent_id, parties: 1000, timeout_ms: 0 });
+  expect(await arriving("unnamed", "a")).toBe("none");
+  const before = taken();
+  await fillUp();
+  const full = taken();
+  expect(full).toBeGreaterThan(before);
+  expect(await rooms.codeOf("first", "b", "barrier_arrive", { barrier_id: "open", timeout_ms: 0 })).toBe("none");
+  expect(await arriving("unnamed", "b")).toBe("none");
+  expect(taken()).toBe(full);
 });
 
 test("is what there is, also after the room was turned back", async () => {

@@ -1,7 +1,8 @@
 /** Rooms that branch: in each line of history every message is processed once, whatever the agents have in their memory. */
 import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, test } from "vitest";
-import { Budget, bytesOfRows } from "../../../../daemon/domain/fabric/budget.ts";
+import { Budget } from "../../../../daemon/domain/fabric/budget.ts";
+import { bytesOfState } from "../../../../daemon/domain/fabric/foreign.ts";
 import { findOld, removalsOf } from "../../../../daemon/domain/fabric/old.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { Chance } from "../../../harness/random.ts";
@@ -335,9 +336,9 @@ describe("space", () => {
     const world = new World(rooms, new Chance(), "first");
     await world.begin();
     await world.live(200);
-    const { columns, rows } = (await rooms.take("first")).fabric.messages;
-    expect(rows.length).toBeGreaterThan(10);
-    expect(bytesOfRows(columns, rows)).toBe(rooms.bytesOf("first").rows);
+    const { fabric } = await rooms.take("first");
+    expect(fabric.messages.rows.length).toBeGreaterThan(10);
+    expect(bytesOfState(fabric)).toBe(rooms.bytesOf("first").rows);
   });
 
   test("of an inbox is counted anew", async () => {
