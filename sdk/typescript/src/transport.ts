@@ -122,8 +122,7 @@ export class Transport {
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
-      if (gone !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error))
-        return gone;
+      if (gone !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error)) return gone;
       const pause = tries.pauseAfter(failed);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
       if (failed.known === "lost") mayBeDone = true;
