@@ -76,7 +76,8 @@ export default function Messages({ room }: TabProps) {
               onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
             />
             <span class="muted">
-              {countText(all.value.length)} messages{hasOlder.value ? ", older ones are not shown" : ""}
+              {countText(all.value.length)} {all.value.length === 1 ? "message" : "messages"}
+              {hasOlder.value ? ", older ones are not shown" : ""}
             </span>
           </search>
           {opened === null || isKnown ? null : <Absent key={opened} id={opened} roomId={roomId} reach={reach} />}
