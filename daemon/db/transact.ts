@@ -1,7 +1,7 @@
 /**
- * Owns transactions. Writes of one turn of the event loop share one commit, so that a flood of requests pays
- * for one fsync together; each write still succeeds or fails alone, by its savepoint. What comes while a commit is
- * being flushed is the next one.
+ * Owns transactions. Writes of one turn of the event loop share one commit, and those of the next turns while each brings more, so that a
+ * flood of requests pays for one fsync together; each write still succeeds or fails alone, by its savepoint. What comes while a commit
+ * is being flushed is the next one.
  *
  * A write may run twice, and may be rolled back after it ran. So whatever it changes in memory it gives a step to `undo` for:
  *
@@ -11,10 +11,14 @@
  */
 import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
+import { nextTurn } from "../core/turn.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import { type Connection, noteOthersWrites, type Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
 import { type Rehearsed, tried } from "./rehearsal.ts";
+
+/** How long a commit waits at most for others to be part of it, while each turn of the event loop brings more. */
+const GATHER_MS = 2;
 
 interface Write {
   work(queries: Queries): unknown;
@@ -117,6 +121,15 @@ export function makeDatabase(
     }
   };
 
+  const gather = async () => {
+    const until = performance.now() + GATHER_MS;
+    let seen: number;
+    do {
+      seen = waiting.length;
+      await nextTurn();
+    } while (waiting.length > seen && performance.now() < until);
+  };
+
   const schedule = () => {
     if (flushing && isUnderWay) {
       following ??= flushing.then(() => {
@@ -124,15 +137,12 @@ export function makeDatabase(
         schedule();
       });
     }
-    flushing ??= new Promise((done) =>
-      setImmediate(async () => {
-        isUnderWay = true;
-        await flush();
-        isUnderWay = false;
-        flushing = null;
-        done();
-      }),
-    );
+    flushing ??= gather().then(async () => {
+      isUnderWay = true;
+      await flush();
+      isUnderWay = false;
+      flushing = null;
+    });
   };
   const queued = <T>(queue: Write[], work: (queries: Queries) => T, vital: boolean) =>
     new Promise<T>((resolve, reject) => {

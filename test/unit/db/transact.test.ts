@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { type Database, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 
@@ -48,6 +49,33 @@ describe("writes of one turn", () => {
     expect(values).toEqual(Array.from({ length: 200 }, (_, n) => n));
     expect(numbers()).toEqual(values);
     expect(commits()).toBe(1);
+  });
+
+  test("have those of the next turns with them, while each turn brings more", async () => {
+    const writes: Promise<number>[] = [];
+    for (let n = 0; n < 5; n++) {
+      writes.push(database.commit(insert(n)));
+      await nextTurn();
+    }
+    await Promise.all(writes);
+    expect(numbers()).toEqual([0, 1, 2, 3, 4]);
+    expect(commits()).toBe(1);
+  });
+
+  test("are not kept waiting by a flood that does not end", async () => {
+    let isDone = false;
+    const first = database.commit(insert(0)).then(() => {
+      isDone = true;
+    });
+    const others: Promise<number>[] = [];
+    for (let n = 1; !isDone; n++) {
+      others.push(database.commit(insert(n)));
+      await nextTurn();
+    }
+    await first;
+    expect(commits()).toBeGreaterThan(0);
+    await Promise.all(others);
+    expect(numbers()).toHaveLength(others.length + 1);
   });
 
   test("see those before them", async () => {
