@@ -196,7 +196,7 @@ function takeLocks(paths: Paths): () => void {
 
 /** Guests that went on without a daemon have the drives of the service that was here: none may be taken for one of the backup's. */
 async function endGuests(paths: Paths): Promise<number> {
-  const left = [...guestProcesses(paths.guests).keys()];
+  const left = [...(await guestProcesses(paths.guests)).keys()];
   await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
   return left.length;
 }

@@ -59,7 +59,7 @@ export function uninstallCommand(): Command {
       requireHostsOwn();
       requireNoPackage();
       if (!options.yes)
-        throw new CliError({ detail: plan(paths, options), errors: [], hint: "Run it with --yes to do it." });
+        throw new CliError({ detail: await plan(paths, options), errors: [], hint: "Run it with --yes to do it." });
       const ended = await takeDown(paths);
       if (options.forPackage) listForPurge(paths);
       else if (dirname(process.execPath) === PACKAGED) await removePackage(options.purge === true);
@@ -92,8 +92,8 @@ function requireNoPackage(): void {
   });
 }
 
-function plan(paths: Paths, { purge }: UninstallOptions): string {
-  const running = existsSync(paths.guests) ? guestProcesses(paths.guests).size : 0;
+async function plan(paths: Paths, { purge }: UninstallOptions): Promise<string> {
+  const running = existsSync(paths.guests) ? (await guestProcesses(paths.guests)).size : 0;
   const data = purge ? `, and removes ${paths.data} with every room, drive and key` : `; ${paths.data} stays`;
   return `This ends the service and ${counted(running, "sandbox", "sandboxes")}, and removes roomd from this host${data}.`;
 }
@@ -106,7 +106,7 @@ async function takeDown(paths: Paths): Promise<number> {
     await endDaemon(paths, STOP_DEADLINE_MS);
     for (const placeOf of [paths.trial, paths.film, paths.saving]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
-    const left = [...guestProcesses(paths.guests).keys()];
+    const left = [...(await guestProcesses(paths.guests)).keys()];
     await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
     if (hasSystemd()) await stopSlice();
     const ours = everythingOf(paths).filter((path) => path.startsWith(`${paths.runtime}/`));

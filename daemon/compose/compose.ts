@@ -166,7 +166,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     () => reached.gateway && { host: reached.gateway.host, port: reached.gateway.port },
   );
   const answering = Promise.withResolvers<void>();
-  sandboxes.recover(answering.promise);
+  await sandboxes.recover(answering.promise);
   ports.recover();
   await rooms.recover(answering.promise);
   await orgTemplates.recover();

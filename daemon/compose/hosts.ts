@@ -51,6 +51,9 @@ const capacityOf = ({ is_degraded: _, ssh: __, templates, disk, ...capacity }: L
   templates: [...templates],
 });
 
+/** Of all hosts, this one among them. */
+export const hostStates = ({ cluster }: Base) => cluster?.hosts().map(({ state }) => state) ?? ["active" as const];
+
 /** All hosts, this one among them. */
 export function listedHosts(base: Base, sandboxes: Measured, url: () => string): Static<typeof host>[] {
   const { cluster, hostId } = base;

@@ -5,6 +5,7 @@ import type { Bells } from "../core/bells.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import { sparingly } from "../core/sparing.ts";
 import { countRecords, makeAudit } from "../domain/audit/index.ts";
 import type { Backups } from "../domain/backups/index.ts";
 import type { Egress } from "../domain/egress/index.ts";
@@ -21,7 +22,7 @@ import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
-import { listedHosts } from "./hosts.ts";
+import { hostStates, listedHosts } from "./hosts.ts";
 import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
@@ -103,6 +104,7 @@ export function composeService(base: Base, told: Told) {
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
     hosts: () => listedHosts(base, sandboxes, told.url),
+    hostStates: () => hostStates(base),
     betweenHosts: base.betweenHosts,
     directoryAgeSeconds: () => base.cluster?.behindSeconds() ?? 0,
     paths,
@@ -117,7 +119,8 @@ export function composeService(base: Base, told: Told) {
     backups: told.backups.figures,
     anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
-    capacity: sandboxes.capacity,
+    // Each sandbox is looked at, for whoever asks for health or figures.
+    capacity: sparingly(sandboxes.capacity),
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,

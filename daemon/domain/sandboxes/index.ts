@@ -62,7 +62,7 @@ export interface Sandboxes {
   agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
   /** Takes over the guests of a daemon before this one, and ends what cannot be; what messages have not woken yet is woken. */
-  recover(answering: Promise<unknown>): void;
+  recover(answering: Promise<unknown>): Promise<void>;
   /** A message is in the inbox of the sandbox's agent. */
   messageCame(sandboxId: string): void;
   /** Resolves once those that the host's shutdown has put to sleep are back, or are not, or it takes too long. After `recover`. */
@@ -152,8 +152,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     ],
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors, waking),
-    recover: (answering) => {
-      returned = hostStart.resume(recover(deps, supervisors, answering));
+    recover: async (answering) => {
+      returned = hostStart.resume(await recover(deps, supervisors, answering));
       snapshots.recover(answering);
       void answering.then(() => waking.recover());
     },

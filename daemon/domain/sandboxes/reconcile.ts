@@ -7,31 +7,47 @@
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { describeError } from "../../core/service-error.ts";
+import { nextTurn } from "../../core/turn.ts";
 import { guestProcesses, hasRemains } from "../../host/guest/remains.ts";
 import { isAlive, type ProcessRecord } from "../../host/process.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { takeUp } from "./recover.ts";
 import { overdueFor } from "./state.ts";
 import { undestroyed } from "./store.ts";
+import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
+/** So many rows are compared in one turn of the event loop: a millisecond's work. */
+const LOOKED_AT = 32;
+
 /** One pass; resolves once all that it found is set right, or could not be and was logged. */
 export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Promise<void> {
-  const processes = guestProcesses(deps.paths.guests);
+  const processes = await guestProcesses(deps.paths.guests);
   const rows = undestroyed(deps.database.queries);
   const known = new Set<string>(rows.map((row) => row.sandbox_id));
   const found = new Set([...processes.keys(), ...namesIn(deps.paths.guests), ...namesIn(deps.paths.sandboxes)]);
   const coming = new Set(namesIn(deps.paths.arrivals).flatMap((room) => namesIn(deps.paths.arriving(room).sandboxes)));
-  const isStray = (name: string) => !known.has(name) && !coming.has(name) && !isUnderWay(deps, supervisors, name);
+  // One that was seen first may have ended since, with its sandbox.
+  const isLeft = (name: string) => processes.get(name)?.some(isAlive) ?? true;
+  const isStray = (name: string) =>
+    !known.has(name) && !coming.has(name) && !isUnderWay(deps, supervisors, name) && isLeft(name);
   const strays = [...found].filter(isStray);
-  const outcomes = await Promise.allSettled([
-    ...rows.map((row) => setRight(deps, supervisors, row, processes.get(row.sandbox_id))),
-    ...strays.map((name) => sweep(deps, supervisors, name)),
-  ]);
-  for (const outcome of outcomes) {
-    if (outcome.status === "rejected") deps.log.error("not reconciled", { error: describeError(outcome.reason) });
+  const unsettled = (error: unknown) => deps.log.error("not reconciled", { error: describeError(error) });
+  const work = strays.map((name) => sweep(deps, supervisors, name).catch(unsettled));
+  // In this turn: in a later one their rows may be others.
+  const supervised = rows.flatMap((row) => {
+    const supervisor = supervisors.get(row.sandbox_id);
+    if (!supervisor) takeUpUnlessEnded(deps, supervisors, row, processes.get(row.sandbox_id));
+    return supervisor ?? [];
+  });
+  for (const [index, supervisor] of supervised.entries()) {
+    if (index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
+    const { sandbox_id } = supervisor.row;
+    if (supervisors.get(sandbox_id) !== supervisor) continue;
+    work.push(setRight(deps, supervisors, supervisor, processes.get(sandbox_id)).catch(unsettled));
   }
+  await Promise.all(work);
 }
 
 /** Before it has a row, or while it has none: nobody else ends it. */
@@ -39,25 +55,41 @@ function isUnderWay(deps: SandboxDeps, supervisors: Supervisors, sandboxId: stri
   return supervisors.get(sandboxId) !== undefined || deps.pool.holds(sandboxId);
 }
 
-async function setRight(
+/** One that failed before the daemon was restarted has its logs, and needs nobody. */
+function takeUpUnlessEnded(
   deps: SandboxDeps,
   supervisors: Supervisors,
   row: SandboxRow,
   serving: readonly ProcessRecord[] | undefined,
+): void {
+  if (row.state !== "failed" || isLeftBehind(deps, row, serving)) takeUp(deps, supervisors, row, { serving });
+}
+
+/** Whether there is still something of it. */
+function isLeftBehind(
+  deps: SandboxDeps,
+  { sandbox_id, cid_held }: SandboxRow,
+  serving: readonly ProcessRecord[] | undefined,
+): boolean {
+  return cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
+}
+
+async function setRight(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  supervisor: Supervisor,
+  serving: readonly ProcessRecord[] | undefined,
 ): Promise<void> {
+  const { row } = supervisor;
   const { sandbox_id, state } = row;
-  const supervisor = supervisors.get(sandbox_id);
-  const leftBehind = row.cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
-  if (!supervisor) {
-    // One that failed before the daemon was restarted has its logs, and needs nobody.
-    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row, { serving });
-    return;
-  }
   if (state === "failed") {
-    if (leftBehind && !supervisor.busy) await supervisor.free();
+    if (isLeftBehind(deps, row, serving) && !supervisor.busy) await supervisor.free();
     return;
   }
-  if (state === "hibernated" && serving && !supervisor.busy) return await supervisors.endLeft(sandbox_id);
+  // Those that were seen before it was saved have ended since.
+  if (state === "hibernated" && serving?.some(isAlive) && !supervisor.busy) {
+    return await supervisors.endLeft(sandbox_id);
+  }
   if (supervisor.isLeft && state !== "destroying") {
     if (!supervisor.busy) await supervisor.adopt();
     return;

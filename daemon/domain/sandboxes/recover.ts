@@ -15,8 +15,12 @@ import type { SandboxRow } from "./table.ts";
  * `answering` settles once the service answers: the work of many guests is not in the way of that. How each was found, before anything
  * is done with it.
  */
-export function recover(deps: SandboxDeps, supervisors: Supervisors, answering: Promise<unknown>): SandboxRow[] {
-  const processes = guestProcesses(deps.paths.guests);
+export async function recover(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  answering: Promise<unknown>,
+): Promise<SandboxRow[]> {
+  const processes = await guestProcesses(deps.paths.guests);
   const found = unfinished(deps.database.queries);
   for (const row of found) {
     takeUp(deps, supervisors, row, { serving: processes.get(row.sandbox_id), after: answering });

@@ -219,14 +219,18 @@ export function listUndestroyed(
 
 /** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */
 export function countStates(queries: Queries): { state: SandboxState; held: number; memory_mib: number }[] {
+  return statesCounted(queries).all();
+}
+
+const statesCounted = preparedBy((queries) => {
   const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
   return queries
     .select({ state: sandboxes.state, held: count(), memory_mib })
     .from(sandboxes)
     .where(isUndestroyed)
     .groupBy(sandboxes.state)
-    .all();
-}
+    .prepare();
+});
 
 /** What an organization's sandboxes that have not ended come to. */
 export function orgSandboxes(queries: Queries, orgId: OrgId) {

@@ -8,6 +8,7 @@ import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
+import { onceATurn } from "../../core/turn.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
@@ -127,6 +128,17 @@ export function makeSupervisors(
   /** One that is still to be taken over has its processes all the same. */
   const recordOf = (sandboxId: string) =>
     all.get(sandboxId)?.guest?.record() ?? readRecord(deps.paths.sandbox(sandboxId).processes);
+
+  /** With many sandboxes it takes milliseconds, and many may be created in one turn. */
+  const residentNow = onceATurn(
+    (): ReadonlyMap<string, number> =>
+      new Map(
+        [...all.values()].map(({ row: { sandbox_id }, guest }) => {
+          const pid = guest?.machine.process.pid ?? recordOf(sandbox_id)?.qemu?.pid;
+          return [sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
+        }),
+      ),
+  );
 
   const drop = (sandboxId: string) => {
     const supervisor = all.get(sandboxId);
@@ -335,12 +347,7 @@ export function makeSupervisors(
     growth: () => ({
       overcommit_percent: deps.memoryOvercommitPercent,
       others_mib: deps.otherMemoryMib(),
-      resident_mib: new Map(
-        [...all.values()].map(({ row: { sandbox_id }, guest }) => {
-          const pid = guest?.machine.process.pid ?? recordOf(sandbox_id)?.qemu?.pid;
-          return [sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
-        }),
-      ),
+      resident_mib: residentNow(),
     }),
     whenNobodyStarts: () => gate.whenEmpty(LONGEST_WAIT_MS),
     unstall: () => {

@@ -36,6 +36,8 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
 export interface ServiceDeps {
   /** This one, and the others that are one service with it. */
   hosts(): OutputOf<typeof hostList>["items"];
+  /** The state of each of them: that is known without asking what it has to give. */
+  hostStates(): OutputOf<typeof hostList>["items"][number]["state"][];
   /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
   directoryAgeSeconds(): number;
   /** How changes of what hosts share go, calls to other hosts, and moves of rooms to them. */

@@ -21,10 +21,10 @@ export function makeHealth(deps: ServiceDeps): Bound {
       anchors: deps.anchors(),
     }),
   );
-  const capacityNow = sparingly(() => {
+  const capacityNow = () => {
     const { memory_mib_free, guest_cids_used } = deps.capacity();
     return { memory_mib_free, guest_cids_free: GUEST_CIDS - guest_cids_used };
-  });
+  };
   return bind(health, {
     run: (call) => {
       const checks = checksNow();

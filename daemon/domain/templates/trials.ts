@@ -65,7 +65,7 @@ export async function sweepOwnMachines(paths: Paths): Promise<void> {
 export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
   const sockets = dirname(placeOf("any").runtime);
   const directories = dirname(placeOf("any").directory);
-  const found = new Set([...guestProcesses(sockets).keys(), ...namesIn(sockets), ...namesIn(directories)]);
+  const found = new Set([...(await guestProcesses(sockets)).keys(), ...namesIn(sockets), ...namesIn(directories)]);
   for (const name of found) {
     await freeRemains(placeOf(name));
     await rm(placeOf(name).directory, { recursive: true, force: true });

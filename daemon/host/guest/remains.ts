@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { SandboxPaths, SavedPaths } from "../../core/paths.ts";
+import { nextTurn } from "../../core/turn.ts";
 import { layersIn } from "../images/layers.ts";
 import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
 import { readRecord } from "./record.ts";
@@ -18,14 +19,44 @@ const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
 /** A step that was under way may start one more process while the first are being ended. */
 const ROUNDS = 5;
 
-/** The processes that serve guests below this directory of sockets, by sandbox. */
-export function guestProcesses(guests: string): Map<string, ProcessRecord[]> {
+/** So many processes are looked at in one turn of the event loop: half a millisecond's work. */
+const LOOKED_AT = 32;
+
+/** Processes that serve guests, by sandbox. */
+export type GuestProcesses = ReadonlyMap<string, readonly ProcessRecord[]>;
+
+/** By directory of sockets: the look before, and the one that is to begin once that is over. */
+const looks = new Map<string, { before: Promise<unknown>; coming: Promise<GuestProcesses> | null }>();
+
+/**
+ * The processes that serve guests below this directory of sockets, as they are when it resolves. There may be thousands: others have their
+ * turns meanwhile, and all who ask while somebody looks share the next look.
+ */
+export function guestProcesses(guests: string): Promise<GuestProcesses> {
+  const shared = looks.get(guests) ?? { before: Promise.resolve(), coming: null };
+  looks.set(guests, shared);
+  shared.coming ??= shared.before.then(() => {
+    const found = look(guests);
+    shared.coming = null;
+    shared.before = found.catch(() => {});
+    return found;
+  });
+  return shared.coming;
+}
+
+async function look(guests: string): Promise<GuestProcesses> {
   const found = new Map<string, ProcessRecord[]>();
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const sandboxId = servedBy(argumentsOf(Number(name)), guests);
-    const process = sandboxId === null ? null : processOf(Number(name));
-    if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
+  const seen = new Set<string>();
+  const unseen = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name) && !seen.has(name));
+  // Until nobody has come meanwhile.
+  for (let names = unseen(); names.length > 0; names = unseen()) {
+    for (const [index, name] of names.entries()) {
+      if (index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
+      seen.add(name);
+      const sandboxId = servedBy(argumentsOf(Number(name)), guests);
+      const process = sandboxId === null ? null : processOf(Number(name));
+      if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
+    }
   }
   return found;
 }
@@ -46,7 +77,7 @@ export async function endProcesses(paths: SandboxPaths): Promise<void> {
   const recorded = readRecord(paths.processes);
   const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
   for (let round = 1; ; round++) {
-    const found = guestProcesses(dirname(paths.runtime)).get(basename(paths.runtime)) ?? [];
+    const found = (await guestProcesses(dirname(paths.runtime))).get(basename(paths.runtime)) ?? [];
     const alive = [...known, ...found].filter(isAlive);
     if (alive.length === 0) return;
     if (round > ROUNDS) throw new Error(`its processes ${alive.map(({ pid }) => pid).join(", ")} have not ended`);

@@ -183,7 +183,7 @@ test.each(moments)("killed at %s, written: %s", async (kind, written) => {
 
   // What started and was not written is nobody's; without a record at all the whole guest is.
   const serving =
-    guestProcesses(join(home, "run", "g")).get(record ? (paths.runtime.split("/").at(-1) ?? "") : "") ?? [];
+    (await guestProcesses(join(home, "run", "g"))).get(record ? (paths.runtime.split("/").at(-1) ?? "") : "") ?? [];
   await endUnrecorded(paths, serving);
   const strays = written || known === undefined ? [] : LIFE[kind].started;
   const alive = [...running].filter(([, process]) => isAlive(process)).map(([part]) => part);

@@ -1,6 +1,6 @@
 /** What of a guest is on the host is found by its names, and only what is this daemon's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
@@ -56,15 +56,19 @@ afterEach(() => {
 
 /** A process with these arguments, leader of its group as guests' processes are. */
 async function started(...argv: string[]): Promise<number> {
+  const pid = begun(...argv);
+  // A process is there a moment before its arguments are.
+  await until("it has its arguments", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
+  return pid;
+}
+
+function begun(...argv: string[]): number {
   const child = spawn("sh", ["-c", "while :; do read -r line; done", ...argv], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
   children.push(child);
-  const pid = child.pid ?? 0;
-  // A process is there a moment before its arguments are.
-  await until("it has its arguments", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
-  return pid;
+  return child.pid ?? 0;
 }
 
 const alive = (pid: number) => processOf(pid) !== null;
@@ -74,7 +78,7 @@ test("processes are found by their sockets, stopped or not, and ended; others ar
   const stopped = await started("-chardev", `socket,id=qmp,path=${paths.qmp},server=on`);
   process.kill(stopped, "SIGSTOP");
   const other = await started("--socket-path", "/run/roomd-elsewhere/g/x/fs.sock");
-  const found = guestProcesses(join(home, "run", "g"));
+  const found = await guestProcesses(join(home, "run", "g"));
   expect([...found.keys()]).toHaveLength(1);
   expect(
     [...found.values()]
@@ -85,6 +89,30 @@ test("processes are found by their sockets, stopped or not, and ended; others ar
   await endProcesses(paths);
   expect([own, stopped, other].map(alive)).toEqual([false, false, true]);
   await endProcesses(paths);
+});
+
+test("a process that starts while others are looked at is found; others have their turns, and who asks meanwhile shares the next look", async () => {
+  const guests = join(home, "run", "g");
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  const there = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).length;
+  const first = guestProcesses(guests).finally(() => {
+    isOver = true;
+  });
+  count();
+  // The look begins with a process that was there before.
+  await Promise.resolve();
+  const pid = begun("--socket-path", paths.virtiofs);
+  while (!commandLineOf(pid).includes(paths.virtiofs));
+  const [second, third] = [guestProcesses(guests), guestProcesses(guests)];
+  expect(second).toBe(third);
+  const pidsOf = async (found: typeof second) => [...(await found).values()].flat().map((process) => process.pid);
+  expect([await pidsOf(first), await pidsOf(second)]).toEqual([[pid], [pid]]);
+  expect(turns).toBeGreaterThanOrEqual(Math.floor(there / 40));
 });
 
 test("a recorded process is ended by pid and start, and not another that has its pid now", async () => {
