@@ -16,6 +16,8 @@ import type { OpenPort } from "../../domain/ports/connections.ts";
 const MOST_UNTAKEN_BYTES = 1024 * 1024;
 /** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
 const KEEP_ALIVE_MS = 5000;
+/** In so many pieces passes what a connection may take to begin. */
+const PIECES = 10;
 /** Both sides are ours: nothing older is spoken. */
 export const TLS_1_3_ONLY = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1 | constants.SSL_OP_NO_TLSv1_2;
 
@@ -52,11 +54,11 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
   let socket: Socket | null = null;
   let connection: Connection | null = null;
   const fail = (why: NotConnectedWhy, message: string, cause?: unknown) => {
-    clearTimeout(timer);
+    endTime();
     reject(new NotConnected(why, message, cause));
     if (connection === null) socket?.terminate();
   };
-  const timer = setTimeout(() => fail("silent", `no connection within ${withinMs} ms`), withinMs);
+  const endTime = afterOwnTime(withinMs, () => fail("silent", `no connection within ${withinMs} ms`));
   let isLate = false;
   promise.catch(() => {
     isLate = true;
@@ -77,7 +79,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
           opened.terminate();
           return fail("another host", "it shows another certificate than that it joined with");
         }
-        clearTimeout(timer);
+        endTime();
         opened.setNoDelay(true);
         opened.setKeepAlive(true, KEEP_ALIVE_MS);
         connection = new Connection(opened);
@@ -94,6 +96,20 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
   });
   connecting.catch((error: unknown) => fail("refused", "there is no connection to it", error));
   return promise;
+}
+
+/**
+ * Calls `over` after so long of this process's own time, and returns what ends it. While this process is held up the other host may
+ * have answered long ago: that counts as one piece, and is heard in those that follow.
+ */
+function afterOwnTime(ms: number, over: () => void): () => void {
+  let left = PIECES;
+  const timer = setInterval(() => {
+    if (--left > 0) return;
+    clearInterval(timer);
+    over();
+  }, ms / PIECES);
+  return () => clearInterval(timer);
 }
 
 export class Connection {
