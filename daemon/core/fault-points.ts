@@ -48,6 +48,7 @@ const PLACES = [
   "restore.ended", // … none of its sandboxes runs
   "restore.turned", // … the drive is the other, the database has what it has come to have since
   "restore.given", // … it has what it had, none of the sandboxes runs
+  "move.copied", // the drive of a room that is to move is copied while its guests run, nothing says so
   "move.noted", // a room's row says that it moves, nothing of it has ended
   "move.saved", // … its sandboxes are on disk or have ended, nothing is packed
   "move.packed", // … drive and state are packed, the other host knows nothing

@@ -9,8 +9,9 @@
  * Until that change it is here, and goes on here where anything fails; after it, it is there. A directory may forget the change, as after a
  * failover: once it was asked for, nobody gets to the room here, and nothing of it goes, before the other host has said whether it has it.
  */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { after, now } from "../../../core/clock.ts";
@@ -70,6 +71,7 @@ export async function departRoom(
         bytes: row.drive_limit_bytes + BEYOND.bytes,
         entries: deps.driveLimitEntries + BEYOND.entries,
       });
+      await faultPoint("move.copied");
       await database.commit((queries) => {
         over.throwIfAborted();
         requireLive(toTarget(getRoom(queries, room_uid) ?? { ...row, state: "destroyed" }, paths));
@@ -215,6 +217,21 @@ export async function settleMove(
       .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
       .catch(() => {});
   return true;
+}
+
+/**
+ * Puts aside what a daemon before this one has copied of a room whose row does not say yet that it moves: it is erased with what the room
+ * has no more. At once, so that a move that is asked for again makes its own.
+ */
+export function putDepartingAside({ paths, log }: MoveDeps, roomUid: RoomUid): void {
+  const { directory } = paths.departing(roomUid);
+  if (!existsSync(directory)) return;
+  try {
+    mkdirSync(paths.former(roomUid), { recursive: true, mode: 0o700 });
+    renameSync(directory, join(paths.former(roomUid), crypto.randomUUID()));
+  } catch (error) {
+    log.warn("what was copied of a room to move it is still there", { room_uid: roomUid, error: describeError(error) });
+  }
 }
 
 /** What its row says of a room whose next host was removed before it said that it has it. */
