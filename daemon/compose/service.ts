@@ -116,6 +116,7 @@ export function composeService(base: Base, told: Told) {
     }),
     backups: told.backups.figures,
     anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
+    clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,
     measure: sandboxes.measure,
