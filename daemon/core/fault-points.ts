@@ -69,6 +69,7 @@ const PLACES = [
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
+  "member.noted", // a host has noted that it is a member, the directory has not committed it
   "round.written", // what a change of what hosts share comes to is in their directory, which has not committed it
   "round.true", // … it has: all hosts have it so but this one, which asked for it
   "place.written", // the temporary file is whole and not synced
