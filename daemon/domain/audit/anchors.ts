@@ -71,7 +71,7 @@ export class Anchors {
     const { database, store } = this.#deps;
     if (this.#lost === null) await this.#compare();
     // What that commit sees is on disk once it has come to its end: nothing is anchored that a crash could take back.
-    const heads = await database.commit((queries) => chainHeads(queries));
+    const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = [...heads].filter(([key, { seq }]) => this.#anchored.get(key) !== seq);
     if (moved.length === 0) return;
     await store.add(

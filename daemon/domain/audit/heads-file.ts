@@ -65,7 +65,7 @@ export class HeadsFile {
   async #write(): Promise<void> {
     const { database, file } = this.#deps;
     // What that commit sees is on disk once it has come to its end: nothing is written that a loss of power could take back.
-    const heads = await database.commit((queries) => chainHeads(queries));
+    const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = () => [...heads].filter(([orgKey, { seq }]) => this.#written.get(orgKey) !== seq);
     if (moved().length === 0) return;
     await using handle = await open(file, "a+", 0o600);

@@ -3,9 +3,10 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Log } from "../../../../daemon/core/log.ts";
+import { type Log, makeLog } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
-import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Anchors } from "../../../../daemon/domain/audit/anchors.ts";
 import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
 import { chainHead } from "../../../../daemon/domain/audit/chain-head.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
@@ -100,6 +101,24 @@ describe("the file", () => {
     flushed.resolve();
     await Promise.all([recorded, settled]);
     expect(written()).toMatchObject([{ seq: 1 }]);
+  });
+
+  test("takes nothing of the disk's reserve, and gives none of it to who is written with it: nor do anchors", async () => {
+    const database = makeDatabase(connection);
+    const vital: boolean[] = [];
+    const seen: Database = {
+      ...database,
+      commit: (work, isVital = true) => {
+        vital.push(isVital);
+        return database.commit(work, isVital);
+      },
+    };
+    appended(1, 1);
+    await heads(1e6, seen).settle();
+    const store = { last: async () => [], after: async () => [], add: async () => {} };
+    const log = makeLog("error", () => {});
+    await new Anchors({ database: seen, log, store, intervalMs: 1e6 }).settle();
+    expect(vital).toEqual([false, false]);
   });
 
   test("goes on after part of a line, which is told", async () => {
