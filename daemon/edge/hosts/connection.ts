@@ -10,14 +10,13 @@ import type { Socket } from "bun";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { Certificate } from "../../core/certificate.ts";
+import { afterOwnTime } from "../../core/own-time.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
 /** Of what came and was not taken: beyond, the other side waits. */
 const MOST_UNTAKEN_BYTES = 1024 * 1024;
 /** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
 const KEEP_ALIVE_MS = 5000;
-/** In so many pieces passes what a connection may take to begin. */
-const PIECES = 10;
 /** Both sides are ours: nothing older is spoken. */
 export const TLS_1_3_ONLY = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1 | constants.SSL_OP_NO_TLSv1_2;
 
@@ -96,20 +95,6 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
   });
   connecting.catch((error: unknown) => fail("refused", "there is no connection to it", error));
   return promise;
-}
-
-/**
- * Calls `over` after so long of this process's own time, and returns what ends it. While this process is held up the other host may
- * have answered long ago: that counts as one piece, and is heard in those that follow.
- */
-function afterOwnTime(ms: number, over: () => void): () => void {
-  let left = PIECES;
-  const timer = setInterval(() => {
-    if (--left > 0) return;
-    clearInterval(timer);
-    over();
-  }, ms / PIECES);
-  return () => clearInterval(timer);
 }
 
 export class Connection {
