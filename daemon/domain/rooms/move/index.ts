@@ -143,7 +143,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
           void goOn(row.room_uid);
           continue;
         }
-        putDepartingAside(deps, row.room_uid);
+        await putDepartingAside(deps, row.room_uid);
         if (isElsewhere(row)) await giveUp(row);
       }
     },
