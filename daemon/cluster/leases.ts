@@ -160,6 +160,8 @@ export class Leases {
       this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
+      // It is not known any more, and nobody waits for a database: the next beat that is answered tells.
+      this.#othersUntil = null;
       const level = error instanceof DirectoryAway ? "warn" : "error";
       log[level]("the directory of hosts was not asked", { error: describeError(error) });
     }
