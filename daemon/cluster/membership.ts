@@ -68,6 +68,11 @@ export function makeMemberships(deps: MembershipDeps) {
   const joined = (within: Queries) => deps.record(within, "host.joined", { host: self.host_id, address: self.address });
   const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
 
+  /** Before the directory has it: a member always knows that it is one. */
+  const note = async (membership: Membership) => {
+    writeMembership(deps.directory, membership);
+    await faultPoint("member.noted");
+  };
   /** Whoever cannot know whether it is a member stays ready to be one. */
   const forgetUnlessUnknown = (error: unknown): never => {
     if (!(error instanceof DirectoryAway && error.ambiguous)) forgetMembership(deps.directory);
@@ -136,8 +141,7 @@ export function makeMemberships(deps: MembershipDeps) {
         ]);
         await addLease(run, membership);
         await writeRows(run, { seq: 1, change_id: randomUUID() }, rows, self.host_id);
-        writeMembership(deps.directory, membership);
-        await faultPoint("member.noted");
+        await note(membership);
       }).catch(forgetUnlessUnknown);
       await change((within) => {
         putHost(within, row);
@@ -170,8 +174,7 @@ export function makeMemberships(deps: MembershipDeps) {
         const made = become(String(cluster.cluster_id));
         await addLease(run, made);
         writeSecrets(deps.secretFiles, secrets);
-        writeMembership(deps.directory, made);
-        await faultPoint("member.noted");
+        await note(made);
         return made;
       }).catch(forgetUnlessUnknown);
       await change((within) => {
