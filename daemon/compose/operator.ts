@@ -64,7 +64,7 @@ export async function openOperator(options: ComposeOptions) {
     try {
       await openDirectory();
       const store = (cluster as Cluster | null)?.anchors;
-      return store ? { lost: (await lostAnchors(database.queries, store)).lost.length } : null;
+      return store ? { lost: (await lostAnchors(database.queries, store)).chains } : null;
     } catch {
       return { lost: null };
     }
