@@ -15,6 +15,7 @@ import { command } from "./command.ts";
 import { becomeConfigured, requireCleanEnvironment } from "./environment.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { type JsonOption, print } from "./output.ts";
+import { forgetDatabase } from "./upgrade-database.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** Logs everything, and at the next one what the configuration says again. SIGUSR1 is the runtime's own. */
@@ -61,7 +62,9 @@ export function serveCommand(): Command {
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
     const manager = findServiceManager();
-    await Promise.race([daemon.ready, ended]);
+    const isReady = await Promise.race([daemon.ready.then(() => true), ended.then(() => false)]);
+    // What is accepted from here on is in this database alone: no upgrade that was interrupted takes it back.
+    if (isReady) forgetDatabase(paths);
     manager.ready();
     await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
     await ended;

@@ -3,15 +3,14 @@
  * binary of before, and to the database of before, where it does not answer. Guests run on meanwhile.
  *
  *   stop ─ copy the database, where the new one would change it ─ start ─┬─ ready, and answers: what was kept for the way back goes
- *                                                                        └─ fails: stop ─ copy back ─ start the former ─ say so
+ *                                                                        └─ fails: stop ─ put it back ─ start the former ─ say so
  */
-import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Paths, PREVIOUS, PREVIOUS_UNIT_CHANGE, UNIT_CHANGES } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
-import { wouldMigrate } from "../db/copy.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { reloadUnits, serviceDo, serviceLog } from "../host/system-service.ts";
 import { CliError } from "./cli-error.ts";
@@ -21,14 +20,13 @@ import { type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { healthAt } from "./setup/daemon.ts";
 import { requireHostsOwn } from "./uninstall.ts";
+import { forgetDatabase, keepDatabase, putDatabaseBack } from "./upgrade-database.ts";
 
 const DROP_IN = join(UNIT_CHANGES, basename(PREVIOUS_UNIT_CHANGE));
 const LOG_LINES = 15;
 /** A host that takes many guests over answers late. */
 const ANSWER_DEADLINE_MS = 180_000;
 const LOOK_MS = 500;
-/** A database and what SQLite has beside it. */
-const DATABASE_FILES = ["", "-wal"];
 
 export function upgradeCommand(): Command {
   const about = {
@@ -65,7 +63,7 @@ async function upgrade(paths: Paths, url: string): Promise<void> {
     });
   }
   // It has told systemd that it is ready, and may have accepted calls: from here on there is no way back to the database of before.
-  rmSync(paths.before_upgrade, { recursive: true, force: true });
+  forgetDatabase(paths);
   await untilAnswered(url);
   rmSync(PREVIOUS, { recursive: true, force: true });
 }
@@ -102,30 +100,11 @@ async function goBack(paths: Paths): Promise<string> {
   if (!existsSync(binary))
     return "There is no former binary to go back to. See `journalctl -u roomd`, then run `dpkg --configure roomd`.";
   await serviceDo("stop");
-  copyFiles(join(paths.before_upgrade, basename(paths.database)), paths.database);
+  putDatabaseBack(paths);
   mkdirSync(UNIT_CHANGES, { recursive: true });
   copyFileSync(PREVIOUS_UNIT_CHANGE, DROP_IN);
   await reloadUnits();
   await serviceDo("start");
-  rmSync(paths.before_upgrade, { recursive: true, force: true });
+  forgetDatabase(paths);
   return "The former version runs again, with its database. When what is in the way is mended, `dpkg --configure roomd` tries the new one again.";
-}
-
-function keepDatabase(paths: Paths): void {
-  // What an interrupted upgrade has left is older, and the one to keep.
-  if (existsSync(join(paths.before_upgrade, basename(paths.database))) || !wouldMigrate(paths.database)) return;
-  const unfinished = `${paths.before_upgrade}.new`;
-  for (const former of [unfinished, paths.before_upgrade]) rmSync(former, { recursive: true, force: true });
-  mkdirSync(unfinished, { mode: 0o700 });
-  copyFiles(paths.database, join(unfinished, basename(paths.database)));
-  renameSync(unfinished, paths.before_upgrade);
-}
-
-/** Nothing where there is none. The daemon that writes it has been stopped. */
-function copyFiles(from: string, to: string): void {
-  if (!existsSync(from)) return;
-  for (const end of [...DATABASE_FILES, "-shm"]) rmSync(`${to}${end}`, { force: true });
-  for (const end of DATABASE_FILES) {
-    if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`, constants.COPYFILE_FICLONE);
-  }
 }

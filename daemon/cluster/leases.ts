@@ -7,6 +7,7 @@ import { ConfigError } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import { DirectoryAway } from "./away.ts";
+import { aheadMs, DATABASE_MS } from "./clock-error.ts";
 import type { Connections } from "./connections.ts";
 import { type Holder, MAY_TAKE, type Member } from "./holder.ts";
 
@@ -47,11 +48,18 @@ const BEAT = `
   WITH mine AS (
     UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7)
      WHERE host_id = $1 AND incarnation = $2 AND ${MAY_TAKE} RETURNING host_id)
-  SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load,
+  SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load, ${DATABASE_MS} AS database_ms,
          to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS alive_until,
          EXISTS (SELECT FROM mine) AS is_member,
          (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND NOT ${MAY_TAKE}) AS others_until
     FROM roomd.leases`;
+
+/** Of every row alike. */
+interface Beaten {
+  is_member: boolean;
+  others_until: string | null;
+  database_ms: number;
+}
 
 const END = "UPDATE roomd.leases SET lease_until = now() WHERE host_id = $1 AND incarnation = $2 AND run = $3";
 const END_MS = 1_000;
@@ -69,6 +77,7 @@ export class Leases {
   #known = new Map<string, Lease>();
   /** When it was last asked, by the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
+  #aheadMs: number | null = null;
   #isMember = true;
   /** Another daemon with the same data is the member. */
   #othersUntil: string | null = null;
@@ -108,6 +117,11 @@ export class Leases {
     return performance.now() - this.#askedAt < LEASE_SECONDS * 1000;
   }
 
+  /** By how much this host's clock is ahead of the database's; null: that is not known yet. */
+  get aheadMs(): number | null {
+    return this.#aheadMs;
+  }
+
   of(hostId: string): Lease | undefined {
     return this.#known.get(hostId);
   }
@@ -129,8 +143,10 @@ export class Leases {
       const { run, place } = holder;
       const own = load();
       const values = [member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS];
+      const before = Date.now();
       const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
-      const leases = rows as unknown as (Lease & { is_member: boolean; others_until: string | null })[];
+      const leases = rows as unknown as (Lease & Beaten)[];
+      if (leases[0]) this.#aheadMs = aheadMs({ before, after: Date.now() }, leases[0].database_ms);
       const isMember = leases[0]?.is_member ?? false;
       this.#othersUntil = leases[0]?.others_until ?? null;
       if (!isMember && this.#isMember)
@@ -144,6 +160,8 @@ export class Leases {
       this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
+      // It is not known any more, and nobody waits for a database: the next beat that is answered tells.
+      this.#othersUntil = null;
       const level = error instanceof DirectoryAway ? "warn" : "error";
       log[level]("the directory of hosts was not asked", { error: describeError(error) });
     }

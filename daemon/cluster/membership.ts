@@ -10,6 +10,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { eq, sql } from "drizzle-orm";
 import { now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import { replaceKept } from "../core/kept-file.ts";
 import type { Log } from "../core/log.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -22,6 +23,7 @@ import { Connections, type Run } from "./connections.ts";
 import type { HeldRoom } from "./directory.ts";
 import { accept, invite, type Secrets } from "./invitation.ts";
 import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
+import { pointOf } from "./mirror.ts";
 import { deletePlacement, getHost, insertPlacement, listHosts, placementsOn, putHost } from "./placements.ts";
 import { Rounds, writeRows } from "./rounds.ts";
 import { makeSchema, VERSION } from "./schema.ts";
@@ -66,14 +68,23 @@ export function makeMemberships(deps: MembershipDeps) {
   const joined = (within: Queries) => deps.record(within, "host.joined", { host: self.host_id, address: self.address });
   const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
 
+  /** Before the directory has it: a member always knows that it is one. */
+  const note = async (membership: Membership) => {
+    writeMembership(deps.directory, membership);
+    await faultPoint("member.noted");
+  };
   /** Whoever cannot know whether it is a member stays ready to be one. */
   const forgetUnlessUnknown = (error: unknown): never => {
     if (!(error instanceof DirectoryAway && error.ambiguous)) forgetMembership(deps.directory);
     throw error;
   };
 
-  const requireStranger = () => {
-    if (readMembership(deps.directory) === null) return;
+  const requireStranger = async () => {
+    const member = readMembership(deps.directory);
+    if (member === null) return;
+    // One that was cut off before the directory had it is none: it has brought nothing of any service either.
+    const isNew = pointOf(queries).seq === 0;
+    if (isNew && !(await transaction((run) => isKnown(run, member)))) return;
     throw new ServiceError("invalid_state", {
       detail: "This host is a member already.",
       hint: "See `roomd cluster list`.",
@@ -110,7 +121,7 @@ export function makeMemberships(deps: MembershipDeps) {
   return {
     /** Throws invalid_state where it is a member, or the database has a service already. */
     init: async (): Promise<{ cluster_id: string; host_id: string }> => {
-      requireStranger();
+      await requireStranger();
       const row = await selfRow();
       const membership = become(randomUUID());
       // All that this host has is shared from here on.
@@ -130,7 +141,7 @@ export function makeMemberships(deps: MembershipDeps) {
         ]);
         await addLease(run, membership);
         await writeRows(run, { seq: 1, change_id: randomUUID() }, rows, self.host_id);
-        writeMembership(deps.directory, membership);
+        await note(membership);
       }).catch(forgetUnlessUnknown);
       await change((within) => {
         putHost(within, row);
@@ -142,7 +153,7 @@ export function makeMemberships(deps: MembershipDeps) {
 
     /** Throws invalid_state where the token is not good, or this host has organizations of its own. */
     join: async (token: string): Promise<{ cluster_id: string; host_id: string }> => {
-      requireStranger();
+      await requireStranger();
       requireEmpty(queries);
       const row = await selfRow();
       const membership = await transaction(async (run) => {
@@ -163,7 +174,7 @@ export function makeMemberships(deps: MembershipDeps) {
         const made = become(String(cluster.cluster_id));
         await addLease(run, made);
         writeSecrets(deps.secretFiles, secrets);
-        writeMembership(deps.directory, made);
+        await note(made);
         return made;
       }).catch(forgetUnlessUnknown);
       await change((within) => {
@@ -214,6 +225,18 @@ export function makeMemberships(deps: MembershipDeps) {
 
     close: () => connections.close(),
   };
+}
+
+/** Whether the database has it as a member. What is being written of it meanwhile is waited for. */
+async function isKnown(run: Run, { cluster_id, host_id, incarnation }: Membership): Promise<boolean> {
+  const { rows: made } = await run("SELECT to_regclass('roomd.leases') IS NOT NULL AS is_made");
+  if (made[0]?.is_made !== true) return false;
+  await run("SELECT FROM roomd.cluster FOR UPDATE");
+  const { rows } = await run(
+    `SELECT FROM roomd.cluster, roomd.leases WHERE cluster_id = $1 AND host_id = $2 AND incarnation = $3`,
+    [cluster_id, host_id, incarnation],
+  );
+  return rows.length > 0;
 }
 
 async function requireFreeName(run: Run, hostId: string): Promise<void> {

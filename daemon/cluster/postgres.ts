@@ -13,6 +13,7 @@ import type { Database } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
+import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
 import { forgetCalls, hasCallsBefore, noteCall } from "./done-calls.ts";
@@ -74,6 +75,10 @@ export interface Cluster extends Directory {
   behindSeconds(): number;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
+  /** By how many milliseconds this host's clock is ahead of the database's, as it said last; null: it has not said yet. */
+  clockAheadMs(): number | null;
+  /** The same, asked now. Rejects where the database is away. */
+  askClockAheadMs(): Promise<number>;
   /** Of this host's audit. */
   anchors: AnchorStore;
   /** Since when a host is in its state; null: since before this one began to look. */
@@ -289,6 +294,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
     // Its last word says it, also of one that was silent before this host began.
     sinceOf: (host) => (host.state === "unreachable" ? leases.of(host.host_id)?.alive_until : null) ?? since.of(host),
+
+    clockAheadMs: () => leases.aheadMs,
+    askClockAheadMs: () => askAheadMs((work, deadlineMs) => connections.transaction(work, deadlineMs), ASK_MS),
 
     anchors: makeAnchors({ connections, member, holder }),
 

@@ -64,9 +64,18 @@ export async function openOperator(options: ComposeOptions) {
     try {
       await openDirectory();
       const store = (cluster as Cluster | null)?.anchors;
-      return store ? { lost: (await lostAnchors(database.queries, store)).lost.length } : null;
+      return store ? { lost: (await lostAnchors(database.queries, store)).chains } : null;
     } catch {
       return { lost: null };
+    }
+  };
+  const findClock = async () => {
+    try {
+      await openDirectory();
+      const ahead_ms = (await (cluster as Cluster | null)?.askClockAheadMs()) ?? null;
+      return cluster === null ? null : { ahead_ms };
+    } catch {
+      return { ahead_ms: null };
     }
   };
   const registry = async () => templatesOn(options, await inspect());
@@ -146,6 +155,7 @@ export async function openOperator(options: ComposeOptions) {
           passkeys: config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
           backups: backupFigures(planBackups(config), paths.backup_state),
           anchors: await findAnchors(),
+          clock: await findClock(),
         },
       ),
     /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */

@@ -118,6 +118,7 @@ export function composeService(base: Base, told: Told) {
     }),
     backups: told.backups.figures,
     anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
+    clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     // Each sandbox is looked at, for whoever asks for health or figures.
     capacity: sparingly(sandboxes.capacity),

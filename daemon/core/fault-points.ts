@@ -48,6 +48,7 @@ const PLACES = [
   "restore.ended", // … none of its sandboxes runs
   "restore.turned", // … the drive is the other, the database has what it has come to have since
   "restore.given", // … it has what it had, none of the sandboxes runs
+  "move.copied", // the drive of a room that is to move is copied while its guests run, nothing says so
   "move.noted", // a room's row says that it moves, nothing of it has ended
   "move.saved", // … its sandboxes are on disk or have ended, nothing is packed
   "move.packed", // … drive and state are packed, the other host knows nothing
@@ -68,6 +69,7 @@ const PLACES = [
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
+  "member.noted", // a host has noted that it is a member, the directory has not committed it
   "round.written", // what a change of what hosts share comes to is in their directory, which has not committed it
   "round.true", // … it has: all hosts have it so but this one, which asked for it
   "place.written", // the temporary file is whole and not synced

@@ -113,6 +113,13 @@ test("records that were cut off, with all that this host knows of them, are miss
   expect([said.status, said.stdout]).toEqual([1, expect.stringContaining(`${two.orgId}: the chain is broken at`)]);
   const { stdout } = await two.cli(["doctor"]);
   expect(stdout).toMatch(/audit\b.*lacks records that were anchored/);
+  // The chain goes on, and is anchored anew: that hides nothing.
+  for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });
+  await until("it has gone on", async () => (await anchored(two)) > seq);
+  await two.restart("SIGTERM");
+  await until("it has looked", async () => !(await checkOf(two)).message.includes("not read yet"));
+  expect((await checkOf(two)).status).toBe("warn");
+  expect((await two.cli(["doctor"])).stdout).toMatch(/audit\b.*lacks records that were anchored/);
 }, 60_000);
 
 test("a record that was rewritten, and every hash after it, is found", async () => {

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { LONG, until, untilState } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
-if (!LONG) console.log("steps of a move at which a host is killed: 5 of 11; ROOMD_TEST_LONG=1 runs all");
+if (!LONG) console.log("steps of a move at which a host is killed: 6 of 12; ROOMD_TEST_LONG=1 runs all");
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -197,8 +197,8 @@ describe("a room that is moved", () => {
 
 describe("either host is killed at any step", () => {
   const atSource = LONG
-    ? ["noted", "saved", "packed", "sent", "claimed", "handed", "retired"]
-    : ["sent", "claimed", "retired"];
+    ? ["copied", "noted", "saved", "packed", "sent", "claimed", "handed", "retired"]
+    : ["copied", "sent", "claimed", "retired"];
   const atGoal = LONG ? ["received", "ready", "placed", "arrived"] : ["ready", "placed"];
   const cases = [...atSource.map((point) => [point, "host-1"]), ...atGoal.map((point) => [point, "host-2"])];
 
@@ -233,6 +233,7 @@ describe("either host is killed at any step", () => {
       expect({ ...after, messages: after.messages.slice(0, 3) }).toEqual(before);
       expect(numbersIn(after.messages).slice(3).sort(byNumber)).toEqual(written);
       await until("nothing is left of it elsewhere", () => leftOn(isThere ? one : two, before.record.room_uid) === "");
+      await until("nothing is left of what was packed", () => packedOn(one, before.record.room_uid) === "");
       // It goes on, and can be moved again.
       await two.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "a", destination: "b", payload: { n: 4 } });
       await one.ok("POST", `/v1/rooms/${room_id}/move`, { host: isThere ? "host-1" : "host-2" });
@@ -426,4 +427,12 @@ async function messagesOf(room_id: string): Promise<{ payload: unknown; message_
     all.push(...items);
     if (items.length < 100) return all.map(({ payload, message_id, seq }) => ({ payload, message_id, seq }));
   }
+}
+
+/** What a host has copied of a room to send it, wherever it lies. */
+function packedOn({ dataDir }: TestDaemon, roomUid: string): string {
+  const room = join(dataDir, "rooms", roomUid);
+  const former = join(room, "former");
+  const aside = existsSync(former) ? readdirSync(former).map((name) => join(former, name)) : [];
+  return [join(room, "departing"), ...aside].filter((place) => existsSync(place)).join();
 }

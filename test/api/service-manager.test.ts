@@ -1,6 +1,6 @@
 /** What the service tells systemd: that it answers, that its event loop turns, that it stops. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -58,4 +58,14 @@ test.each([
   await daemon.end("SIGTERM");
   await until("it says that it stops", () => said.includes("STOPPING=1"));
   expect(said.at(-1)).toBe("STOPPING=1");
+});
+
+test("what an interrupted upgrade has kept of the database goes once the service is ready", async () => {
+  await using daemon = await TestDaemon.start();
+  const kept = join(daemon.dataDir, "before-upgrade");
+  await daemon.end("SIGKILL");
+  mkdirSync(kept);
+  writeFileSync(join(kept, "roomd.db"), "older");
+  await daemon.serve();
+  expect(existsSync(kept)).toBe(false);
 });

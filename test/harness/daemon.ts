@@ -125,6 +125,7 @@ export class TestDaemon {
   static async join(first: TestDaemon, options: TestDaemonOptions, command: string[]): Promise<TestDaemon> {
     const daemon = new TestDaemon(options);
     try {
+      await options.prepare?.(daemon);
       const { status, stderr } = await daemon.cli(command);
       if (status !== 0) throw new Error(`roomd ${command[0]} ${command[1]} failed: ${stderr}`);
       daemon.apiKey = first.apiKey;

@@ -117,7 +117,13 @@ describe.each(PAGES)("$path", (page) => {
 });
 
 /** Fields and events that look like keys of the configuration. */
-const NO_KEYS = ["cluster.change_recovered", "cluster.room_name_lost", "drive.state", "egress.denied"];
+const NO_KEYS = [
+  "audit.anchor_lost",
+  "cluster.change_recovered",
+  "cluster.room_name_lost",
+  "drive.state",
+  "egress.denied",
+];
 
 /** Which values a file of this text gives; throws as the daemon does where it is wrong. */
 function originsOf(toml: string): object {

@@ -1,11 +1,12 @@
 /** Owns comparing a chain with its anchors, which whoever changes this host's data cannot change: what was cut off, or is another by now. */
 import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
+import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Verdict } from "./chain.ts";
 import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { walks } from "./scan.ts";
-import { chainStart, hashAt } from "./store.ts";
+import { appendAudit, chainStart, hashAt, listAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 200;
@@ -35,10 +36,42 @@ async function firstLost(queries: Queries, anchors: AnchorStore, orgKey: ChainKe
   }
 }
 
-/** The last anchors of chains that are behind them, or others by now. Rejects where they cannot be read. */
-export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<{ last: Anchor[]; lost: Anchor[] }> {
+interface LostAnchors {
+  last: Anchor[];
+  /** Of those that are lost: chains are behind them, or others by now. */
+  lost: Anchor[];
+  /** Those that a daemon before has told of, and are lost still: their chains may have gone on, and are anchored anew. */
+  told: Anchor[];
+  /** How many chains that are. */
+  chains: number;
+}
+
+/** By the last anchors of all chains, and by what was told. Rejects where they cannot be read. */
+export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<LostAnchors> {
   const last = await anchors.last();
-  return { last, lost: last.filter((anchor) => isLost(queries, chainKey(anchor.org_id), anchor)) };
+  const areLost = (some: readonly Anchor[]) =>
+    some.filter((anchor) => isLost(queries, chainKey(anchor.org_id), anchor));
+  const [lost, told] = [areLost(last), areLost(toldOf(queries))];
+  return { last, lost, told, chains: new Set([...lost, ...told].map(({ org_id }) => org_id)).size };
+}
+
+/** What is recorded of a chain that lacks what was anchored, in the chain of what belongs to nobody. */
+const LOST = "audit.anchor_lost";
+const ACTOR = { type: "system", id: "audit", name: "audit" };
+const MOST_TOLD = 1000;
+
+/** Within a transaction. */
+export function tellLost(queries: Queries, { org_id, seq, hash }: Anchor): void {
+  const about = { outcome: "error", at: now(), org_id: null, actor: ACTOR, source: "reconciler" } as const;
+  appendAudit(queries, { ...about, event: LOST, details: { chain: org_id, seq, hash } });
+}
+
+function toldOf(queries: Queries): Anchor[] {
+  const rows = listAudit(queries, { org_id: null, event: LOST, order: "desc", limit: MOST_TOLD });
+  return rows.map(({ details }) => {
+    const { chain, seq, hash } = JSON.parse(details) as { chain: string | null; seq: number; hash: string };
+    return { org_id: chain, seq, hash };
+  });
 }
 
 /** Whether the record that it names is not there, or is another. What was purged is not missed. */

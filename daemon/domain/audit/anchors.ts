@@ -3,11 +3,11 @@
  * ends. Before the first time it is looked whether what was told before is still here: a host that was restored of an older backup, or
  * whose data somebody has cut, is behind that.
  */
-import type { AnchorStore } from "../../core/anchor-store.ts";
+import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
-import { lostAnchors } from "./anchored.ts";
+import { lostAnchors, tellLost } from "./anchored.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { chainHeads } from "./store.ts";
 
@@ -71,7 +71,7 @@ export class Anchors {
     const { database, store } = this.#deps;
     if (this.#lost === null) await this.#compare();
     // What that commit sees is on disk once it has come to its end: nothing is anchored that a crash could take back.
-    const heads = await database.commit((queries) => chainHeads(queries));
+    const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = [...heads].filter(([key, { seq }]) => this.#anchored.get(key) !== seq);
     if (moved.length === 0) return;
     await store.add(
@@ -83,11 +83,16 @@ export class Anchors {
 
   async #compare(): Promise<void> {
     const { database, log, store } = this.#deps;
-    const { last, lost } = await lostAnchors(database.queries, store);
+    const { last, lost, told, chains } = await lostAnchors(database.queries, store);
     for (const { org_id, seq } of last) this.#anchored.set(chainKey(org_id), seq);
     for (const { org_id, seq } of lost) {
       log.error("the audit lacks a record that was anchored: run `roomd audit verify --host`", { org_id, seq });
     }
-    this.#lost = lost.length;
+    const isTold = (anchor: Anchor) => told.some(({ org_id, seq }) => org_id === anchor.org_id && seq === anchor.seq);
+    const untold = lost.filter((anchor) => !isTold(anchor));
+    // Before they are anchored anew: what comes after hides it.
+    if (untold.length > 0)
+      await database.commit((queries) => untold.forEach((anchor) => void tellLost(queries, anchor)));
+    this.#lost = chains;
   }
 }

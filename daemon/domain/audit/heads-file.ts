@@ -9,7 +9,7 @@ import { now } from "../../core/clock.ts";
 import { syncDirectory } from "../../core/kept-file.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { filesOf, headLine, readHeads } from "./heads.ts";
 import { chainHeads, chainStart, hashAt } from "./store.ts";
@@ -17,7 +17,7 @@ import { chainHeads, chainStart, hashAt } from "./store.ts";
 const LARGE_BYTES = 8 * 1024 ** 2;
 
 export interface HeadsFileDeps {
-  queries: Queries;
+  database: Database;
   log: Log;
   file: string;
   /** From the first record that is new until its chain's head is written. */
@@ -63,8 +63,9 @@ export class HeadsFile {
   }
 
   async #write(): Promise<void> {
-    const { queries, file } = this.#deps;
-    const heads = chainHeads(queries);
+    const { database, file } = this.#deps;
+    // What that commit sees is on disk once it has come to its end: nothing is written that a loss of power could take back.
+    const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = () => [...heads].filter(([orgKey, { seq }]) => this.#written.get(orgKey) !== seq);
     if (moved().length === 0) return;
     await using handle = await open(file, "a+", 0o600);
@@ -85,7 +86,8 @@ export class HeadsFile {
 
   /** Says at once when the database is not the one that the file knows. */
   #compare(): void {
-    const { queries, log, file } = this.#deps;
+    const { database, log, file } = this.#deps;
+    const { queries } = database;
     try {
       for (const [orgKey, chain] of readHeads(filesOf(file)).witnessed) {
         const seq = Math.max(...chain.keys());

@@ -56,7 +56,7 @@ export interface Audit {
 export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }: AuditOptions): Audit {
   const { log, database } = deps;
   const { queries } = database;
-  const headsFile = new HeadsFile({ queries, log, ...heads });
+  const headsFile = new HeadsFile({ database, log, ...heads });
   const { anchors: store } = deps;
   const anchors = store && new Anchors({ database, log, store, intervalMs: heads.intervalMs });
   const readers = new Readers();

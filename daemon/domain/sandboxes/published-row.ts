@@ -28,6 +28,7 @@ export class PublishedRow {
   readonly published: Published<SandboxRow>;
   readonly #deps: RowDeps;
   readonly #changes = new Mailbox();
+  #since = performance.now();
 
   constructor(row: SandboxRow, deps: RowDeps) {
     this.published = new Published(row);
@@ -36,6 +37,11 @@ export class PublishedRow {
 
   get row(): SandboxRow {
     return this.published.value;
+  }
+
+  /** Since when it has been in its state, by the monotonic clock; what was before this process does not count. */
+  get since(): number {
+    return this.#since;
   }
 
   /** Whether it became so. */
@@ -104,6 +110,7 @@ export class PublishedRow {
         if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
         admit?.(queries);
       });
+      if (change.state !== undefined) this.#since = performance.now();
       this.published.set({ ...this.row, ...change });
       return this.row;
     });

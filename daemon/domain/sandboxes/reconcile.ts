@@ -96,11 +96,14 @@ async function setRight(
   }
   // The time without a daemon is none that it has taken.
   if (supervisor.isAdopting) return;
-  const late = overdueFor(row, Date.now());
+  // As this process sees it: what is being written shows in the database already.
+  const { row: present, inStateMs } = supervisor;
+  const late = overdueFor(present.state, inStateMs);
   if (late !== null) {
-    deps.log.warn("sandbox overdue", { sandbox_id, state, late_ms: late });
-    if (state === "destroying") return await supervisors.endUnasked(sandbox_id, row.exit_cause ?? "host_restart");
-    return await supervisor.overdue(`The sandbox was ${state} for too long.`);
+    deps.log.warn("sandbox overdue", { sandbox_id, state: present.state, late_ms: Math.round(late) });
+    if (present.state === "destroying")
+      return await supervisors.endUnasked(sandbox_id, row.exit_cause ?? "host_restart");
+    return await supervisor.overdue(`The sandbox was ${present.state} for too long.`);
   }
   const qemu = supervisor.guest?.machine.process;
   if (qemu && !isAlive(qemu)) await supervisor.lost("vmm_crash", "The virtual machine has ended.");

@@ -112,11 +112,11 @@ export const STATE_DEADLINES_MS: Partial<Record<SandboxState, number>> = {
   destroying: 45_000,
 };
 
-/** Milliseconds by which a sandbox is past its state's deadline, or null. */
-export function overdueFor(sandbox: { state: SandboxState; last_transition_at: string }, nowMs: number): number | null {
-  const deadlineMs = STATE_DEADLINES_MS[sandbox.state];
+/** Milliseconds by which a sandbox that has been in a state for so long is past its deadline, or null. */
+export function overdueFor(state: SandboxState, inStateMs: number): number | null {
+  const deadlineMs = STATE_DEADLINES_MS[state];
   if (deadlineMs === undefined) return null;
-  const late = nowMs - Date.parse(sandbox.last_transition_at) - deadlineMs;
+  const late = inStateMs - deadlineMs;
   return late > 0 ? late : null;
 }
 

@@ -86,6 +86,11 @@ export class Supervisor {
     return this.#row.published;
   }
 
+  /** For how long this process has seen it in its state, whatever was done to the host's clock. */
+  get inStateMs(): number {
+    return performance.now() - this.#row.since;
+  }
+
   get guest(): Guest | null {
     return this.#ending.guest;
   }

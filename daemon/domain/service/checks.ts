@@ -72,6 +72,7 @@ export const CHECK_IDS = [
   "host_restart",
   "backups",
   "audit",
+  "clock",
   "data_dir",
   "disk",
   "runtime_dir",
@@ -93,6 +94,12 @@ export interface PasskeyFindings {
 export interface AnchorFindings {
   /** Chains that lack what was anchored; null: that is not known. */
   lost: number | null;
+}
+
+/** How this host's clock is beside that of the database that hosts share; null where there is none. */
+export interface ClockFindings {
+  /** By how much it is ahead, at least; negative: behind; null: that is not known. */
+  ahead_ms: number | null;
 }
 
 /** What is to be known of the sandboxes that there are. */
@@ -125,7 +132,13 @@ export function runChecks(
     passkeys,
     backups,
     anchors,
-  }: { passkeys: PasskeyFindings | null; backups: BackupFigures | null; anchors: AnchorFindings | null },
+    clock,
+  }: {
+    passkeys: PasskeyFindings | null;
+    backups: BackupFigures | null;
+    anchors: AnchorFindings | null;
+    clock: ClockFindings | null;
+  },
 ): Check[] {
   return [
     accelerationCheck(findings),
@@ -160,6 +173,7 @@ export function runChecks(
     hostRestartCheck(sandboxes),
     backupsCheck(backups),
     auditCheck(anchors),
+    clockCheck(clock),
     dataDirCheck(paths.data, statfsSync(nearest(paths.data)).type),
     diskCheck(paths),
     runtimeCheck(paths),
@@ -360,6 +374,24 @@ function auditCheck(anchors: AnchorFindings | null): Check {
     "audit",
     `${lost === 1 ? "A chain" : `${lost} chains`} of this host's audit ${lost === 1 ? "lacks" : "lack"} records that were anchored: its data is older than that, or was changed.`,
     "`roomd audit verify --host` says which. Where the host was restored from a backup, what came after it is lost.",
+  );
+}
+
+/** A code by which an application signs in is good for a minute, and may be taken at another host than it was made at. */
+const WARN_CLOCK_MS = 5000;
+
+function clockCheck(clock: ClockFindings | null): Check {
+  if (!clock) return ok("clock", "This host is by itself: its clock has to agree with no other.");
+  const { ahead_ms } = clock;
+  if (ahead_ms === null) return ok("clock", "The clock of the database that hosts share was not read yet.");
+  if (Math.abs(ahead_ms) < WARN_CLOCK_MS) {
+    return ok("clock", "This host's clock agrees with that of the database that hosts share.");
+  }
+  const how = `${Math.round(Math.abs(ahead_ms) / 1000)} s ${ahead_ms > 0 ? "ahead of" : "behind"}`;
+  return warn(
+    "clock",
+    `This host's clock is ${how} that of the database that hosts share: what one host makes for a time ends sooner or later on another.`,
+    "Have all hosts, and the database's, set their clocks by NTP; `timedatectl` says whether this one does.",
   );
 }
 

@@ -14,7 +14,7 @@ import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
-import type { AnchorFindings, HostFindings, PasskeyFindings, SandboxFindings } from "./checks.ts";
+import type { AnchorFindings, ClockFindings, HostFindings, PasskeyFindings, SandboxFindings } from "./checks.ts";
 import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
@@ -51,6 +51,7 @@ export interface ServiceDeps {
   /** Null: none are made unasked. */
   backups(): BackupFigures | null;
   anchors(): AnchorFindings | null;
+  clock(): ClockFindings | null;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;

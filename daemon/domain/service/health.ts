@@ -19,6 +19,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
       passkeys: deps.passkeys(),
       backups: deps.backups(),
       anchors: deps.anchors(),
+      clock: deps.clock(),
     }),
   );
   const capacityNow = () => {

@@ -10,6 +10,7 @@ import type { Socket } from "bun";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { Certificate } from "../../core/certificate.ts";
+import { afterOwnTime } from "../../core/own-time.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
 /** Of what came and was not taken: beyond, the other side waits. */
@@ -52,11 +53,11 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
   let socket: Socket | null = null;
   let connection: Connection | null = null;
   const fail = (why: NotConnectedWhy, message: string, cause?: unknown) => {
-    clearTimeout(timer);
+    endTime();
     reject(new NotConnected(why, message, cause));
     if (connection === null) socket?.terminate();
   };
-  const timer = setTimeout(() => fail("silent", `no connection within ${withinMs} ms`), withinMs);
+  const endTime = afterOwnTime(withinMs, () => fail("silent", `no connection within ${withinMs} ms`));
   let isLate = false;
   promise.catch(() => {
     isLate = true;
@@ -77,7 +78,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
           opened.terminate();
           return fail("another host", "it shows another certificate than that it joined with");
         }
-        clearTimeout(timer);
+        endTime();
         opened.setNoDelay(true);
         opened.setKeepAlive(true, KEEP_ALIVE_MS);
         connection = new Connection(opened);

@@ -1,4 +1,5 @@
 /** Owns how long a host is waited for by who can do without it: one that did not answer the last time, hardly at all. */
+import { afterOwnTime } from "../../core/own-time.ts";
 
 const SILENT_MS = 100;
 
@@ -16,9 +17,9 @@ export class Patience {
       () => null,
     );
     const late = Promise.withResolvers<null>();
-    const timer = setTimeout(() => late.resolve(null), this.#silent.has(hostId) ? SILENT_MS : withinMs);
+    const end = afterOwnTime(this.#silent.has(hostId) ? SILENT_MS : withinMs, () => late.resolve(null));
     const answer = await Promise.race([answered, late.promise]);
-    clearTimeout(timer);
+    end();
     if (answer === null) this.#silent.add(hostId);
     return answer;
   }

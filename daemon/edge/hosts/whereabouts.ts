@@ -27,6 +27,8 @@ export const SSH_ACCESSES: Question = { path: "/-/ssh-accesses", label: /^[0-9a-
 const MOST_AT_ONCE = 100;
 const BETWEEN_MS = 20;
 const PATIENCE_MS = 1000;
+/** So much longer than it is waited for a host is asked: its answer may be here, and not heard yet. */
+const LATE_MS = 2000;
 /** More than these wait for nothing. */
 const MOST_WAITING = 1000;
 const MOST_KNOWN = 10_000;
@@ -121,7 +123,9 @@ export class Whereabouts {
     const query = { labels: labels.join(",") };
     const asked = { method: "GET", path: question.path, query };
     const about = { ip: null, request_id: newId("req"), own };
-    const answering = forwardJson(client, host, asked, about, AbortSignal.timeout(PATIENCE_MS)).then(labelsOf);
+    const answering = forwardJson(client, host, asked, about, AbortSignal.timeout(PATIENCE_MS + LATE_MS)).then(
+      labelsOf,
+    );
     return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
   }
 }

@@ -10,13 +10,15 @@
  * failover: once it was asked for, nobody gets to the room here, and nothing of it goes, before the other host has said whether it has it.
  */
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
+import { join } from "node:path";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { after, now } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { requireLive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { onFullDisk } from "../../../host/files/disk.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { forgetFormerEvents } from "../../audit/index.ts";
 import { copying } from "../checkpoints/copying.ts";
@@ -70,6 +72,7 @@ export async function departRoom(
         bytes: row.drive_limit_bytes + BEYOND.bytes,
         entries: deps.driveLimitEntries + BEYOND.entries,
       });
+      await faultPoint("move.copied");
       await database.commit((queries) => {
         over.throwIfAborted();
         requireLive(toTarget(getRoom(queries, room_uid) ?? { ...row, state: "destroyed" }, paths));
@@ -215,6 +218,22 @@ export async function settleMove(
       .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
       .catch(() => {});
   return true;
+}
+
+/**
+ * Puts aside what a daemon before this one has copied of a room whose row does not say yet that it moves: it is erased with what the room
+ * has no more. Before anybody can ask for a move, which would make its own. Never rejects.
+ */
+export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, roomUid: RoomUid): Promise<void> {
+  const { directory } = paths.departing(roomUid);
+  if (!existsSync(directory)) return;
+  const former = paths.former(roomUid);
+  await onFullDisk(giveUpSpace, async () => {
+    await mkdir(former, { recursive: true, mode: 0o700 });
+    await rename(directory, join(former, crypto.randomUUID()));
+  }).catch((error: unknown) =>
+    log.warn("what was copied of a room to move it is still there", { room_uid: roomUid, error: describeError(error) }),
+  );
 }
 
 /** What its row says of a room whose next host was removed before it said that it has it. */

@@ -18,7 +18,7 @@ import { getRoom, liveRooms, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { Arrivals } from "./arrive.ts";
-import { departRoom, settleMove } from "./depart.ts";
+import { departRoom, putDepartingAside, settleMove } from "./depart.ts";
 import type { MoveDeps } from "./deps.ts";
 import { makeEvacuate } from "./evacuate.ts";
 
@@ -139,8 +139,12 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
       directory.onChange(() => arrivals.look());
       await arrivals.recover();
       for (const row of liveRooms(database.queries)) {
-        if (row.branching?.kind === "move") void goOn(row.room_uid);
-        else if (isElsewhere(row)) await giveUp(row);
+        if (row.branching?.kind === "move") {
+          void goOn(row.room_uid);
+          continue;
+        }
+        await putDepartingAside(deps, row.room_uid);
+        if (isElsewhere(row)) await giveUp(row);
       }
     },
     stop: () => {

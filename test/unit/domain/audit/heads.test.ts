@@ -3,17 +3,20 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Log } from "../../../../daemon/core/log.ts";
+import { type Log, makeLog } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Anchors } from "../../../../daemon/domain/audit/anchors.ts";
 import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
 import { chainHead } from "../../../../daemon/domain/audit/chain-head.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { filesOf, readHeads } from "../../../../daemon/domain/audit/heads.ts";
 import { HeadsFile } from "../../../../daemon/domain/audit/heads-file.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
-import { listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { appendAudit, listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { verifyAll } from "../../../../daemon/domain/audit/verify-all.ts";
-import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
+import { until } from "../../../harness/guests.ts";
+import { AUDIT_BEGAN_MS, append, auditDatabase, entry, ORG } from "./audit-fixture.ts";
 
 let connection: Connection;
 let directory: string;
@@ -30,9 +33,9 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-function heads(intervalMs = 1e6): HeadsFile {
+function heads(intervalMs = 1e6, database = makeDatabase(connection)): HeadsFile {
   const log = { error: (message: string) => errors.push(message) } as unknown as Log;
-  return new HeadsFile({ queries: connection.queries, log, file, intervalMs });
+  return new HeadsFile({ database, log, file, intervalMs });
 }
 const appended = (from: number, to: number) => {
   for (let n = from; n <= to; n++) append(connection, n);
@@ -83,6 +86,39 @@ describe("the file", () => {
     one.expect();
     await expect.poll(() => filesOf(file).length, { timeout: 20_000 }).toBe(1);
     await expect.poll(() => written().length, { timeout: 20_000 }).toBe(1);
+  });
+
+  test("has nothing that a loss of power could still take from the database", async () => {
+    const flushed = Promise.withResolvers<void>();
+    const log = { sync: () => flushed.promise, close: () => {} };
+    const database = makeDatabase(connection, () => false, log);
+    const one = heads(1e6, database);
+    const recorded = database.commit((queries) => appendAudit(queries, entry(1)));
+    await until("it is read", () => chainHead(connection.queries, chainKey(ORG))?.seq === 1);
+    const settled = one.settle();
+    await Bun.sleep(50);
+    expect(filesOf(file)).toEqual([]);
+    flushed.resolve();
+    await Promise.all([recorded, settled]);
+    expect(written()).toMatchObject([{ seq: 1 }]);
+  });
+
+  test("takes nothing of the disk's reserve, and gives none of it to who is written with it: nor do anchors", async () => {
+    const database = makeDatabase(connection);
+    const vital: boolean[] = [];
+    const seen: Database = {
+      ...database,
+      commit: (work, isVital = true) => {
+        vital.push(isVital);
+        return database.commit(work, isVital);
+      },
+    };
+    appended(1, 1);
+    await heads(1e6, seen).settle();
+    const store = { last: async () => [], after: async () => [], add: async () => {} };
+    const log = makeLog("error", () => {});
+    await new Anchors({ database: seen, log, store, intervalMs: 1e6 }).settle();
+    expect(vital).toEqual([false, false]);
   });
 
   test("goes on after part of a line, which is told", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { makePaths } from "../../../../daemon/core/paths.ts";
 import {
+  type ClockFindings,
   dataDirCheck,
   type HostFindings,
   type PasskeyFindings,
@@ -38,6 +39,7 @@ function passkeys(found: PasskeyFindings | null) {
     passkeys: found,
     backups: null,
     anchors: null,
+    clock: null,
   });
   return checks.find(({ id }) => id === "passkeys");
 }
@@ -71,6 +73,7 @@ function check(
     passkeys: null,
     backups: null,
     anchors: null,
+    clock: null,
   });
   return checks.find((each) => each.id === id);
 }
@@ -158,4 +161,22 @@ test.each([
   [0x58465342, "ok"],
 ])("data_dir on a file system of type 0x%s is %s", (type, status) => {
   expect(dataDirCheck("/var/lib/roomd", type).status).toBe(status);
+});
+
+test("a clock that differs from the database's is told of, with which way and by how much", () => {
+  const told = (clock: ClockFindings | null) => {
+    const paths = makePaths({ data_dir: home, runtime_dir: home });
+    const more = { passkeys: null, backups: null, anchors: null, clock };
+    const none = { list: () => [] } as unknown as Templates;
+    return runChecks(FINDINGS, none, paths, NO_SANDBOXES, more).find(({ id }) => id === "clock");
+  };
+  expect([null, { ahead_ms: null }, { ahead_ms: 0 }, { ahead_ms: -4999 }].map((clock) => told(clock)?.status)).toEqual(
+    Array(4).fill("ok"),
+  );
+  expect(told({ ahead_ms: 61_200 })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("61 s ahead of that of the database"),
+    remedy: expect.stringContaining("NTP"),
+  });
+  expect(told({ ahead_ms: -5000 })?.message).toContain("5 s behind");
 });

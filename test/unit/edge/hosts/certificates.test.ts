@@ -228,6 +228,18 @@ test("a host that is not there, or says nothing, is unreachable after a second",
   expect(await codeOf(ask(client, at("no-such-host.invalid:1")))).toEqual(UNREACHABLE);
 });
 
+test("a host is no less there where this process was held up while it connected", async () => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const { reached, stop } = listen(owner, [member], () => new Response("hello"));
+  using client = clientOf(member, { connectMs: 300 });
+  const asked = ask(client, reached);
+  await Bun.sleep(0);
+  Bun.sleepSync(500);
+  expect((await asked).status).toBe(200);
+  await stop();
+});
+
 test("connections to who is no member any more end", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;

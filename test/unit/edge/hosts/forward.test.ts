@@ -324,10 +324,12 @@ test("2,000 requests go by few connections, and leave no descriptor behind", { t
   };
   await Promise.all(Array.from({ length: 20 }, (_, n) => ask(n)));
   const before = descriptors();
+  const { opened } = hosts.client;
   for (let round = 0; round < 100; round++) await Promise.all(Array.from({ length: 20 }, (_, n) => ask(n)));
   expect(served).toBe(2020);
   expect(hosts.client.opened).toBeLessThanOrEqual(25);
-  expect(descriptors()).toBeLessThanOrEqual(before + 5);
+  // Where a round took over a second one looked whether the owner is there, by a connection that is kept, both of whose ends are here.
+  expect(descriptors()).toBeLessThanOrEqual(before + 5 + 2 * (hosts.client.opened - opened));
 });
 
 test("connections that nobody uses end, and those that were closed are not used", async () => {

@@ -1,0 +1,27 @@
+/** What comparing rows with the host takes for overdue: by the time that this process has seen go by, whatever is done to the host's clock. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
+import { reconcile } from "../../../../daemon/domain/sandboxes/reconcile.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
+import { makeSandbox } from "./sandbox-fixture.ts";
+
+test("a sandbox on its way is left alone where the clock has been set forward", async () => {
+  const home = mkdtempSync(join(tmpdir(), "roomd-reconcile-"));
+  // Its row has become so many months ago by the clock.
+  using sandbox = await makeSandbox("hibernating");
+  const deps = {
+    paths: makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") }),
+    database: sandbox.database,
+    log: makeLog("error", () => {}),
+    pool: { holds: () => false },
+  };
+  const supervisors = { get: () => sandbox.supervisor };
+  await reconcile(deps as unknown as SandboxDeps, supervisors as unknown as Supervisors);
+  expect(sandbox.committed?.state).toBe("hibernating");
+  rmSync(home, { recursive: true });
+});

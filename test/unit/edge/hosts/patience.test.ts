@@ -1,0 +1,17 @@
+/** How long a host is waited for: what holds up the one that asks is not put down to the other. */
+import { expect, test } from "vitest";
+import { Patience } from "../../../../daemon/edge/hosts/patience.ts";
+
+test("a host is heard that answers while the one that asks is held up, and one that says nothing is not waited for longer", async () => {
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("here") });
+  const patience = new Patience();
+  const asked = fetch(server.url).then((answer) => answer.text());
+  const heard = patience.until("other", asked, 300);
+  await Bun.sleep(0);
+  Bun.sleepSync(500);
+  expect(await heard).toBe("here");
+  const startedAt = performance.now();
+  expect(await patience.until("other", new Promise(() => {}), 300)).toBe(null);
+  expect(performance.now() - startedAt).toBeGreaterThan(290);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+});
