@@ -162,6 +162,7 @@ function addOrg(queries: Queries, org: NewOrgRow): void {
 type RequireMaker = (queries: Queries, key: KeyRow) => void;
 
 function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
+  requireGoodMaker(queries, key);
   requireMaker(queries, key);
   if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
@@ -170,6 +171,7 @@ function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void
 }
 
 function addSshKey(queries: Queries, key: SshKeyRow): void {
+  requireGoodMaker(queries, key);
   if (countSshKeys(queries, key.org_id) >= MAX_SSH_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_SSH_KEYS} public keys.` });
   }
@@ -179,6 +181,13 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
     if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
     throw new ServiceError("already_exists", { detail: `The organization has the key ${key.fingerprint} already.` });
   }
+}
+
+/** A key that has ended since its call came makes nothing any more: what it had made has ended before. Throws invalid_api_key. */
+function requireGoodMaker(queries: Queries, made: Pick<KeyRow, "created_by_type" | "created_by_id">): void {
+  if (made.created_by_type !== "key") return;
+  const maker = getKey(queries, made.created_by_id);
+  if (!maker || !isGood(maker)) throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
 }
 
 /** Ends public SSH keys with the line that added them, or with the last of its keys that is good still. Returns those that are removed. */
