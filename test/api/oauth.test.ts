@@ -531,6 +531,24 @@ describe("letting in", () => {
     });
   });
 
+  test("ends with a new way in that ends all others, also what somebody else lets in until then", async () => {
+    const victim = await member("member", "robbed@example.org");
+    const thief = victim.copy();
+    const request = (await asking()).query.toString();
+    const { url } = JSON.parse((await daemon.cli(["user", "link", "robbed@example.org", "--json"])).stdout);
+    let isOver = false;
+    const letIn = async () => {
+      while (!isOver) await thief.api("POST", "/v1/account/grants", { request });
+    };
+    const lettingIn = [letIn(), letIn()];
+    const back = new Visitor(daemon);
+    const form = { token: new URL(url).hash.slice(1), step: "done", password: "a third long secret", only: "yes" };
+    expect((await back.send("/setup", form)).to).toBe("/");
+    isOver = true;
+    await Promise.all(lettingIn);
+    expect((await back.api("GET", "/v1/account/grants")).body.items).toEqual([]);
+  });
+
   test("is nothing that keys may do, or another person", async () => {
     const { body } = await ada.api("GET", "/v1/account/grants");
     const [{ grant_id }] = body.items;
