@@ -549,6 +549,15 @@ describe("letting in", () => {
     expect((await back.api("GET", "/v1/account/grants")).body.items).toEqual([]);
   });
 
+  test("lets in 100 of one person, however many come at once", async () => {
+    const eager = await member("member", "eager@example.org");
+    const request = (await asking()).query.toString();
+    const all = Array.from({ length: 200 }, () => eager.api("POST", "/v1/account/grants", { request }));
+    const codes = (await Promise.all(all)).map(({ body }) => body.code ?? "in").sort();
+    expect(codes).toEqual([...Array<string>(100).fill("in"), ...Array<string>(100).fill("quota_exceeded")]);
+    expect((await eager.api("GET", "/v1/account/grants")).body.items).toHaveLength(100);
+  });
+
   test("is nothing that keys may do, or another person", async () => {
     const { body } = await ada.api("GET", "/v1/account/grants");
     const [{ grant_id }] = body.items;
@@ -597,6 +606,20 @@ describe("devices", () => {
     expect(me.status).toBe(200);
     expect((await poll(body.device_code)).body.error).toBe("invalid_grant");
     expect((await ada.send("/device", { user_code: body.user_code, ...allow })).status).toBe(404);
+  });
+
+  test("are let in once by several who say yes at once, and no key is left of the others", async () => {
+    const countKeys = () => query(daemon, "SELECT 1 FROM api_keys WHERE kind = 'oauth'").length;
+    for (let round = 0; round < 5; round++) {
+      const { body } = await begin();
+      const before = countKeys();
+      const yes = { user_code: body.user_code, allow: true };
+      const all = Array.from({ length: 6 }, () => ada.api("POST", "/v1/account/grants/device", yes));
+      const statuses = (await Promise.all(all)).map(({ status }) => status);
+      expect(statuses.sort()).toEqual([200, 404, 404, 404, 404, 404]);
+      expect(countKeys()).toBe(before + 1);
+      expect((await poll(body.device_code)).status).toBe(200);
+    }
   });
 
   test("are told when a person says no, and when it is too late", async () => {
