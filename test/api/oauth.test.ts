@@ -288,6 +288,20 @@ describe("codes", () => {
     const token = both.find(({ status }) => status === 200)?.body.access_token;
     expect((await call("/mcp", `Bearer ${token}`, LIST)).status).toBe(401);
   });
+
+  test("and tokens that end a grant by several at once are answered as by one", async () => {
+    const six = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 6 }, work));
+    for (let round = 0; round < 5; round++) {
+      const asked = await asking();
+      const code = await codeFor(asked);
+      const answers = (await six(() => exchange(asked, code))).map(({ body }) => body.error ?? "tokens");
+      expect(answers.sort()).toEqual([...Array<string>(5).fill("invalid_grant"), "tokens"]);
+      const other = await asking();
+      const { body } = await exchange(other, await codeFor(other));
+      const ended = await six(() => post("/revoke", { token: body.refresh_token }));
+      expect(ended.map(({ status }) => status)).toEqual(Array<number>(6).fill(200));
+    }
+  });
 });
 
 test("the place that the consent page shows goes along with the yes, also where the application named none", async () => {
