@@ -14,6 +14,7 @@ import {
   countSshKeys,
   deleteSshKey,
   deleteSshKeysBy,
+  deleteSshKeysIn,
   deleteSshKeysOf,
   insertSshKey,
   limitSshKeysBy,
@@ -23,12 +24,13 @@ import {
   changeOrg,
   countKeys,
   deleteKeys,
+  endKeysBeyond,
   getKey,
   getOrg,
   grantsBy,
+  idsBeyond,
   insertKey,
   insertOrg,
-  keysMadeBy,
   type LineKey,
   lineOf,
   listEveryOrg,
@@ -115,8 +117,7 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
 
     endGrantsOf: (userId, within) =>
       database.commit((queries) => {
-        const good = grantsBy(queries, userId).filter(({ revoked_at }) => revoked_at === null);
-        const ended = good.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+        const ended = grantsBy(queries, userId).map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
         return within(queries, ended);
       }),
 
@@ -141,13 +142,9 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
   };
 }
 
-function revokeMade(queries: Queries, orgId: OrgId, userId: UserId, gives: readonly Scope[]): Ended {
-  const made = keysMadeBy(queries, orgId, userId);
-  const beyond = made.filter(({ scopes }) => !scopes.every((scope) => gives.includes(scope)));
-  const keys = beyond.filter(({ revoked_at }) => revoked_at === null);
-  const revoked = keys.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
-  for (const { key_id } of beyond) changeKey(queries, key_id, { ended_with_maker: true });
-  return { keys: revoked, sshKeys: deleteSshKeysBy(queries, beyond) };
+function revokeMade(queries: Queries, org_id: OrgId, user_id: UserId, gives: readonly Scope[]): Ended {
+  const beyond = { org_id, user_id, gives };
+  return { keys: endKeysBeyond(queries, beyond, now()), sshKeys: deleteSshKeysIn(queries, idsBeyond(beyond)) };
 }
 
 function addOrg(queries: Queries, org: NewOrgRow): void {
