@@ -102,7 +102,7 @@ const madeBy = (orgId: OrgRow["org_id"], userId: string): SQL => sql`(
   SELECT key_id FROM made)`;
 
 /** Keys that a person has made, and that have more than the person still gives. */
-export interface Beyond {
+interface Beyond {
   org_id: OrgRow["org_id"];
   user_id: string;
   gives: readonly Scope[];
