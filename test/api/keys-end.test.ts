@@ -1,5 +1,6 @@
 /** The end of a key is the end of all that is open by it, by whatever door and whoever ends it. */
 import { connect } from "node:net";
+import { utils } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { bearer, makeKey, run, until } from "./calls.ts";
@@ -172,3 +173,19 @@ function open(request: string) {
   socket.write(request);
   return { socket, closed, answered };
 }
+
+test("what a key adds while it is revoked does not outlive it", async () => {
+  const SSH_KEYS = "/v1/orgs/self/ssh-keys";
+  const { key_id, key } = await makeKey(daemon, { scopes: ["keys:write", "terminal"] });
+  const add = (_: unknown, n: number) => {
+    const { public: public_key } = utils.generateKeyPairSync("ed25519");
+    // A call with one has a commit of its own before that of its work.
+    const once = n % 2 === 0 ? {} : { "idempotency-key": `added-${n}` };
+    return daemon.api("POST", SSH_KEYS, { public_key, name: "x" }, { ...bearer(key), ...once });
+  };
+  const adding = Array.from({ length: 8 }, add);
+  await daemon.ok("DELETE", `${KEYS}/${key_id}`);
+  await Promise.all(adding);
+  const { items } = await daemon.ok("GET", SSH_KEYS);
+  expect(items.filter(({ created_by }: Json) => created_by.id === key_id)).toEqual([]);
+});

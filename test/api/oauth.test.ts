@@ -288,6 +288,20 @@ describe("codes", () => {
     const token = both.find(({ status }) => status === 200)?.body.access_token;
     expect((await call("/mcp", `Bearer ${token}`, LIST)).status).toBe(401);
   });
+
+  test("and tokens that end a grant by several at once are answered as by one", async () => {
+    const six = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 6 }, work));
+    for (let round = 0; round < 5; round++) {
+      const asked = await asking();
+      const code = await codeFor(asked);
+      const answers = (await six(() => exchange(asked, code))).map(({ body }) => body.error ?? "tokens");
+      expect(answers.sort()).toEqual([...Array<string>(5).fill("invalid_grant"), "tokens"]);
+      const other = await asking();
+      const { body } = await exchange(other, await codeFor(other));
+      const ended = await six(() => post("/revoke", { token: body.refresh_token }));
+      expect(ended.map(({ status }) => status)).toEqual(Array<number>(6).fill(200));
+    }
+  });
 });
 
 test("the place that the consent page shows goes along with the yes, also where the application named none", async () => {
@@ -531,6 +545,33 @@ describe("letting in", () => {
     });
   });
 
+  test("ends with a new way in that ends all others, also what somebody else lets in until then", async () => {
+    const victim = await member("member", "robbed@example.org");
+    const thief = victim.copy();
+    const request = (await asking()).query.toString();
+    const { url } = JSON.parse((await daemon.cli(["user", "link", "robbed@example.org", "--json"])).stdout);
+    let isOver = false;
+    const letIn = async () => {
+      while (!isOver) await thief.api("POST", "/v1/account/grants", { request });
+    };
+    const lettingIn = [letIn(), letIn()];
+    const back = new Visitor(daemon);
+    const form = { token: new URL(url).hash.slice(1), step: "done", password: "a third long secret", only: "yes" };
+    expect((await back.send("/setup", form)).to).toBe("/");
+    isOver = true;
+    await Promise.all(lettingIn);
+    expect((await back.api("GET", "/v1/account/grants")).body.items).toEqual([]);
+  });
+
+  test("lets in 100 of one person, however many come at once", async () => {
+    const eager = await member("member", "eager@example.org");
+    const request = (await asking()).query.toString();
+    const all = Array.from({ length: 200 }, () => eager.api("POST", "/v1/account/grants", { request }));
+    const codes = (await Promise.all(all)).map(({ body }) => body.code ?? "in").sort();
+    expect(codes).toEqual([...Array<string>(100).fill("in"), ...Array<string>(100).fill("quota_exceeded")]);
+    expect((await eager.api("GET", "/v1/account/grants")).body.items).toHaveLength(100);
+  });
+
   test("is nothing that keys may do, or another person", async () => {
     const { body } = await ada.api("GET", "/v1/account/grants");
     const [{ grant_id }] = body.items;
@@ -579,6 +620,20 @@ describe("devices", () => {
     expect(me.status).toBe(200);
     expect((await poll(body.device_code)).body.error).toBe("invalid_grant");
     expect((await ada.send("/device", { user_code: body.user_code, ...allow })).status).toBe(404);
+  });
+
+  test("are let in once by several who say yes at once, and no key is left of the others", async () => {
+    const countKeys = () => query(daemon, "SELECT 1 FROM api_keys WHERE kind = 'oauth'").length;
+    for (let round = 0; round < 5; round++) {
+      const { body } = await begin();
+      const before = countKeys();
+      const yes = { user_code: body.user_code, allow: true };
+      const all = Array.from({ length: 6 }, () => ada.api("POST", "/v1/account/grants/device", yes));
+      const statuses = (await Promise.all(all)).map(({ status }) => status);
+      expect(statuses.sort()).toEqual([200, 404, 404, 404, 404, 404]);
+      expect(countKeys()).toBe(before + 1);
+      expect((await poll(body.device_code)).status).toBe(200);
+    }
   });
 
   test("are told when a person says no, and when it is too late", async () => {

@@ -8,6 +8,8 @@ import { ALGORITHMS } from "../../daemon/edge/ssh/algorithms.ts";
 import { TestDaemon } from "../harness/daemon.ts";
 import { run as runProgram, SshClient, sshPort } from "../harness/ssh-client.ts";
 import { bearer, makeKey, makeOrg, run } from "./calls.ts";
+import { DESCRIBED_MIN_MIB } from "./described-template.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
 
 let daemon: TestDaemon;
 let client: SshClient;
@@ -238,6 +240,36 @@ describe("the gateway", () => {
     expect(status).not.toBe(3);
     expect(stdout.toString().length).toBeGreaterThan(0);
   });
+});
+
+test("a key that two organizations have opens no sandbox of a name that both use, and each by its id", async () => {
+  const { daemon: both, rows } = await withFailedSandbox("agent-1");
+  using known = new SshClient(sshPort(both));
+  try {
+    const other = await makeOrg(both, "other");
+    const own = bearer(both.apiKey);
+    const others = bearer(other.api_key);
+    await both.api("POST", "/v1/rooms", { room_id: "r" }, others);
+    const sandbox = { agent_id: "agent-1", guest_cid: 9200, memory_mib: DESCRIBED_MIN_MIB };
+    await both.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox, others);
+    // Whoever likes has somebody's public key, and may be there first.
+    for (const headers of [others, own]) await both.api("POST", KEYS, { public_key: known.publicKey }, headers);
+    const logins = async (headers: Record<string, string>) =>
+      (await both.api("GET", "/v1/orgs/self/audit?event=ssh.login", undefined, headers)).body.items.length;
+    const { sandbox_id } = await both.ok("GET", "/v1/rooms/r/sandboxes/agent-1");
+    const told = await known.ssh("agent-1@r", ["true"]);
+    expect([told.status, told.stderr]).toEqual([255, expect.stringContaining("Several organizations have your key")]);
+    expect([await logins(own), await logins(others)]).toEqual([0, 0]);
+    await known.ssh(`${sandbox_id}@r`, ["true"]);
+    expect([await logins(own), await logins(others)]).toEqual([1, 0]);
+    const [{ ssh_key_id }] = (await both.api("GET", KEYS, undefined, others)).body.items;
+    await both.api("DELETE", `${KEYS}/${ssh_key_id}`, undefined, others);
+    await known.ssh("agent-1@r", ["true"]);
+    expect([await logins(own), await logins(others)]).toEqual([2, 0]);
+  } finally {
+    rows.close();
+    await both.stop();
+  }
 });
 
 test("switched off, there is none", async () => {

@@ -36,15 +36,15 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
   const { queries } = database;
   const onEnded = () => orgs.holds.look();
 
-  const list = ({ caller }: KeyCall): { grant: GrantRow; key: KeyRow }[] =>
-    grantsOf(queries, userOf(caller)).flatMap((grant) => {
-      const key = getKey(queries, grant.key_id);
+  const list = ({ caller }: KeyCall, within = queries): { grant: GrantRow; key: KeyRow }[] =>
+    grantsOf(within, userOf(caller)).flatMap((grant) => {
+      const key = getKey(within, grant.key_id);
       return key && isGood(key) ? [{ grant, key: orgs.withUse(key) }] : [];
     });
 
-  /** Else one member could have all the keys that the organization may. Throws quota_exceeded. */
-  const requireFew = (call: KeyCall) => {
-    if (list(call).length < MOST_GRANTS) return;
+  /** In the transaction that adds one: else one member could have all the keys that the organization may. Throws quota_exceeded. */
+  const requireFew = (within: Queries, call: KeyCall) => {
+    if (list(call, within).length < MOST_GRANTS) return;
     throw new ServiceError("quota_exceeded", {
       detail: `At most ${MOST_GRANTS} applications are let in by one person.`,
       hint: "Sign some of them out, on the page of applications.",
@@ -60,11 +60,11 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
       run: async (call, { request, ...narrowing }) => {
         const asking = await readAsking(new URLSearchParams(request), clients, url(), askerOf(call)).catch(told);
         const { client, redirect_uri, audience, code_challenge } = asking;
-        requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
         const code = makeSecret("oac-");
         const body = await changes.addKey(row, (within) => {
           requireStillIn(within, call.caller);
+          requireFew(within, call);
           insertGrant(within, {
             key_id: row.key_id,
             user_id: userOf(call.caller),
@@ -100,13 +100,12 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
           });
           return { outcome: "ok", body: decided };
         }
-        requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, device.scopes, narrowing));
-        let isFirst = false;
         await changes.addKey(row, (within) => {
           requireStillIn(within, call.caller);
-          isFirst = decideDevice(within, typed, allow, row.key_id);
-          if (!isFirst) return;
+          requireFew(within, call);
+          // Somebody may have decided meanwhile.
+          if (!decideDevice(within, typed, allow, row.key_id)) throw new ServiceError("device_not_found");
           insertGrant(within, {
             key_id: row.key_id,
             user_id: userOf(call.caller),
@@ -121,11 +120,6 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
           call.audit.details = { ...detailsOf(row, client, null), allowed: true };
           call.work.keep("ok", decided);
         });
-        if (!isFirst) {
-          // Somebody has decided meanwhile: nobody comes for this one.
-          await changes.revokeKey(row.key_id, () => {});
-          throw new ServiceError("device_not_found");
-        }
         return { outcome: "ok", body: decided };
       },
     }),

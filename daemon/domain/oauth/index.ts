@@ -102,10 +102,15 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
   const end = async (keyId: KeyId, within: (queries: Queries) => void): Promise<void> => {
     const key = getKey(queries, keyId);
     if (!key || key.revoked_at !== null) return;
-    await changes.revokeKey(keyId, (inside) => {
-      within(inside);
-      dropGrant(inside, keyId);
-    });
+    try {
+      await changes.revokeKey(keyId, (inside) => {
+        within(inside);
+        dropGrant(inside, keyId);
+      });
+    } catch (error) {
+      // Somebody else has just ended it.
+      if (!(error instanceof ServiceError) || error.code !== "key_not_found") throw error;
+    }
     orgs.holds.look();
   };
 

@@ -14,6 +14,7 @@ import {
   countSshKeys,
   deleteSshKey,
   deleteSshKeysBy,
+  deleteSshKeysIn,
   deleteSshKeysOf,
   insertSshKey,
   limitSshKeysBy,
@@ -23,12 +24,13 @@ import {
   changeOrg,
   countKeys,
   deleteKeys,
+  endKeysBeyond,
   getKey,
   getOrg,
   grantsBy,
+  idsBeyond,
   insertKey,
   insertOrg,
-  keysMadeBy,
   type LineKey,
   lineOf,
   listEveryOrg,
@@ -115,8 +117,7 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
 
     endGrantsOf: (userId, within) =>
       database.commit((queries) => {
-        const good = grantsBy(queries, userId).filter(({ revoked_at }) => revoked_at === null);
-        const ended = good.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+        const ended = grantsBy(queries, userId).map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
         return within(queries, ended);
       }),
 
@@ -141,13 +142,9 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
   };
 }
 
-function revokeMade(queries: Queries, orgId: OrgId, userId: UserId, gives: readonly Scope[]): Ended {
-  const made = keysMadeBy(queries, orgId, userId);
-  const beyond = made.filter(({ scopes }) => !scopes.every((scope) => gives.includes(scope)));
-  const keys = beyond.filter(({ revoked_at }) => revoked_at === null);
-  const revoked = keys.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
-  for (const { key_id } of beyond) changeKey(queries, key_id, { ended_with_maker: true });
-  return { keys: revoked, sshKeys: deleteSshKeysBy(queries, beyond) };
+function revokeMade(queries: Queries, org_id: OrgId, user_id: UserId, gives: readonly Scope[]): Ended {
+  const beyond = { org_id, user_id, gives };
+  return { keys: endKeysBeyond(queries, beyond, now()), sshKeys: deleteSshKeysIn(queries, idsBeyond(beyond)) };
 }
 
 function addOrg(queries: Queries, org: NewOrgRow): void {
@@ -162,6 +159,7 @@ function addOrg(queries: Queries, org: NewOrgRow): void {
 type RequireMaker = (queries: Queries, key: KeyRow) => void;
 
 function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
+  requireGoodMaker(queries, key);
   requireMaker(queries, key);
   if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
@@ -170,6 +168,7 @@ function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void
 }
 
 function addSshKey(queries: Queries, key: SshKeyRow): void {
+  requireGoodMaker(queries, key);
   if (countSshKeys(queries, key.org_id) >= MAX_SSH_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_SSH_KEYS} public keys.` });
   }
@@ -179,6 +178,13 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
     if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
     throw new ServiceError("already_exists", { detail: `The organization has the key ${key.fingerprint} already.` });
   }
+}
+
+/** A key that has ended since its call came makes nothing any more: what it had made has ended before. Throws invalid_api_key. */
+function requireGoodMaker(queries: Queries, made: Pick<KeyRow, "created_by_type" | "created_by_id">): void {
+  if (made.created_by_type !== "key") return;
+  const maker = getKey(queries, made.created_by_id);
+  if (!maker || !isGood(maker)) throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
 }
 
 /** Ends public SSH keys with the line that added them, or with the last of its keys that is good still. Returns those that are removed. */

@@ -40,9 +40,9 @@ export interface OrgChanges {
   endOrg<T>(orgId: OrgId, require: (queries: Queries) => void, within: Within<EndingOrg, T>): Promise<T>;
   /** Its end has come: nobody finds it any more, and its name is free. */
   finishOrg<T>(orgId: OrgId, within: Within<OrgRow, T>): Promise<T>;
-  /** Throws org_not_found, quota_exceeded. */
+  /** Throws org_not_found, quota_exceeded, and invalid_api_key where the key that makes it has ended. */
   addKey<T>(key: KeyRow, within: Within<KeyRow, T>): Promise<T>;
-  /** `rotate` says of the key as it is what takes its place, or throws. Throws key_not_found, quota_exceeded. */
+  /** `rotate` says of the key as it is what takes its place, or throws. Throws key_not_found, and as addKey does. */
   rotateKey<T>(
     keyId: KeyId,
     rotate: (old: KeyRow) => Rotation,
@@ -67,7 +67,7 @@ export interface OrgChanges {
   ): Promise<T>;
   /** Signs out all applications that a person has let in, in every organization. */
   endGrantsOf<T>(userId: UserId, within: Within<readonly KeyRow[], T>): Promise<T>;
-  /** Throws org_not_found, already_exists, quota_exceeded. */
+  /** Throws org_not_found, already_exists, quota_exceeded, and invalid_api_key as addKey does. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;

@@ -1,5 +1,5 @@
 /** Owns the SQL of public keys for SSH. */
-import { and, asc, count, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type KeyRow, orgs, type SshKeyRow, sshKeys } from "./table.ts";
@@ -26,7 +26,12 @@ export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: s
 
 /** Those that keys of one line have added, the oldest first. */
 export function deleteSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "key_id">[]): SshKeyRow[] {
-  const deleted = queries.delete(sshKeys).where(isAddedBy(line)).returning().all();
+  return deleteSshKeysIn(queries, idsOf(line));
+}
+
+/** Those that keys have added whose ids a query finds, the oldest first. */
+export function deleteSshKeysIn(queries: Queries, keyIds: SQL): SshKeyRow[] {
+  const deleted = queries.delete(sshKeys).where(isAddedBy(keyIds)).returning().all();
   return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
 }
 
@@ -40,18 +45,15 @@ export function limitSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "ke
   queries
     .update(sshKeys)
     .set({ expires_at: until })
-    .where(and(isAddedBy(line), isLonger))
+    .where(and(isAddedBy(idsOf(line)), isLonger))
     .run();
 }
 
 /** Said as one value: a line may have more keys than a statement may have. */
-const isAddedBy = (line: readonly Pick<KeyRow, "key_id">[]) => {
-  const ids = JSON.stringify(line.map(({ key_id }) => key_id));
-  return and(
-    eq(sshKeys.created_by_type, "key"),
-    sql`${sshKeys.created_by_id} IN (SELECT value FROM json_each(${ids}))`,
-  );
-};
+const idsOf = (line: readonly Pick<KeyRow, "key_id">[]): SQL =>
+  sql`(SELECT value FROM json_each(${JSON.stringify(line.map(({ key_id }) => key_id))}))`;
+
+const isAddedBy = (keyIds: SQL) => and(eq(sshKeys.created_by_type, "key"), sql`${sshKeys.created_by_id} IN ${keyIds}`);
 
 const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));
 

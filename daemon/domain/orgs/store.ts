@@ -1,5 +1,6 @@
 /** Owns the SQL of organizations and keys. */
-import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, isNotNull, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
+import type { Scope } from "../../../shared/api/contract.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
@@ -87,24 +88,59 @@ export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: strin
     .get();
 }
 
-/** Of one organization, by a person, by the keys that the person has made, and so on. */
-export function keysMadeBy(queries: Queries, orgId: OrgRow["org_id"], userId: string): KeyRow[] {
-  const found = new Map<string, KeyRow>();
-  let makers = [userId];
-  while (makers.length > 0) {
-    const where = and(inArray(apiKeys.created_by_id, makers), eq(apiKeys.org_id, orgId));
-    const made = queries.select().from(apiKeys).where(where).all();
-    const news = made.filter(({ key_id }) => !found.has(key_id));
-    for (const key of news) found.set(key.key_id, key);
-    makers = news.map(({ key_id }) => key_id);
-  }
-  return [...found.values()];
+/**
+ * Of one organization, by a person, by the keys that the person has made, and so on. As a query: ended ones among them may be any number.
+ * The + has them found by their maker: an organization has more of them.
+ */
+const madeBy = (orgId: OrgRow["org_id"], userId: string): SQL => sql`(
+  WITH RECURSIVE made (key_id) AS (
+    SELECT key_id FROM api_keys WHERE created_by_id = ${userId} AND +org_id = ${orgId}
+    UNION
+    SELECT api_keys.key_id FROM made CROSS JOIN api_keys
+      ON api_keys.created_by_id = made.key_id AND +api_keys.org_id = ${orgId}
+  )
+  SELECT key_id FROM made)`;
+
+/** Keys that a person has made, and that have more than the person still gives. */
+interface Beyond {
+  org_id: OrgRow["org_id"];
+  user_id: string;
+  gives: readonly Scope[];
 }
 
-/** What applications were granted by a person. */
+const isBeyond = ({ org_id, user_id, gives }: Beyond): SQL =>
+  sql`key_id IN ${madeBy(org_id, user_id)} AND EXISTS (
+    SELECT 1 FROM json_each(scopes) WHERE value NOT IN (SELECT value FROM json_each(${JSON.stringify(gives)})))`;
+
+/** Their ids, as a query. */
+export const idsBeyond = (beyond: Beyond): SQL => sql`(SELECT key_id FROM api_keys WHERE ${isBeyond(beyond)})`;
+
+/** All of them end, whether or not they were good. Returns those that were. */
+export function endKeysBeyond(queries: Queries, beyond: Beyond, at: string): KeyRow[] {
+  callers.forget(queries);
+  const isOpen = isNull(apiKeys.revoked_at);
+  const isGood = and(isOpen, or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)));
+  const good = queries
+    .select()
+    .from(apiKeys)
+    .where(and(isGood, isBeyond(beyond)))
+    .all();
+  queries
+    .update(apiKeys)
+    .set({ ended_with_maker: true, revoked_at: sql`coalesce(${apiKeys.revoked_at}, ${at})` })
+    .where(and(or(isOpen, eq(apiKeys.ended_with_maker, false)), isBeyond(beyond)))
+    .run();
+  return good;
+}
+
+/** What applications were granted by a person, and is not revoked. */
 export function grantsBy(queries: Queries, userId: string): KeyRow[] {
-  const where = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.kind, "oauth"));
-  return queries.select().from(apiKeys).where(where).all();
+  const own = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.kind, "oauth"));
+  return queries
+    .select()
+    .from(apiKeys)
+    .where(and(own, isNull(apiKeys.revoked_at)))
+    .all();
 }
 
 /** What of a key says whether its line goes on: a line may be long, and the rooms of each of it many. */

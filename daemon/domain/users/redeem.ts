@@ -91,8 +91,7 @@ export class Redeem {
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
     const { password_hash, passkey } = await newcomers.way(way, asked);
-    if (isOnly && user_id !== null) await changes.endGrantsOf(user_id, () => {});
-    const signedIn = await database.commit((queries) => {
+    const renewed = (queries: Queries) => {
       const link = requireLink(queries, token, ["user"]);
       const user = link.user_id === null ? undefined : getUser(queries, link.user_id);
       const org = user && membershipsOf(queries, user.user_id)[0]?.org_id;
@@ -113,7 +112,10 @@ export class Redeem {
       const event = passkey ? "auth.passkey_added" : "auth.password_set";
       record(queries, event, user, org, asked, { by: "link", sessions_ended, is_only: isOnly });
       return begin(queries, user, org, asked, "link");
-    });
+    };
+    // In one commit: a session that goes on between two could let another application in.
+    const signedIn =
+      isOnly && user_id !== null ? await changes.endGrantsOf(user_id, renewed) : await database.commit(renewed);
     onEnded();
     return signedIn;
   }

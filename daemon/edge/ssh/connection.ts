@@ -15,7 +15,15 @@ import type { Credential } from "../../domain/ssh/index.ts";
 import type { Outcome } from "../walk.ts";
 import { Carried } from "./carried/entry.ts";
 import type { Login } from "./carried/messages.ts";
-import { forwarded, hasRoom, type OtherHosts, openTo, sentenceFor, serveElsewhere } from "./elsewhere.ts";
+import {
+  forwarded,
+  hasRoom,
+  type OtherHosts,
+  openTo,
+  sentenceFor,
+  sentenceForSeveral,
+  serveElsewhere,
+} from "./elsewhere.ts";
 import { serveForward } from "./forward.ts";
 import { type Channel, forgetSession, isClosed, markNoChannel, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
@@ -23,7 +31,7 @@ import { Line, takesPackets } from "./line.ts";
 import type { OpenConnection } from "./open-connection.ts";
 import type { Opening } from "./opening.ts";
 import { serveSession } from "./session.ts";
-import { isSigned, namesOf, type SignedLogin, Visit, type VisitDeps } from "./visit.ts";
+import { isSigned, isUnique, type Names, namesOf, type SignedLogin, Visit, type VisitDeps } from "./visit.ts";
 
 export interface SshLimits {
   login_grace_ms: number;
@@ -224,19 +232,29 @@ export class Connection implements OpenConnection {
       return context.accept();
     }
     const signed = { algorithm, key, blob, signature };
-    const credential = visit.opening(signed) ?? (await this.#knownElsewhere(visit, context.username, signed));
+    const names = namesOf(context.username);
+    const found = names ? await this.#openedBy(visit, names, signed) : [];
+    const [first] = found;
+    // Anybody may have registered somebody's public key: who logs in must not come into another's sandbox of the same name.
+    if (names && first && found.length > 1 && !isUnique(names)) {
+      this.#told = { sentence: sentenceForSeveral(names), org_id: first.caller.org_id };
+      return context.accept();
+    }
     const login = { user: context.username, signed: textOf(signed) };
-    if (credential && (await this.#login(visit, credential, login))) context.accept();
-    else this.#refuse(context);
+    for (const each of found) if (await this.#login(visit, each, login)) return context.accept();
+    this.#refuse(context);
   }
 
-  /** Whose organization has the room on another host. */
-  async #knownElsewhere(visit: Visit, user: string, signed: SignedLogin): Promise<Credential | null> {
+  /** Those whose organization has the room, here or on another host. */
+  async #openedBy(visit: Visit, names: Names, signed: SignedLogin): Promise<Credential[]> {
+    const here = visit.opening(signed);
+    const isHere = here.length > 0;
     const { others } = this.deps;
-    const names = namesOf(user);
-    if (!others || !names || !isSigned(signed)) return null;
-    for (const each of visit.knownBy(signed)) if (await hasRoom(others, each.caller, names)) return each;
-    return null;
+    if (!others || (isHere && isUnique(names)) || !isSigned(signed)) return here;
+    const more = visit.knownBy(signed).filter(({ id }) => !here.some((each) => each.id === id));
+    // Where that is not known just now, the road says so to who has a good key.
+    const has = await Promise.all(more.map((each) => hasRoom(others, each.caller, names, !isHere)));
+    return [...here, ...more.filter((_, index) => has[index])];
   }
 
   /** `proof` is what another host has to see. */

@@ -26,13 +26,17 @@ export interface OtherHosts {
 const ASKS_WITHIN_MS = 10_000;
 const FAILED = 255;
 
-/** Whether another host has the room, for a caller that may enter it. Never rejects. */
-export async function hasRoom(hosts: OtherHosts, { org_id, room_ids }: Caller, { room_id }: Names): Promise<boolean> {
+/** Whether another host has the room, for a caller that may enter it; `ifUnknown` where that is not known just now. Never rejects. */
+export async function hasRoom(
+  hosts: OtherHosts,
+  { org_id, room_ids }: Caller,
+  { room_id }: Names,
+  ifUnknown: boolean,
+): Promise<boolean> {
   if (room_ids !== null && !room_ids.includes(room_id)) return false;
-  // Where that is not known just now, the road says so to who has a good key.
   return await hosts.elsewhere(org_id, room_id).then(
     (host) => host !== null,
-    () => true,
+    () => ifUnknown,
   );
 }
 
@@ -56,6 +60,10 @@ export function sentenceFor(hosts: OtherHosts, host: Host, { room_id, sandbox }:
     : `its API at ${host.url} says how it is reached (ssh-access)`;
   return `This room lives on ${host.host_id}: ${there}`;
 }
+
+/** Whom several organizations know, each with a room and an agent of these names. */
+export const sentenceForSeveral = ({ room_id, sandbox }: Names): string =>
+  `Several organizations have your key, and a sandbox ${sandbox} in a room ${room_id}. Name yours by its sandbox_id: sbx_…@${room_id}`;
 
 /** Says so to whatever is asked for, and ends. */
 export function serveElsewhere(client: Client, sentence: string, end: () => void): void {

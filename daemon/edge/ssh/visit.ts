@@ -74,11 +74,11 @@ export class Visit implements Opening {
     this.#out += bytes;
   };
 
-  /** Who has signed, with the credential that opens this room; null: nobody, or none does. */
-  opening(signed: SignedLogin): Credential | null {
+  /** Who has signed, with the credentials that open this room, one for each organization that has the key; none: nobody has, or none does. */
+  opening(signed: SignedLogin): Credential[] {
     const known = this.knownBy(signed);
-    if (known.length === 0 || !isSigned(signed)) return null;
-    return known.find((each) => this.#deps.ssh.verbs.opens(each, { ...this.#visitor.names })) ?? null;
+    if (known.length === 0 || !isSigned(signed)) return [];
+    return known.filter((each) => this.#deps.ssh.verbs.opens(each, { ...this.#visitor.names }));
   }
 
   /** Whose a key is, whoever has it. */
@@ -181,6 +181,9 @@ export function namesOf(username: string): Names | null {
   const [sandbox = "", room_id = "", ...more] = username.slice(0, LONGEST_USER).split("@");
   return sandbox === "" || room_id === "" || more.length > 0 ? null : { room_id, sandbox };
 }
+
+/** Whether no other organization can have the same: a sandbox_id is one sandbox's, an agent's name is whose it likes. */
+export const isUnique = ({ sandbox }: Names): boolean => sandbox.startsWith("sbx_");
 
 export function isSigned({ algorithm, key: data, blob, signature }: SignedLogin): boolean {
   const key = utils.parseKey(data);

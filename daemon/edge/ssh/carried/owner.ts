@@ -13,7 +13,7 @@ import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Credential } from "../../../domain/ssh/index.ts";
 import { ALIVE, MOST_MESSAGE_BYTES } from "../../hosts/ssh.ts";
 import { toProblem } from "../../problem.ts";
-import { isSigned, namesOf, type SignedLogin, Visit, type VisitDeps } from "../visit.ts";
+import { namesOf, type SignedLogin, Visit, type VisitDeps } from "../visit.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage, type SignedText } from "./messages.ts";
 import { NearChannel } from "./near-channel.ts";
 import { isLoginOf } from "./proof.ts";
@@ -193,8 +193,9 @@ function credentialOf(
   try {
     if (typeof password === "string") return ssh.byPassword(password);
     const login = signed && signedOf(signed);
-    const credential = login && isLoginOf(user, login) && isSigned(login) ? visit.opening(login) : null;
-    if (credential) return credential;
+    const [credential, ...more] = login && isLoginOf(user, login) ? visit.opening(login) : [];
+    // Of several none is meant.
+    if (credential && more.length === 0) return credential;
     throw new ServiceError("invalid_api_key");
   } catch (error) {
     visit.record(error);

@@ -104,6 +104,27 @@ test("of two rotations at once one is", async () => {
   expect(rows()[1]).toHaveLength(2);
 });
 
+test("a key that has just ended makes nothing, in whichever call was under way", async () => {
+  const ended = keyOf(org.org_id);
+  await changes.addKey(ended, () => {});
+  const by = { type: "key", id: ended.key_id };
+  const made = newKey({ org_id: org.org_id, kind: "api", name: "made", maker: by }).row;
+  const added = newSshKey(org.org_id, { public_key: PUBLIC_KEY }, by);
+  const [end, ...under] = await Promise.allSettled([
+    changes.revokeKey(ended.key_id, () => {}),
+    changes.addKey(made, () => {}),
+    changes.addSshKey({ ...added, fingerprint: "SHA256:other" }, () => {}),
+    changes.rotateKey(
+      key.key_id,
+      (old) => rotationOf(old, 60, by),
+      () => {},
+    ),
+  ]);
+  expect(end.status).toBe("fulfilled");
+  for (const each of under) expect(each).toMatchObject({ status: "rejected", reason: { code: "invalid_api_key" } });
+  expect(rows().map((each) => each.length)).toEqual([1, 2, 1]);
+});
+
 describe("public SSH keys", () => {
   const LATER = "2099-01-01T00:00:00.000Z";
   const SOONER = "2098-01-01T00:00:00.000Z";

@@ -3,10 +3,13 @@ import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
 import { type NewKey, newKey } from "../../../../daemon/domain/orgs/keys.ts";
 import { deleteSshKeysBy } from "../../../../daemon/domain/orgs/ssh-keys-store.ts";
 import { countKeys, insertKey, insertOrg, lineOf } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
+import type { Scope } from "../../../../shared/api/contract.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { watchStatements } from "../../../harness/watched-statements.ts";
 
@@ -55,4 +58,28 @@ test("of one line may be more than a statement has places", () => {
     ...Array.from({ length: 40_000 }, () => ({ key_id: newId("kid") })),
   ];
   expect(deleteSshKeysBy(connection.queries, line)).toEqual([]);
+});
+
+test("of somebody may be more than a statement has places, when that one leaves, or may less", async () => {
+  const user_id = newId("usr");
+  const own = { maker: { type: "user", id: user_id } };
+  const reading = add({ scopes: ["rooms:read"] }, own);
+  const giving = add({ expires_at: AFTER }, own);
+  const given = add({}, { maker: { type: "key", id: giving.key_id } });
+  const others = add();
+  const ended = add({ revoked_at: BEFORE }, own);
+  const columns = Object.keys(ended).filter((name) => name !== "key_id" && name !== "key_sha256");
+  connection.execute(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 251000)
+    INSERT INTO api_keys (key_id, key_sha256, ${columns.join(", ")})
+    SELECT key_id || n, key_sha256 || n, ${columns.join(", ")} FROM api_keys, numbers WHERE key_id = '${ended.key_id}'`);
+  const changes = makeOrgChanges(makeDatabase(connection));
+  const end = (gives: readonly Scope[]) =>
+    changes.revokeKeysOf(org_id, user_id, { require: () => {}, gives }, (_queries, { keys }) =>
+      keys.map(({ key_id }) => key_id).sort(),
+    );
+  expect(await end(["rooms:read"])).toEqual([giving.key_id, given.key_id].sort());
+  expect(await end([])).toEqual([reading.key_id]);
+  const left = connection.queries.all<KeyRow>(sql`SELECT * FROM api_keys WHERE NOT ended_with_maker`);
+  expect(left.map(({ key_id, revoked_at }) => [key_id, revoked_at])).toEqual([[others.key_id, null]]);
 });
