@@ -113,7 +113,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
     delete daemon.env[FAULT];
     const { room_uid } = await daemon.room("choice");
     const first = daemon.ok("DELETE", "/v1/rooms/choice");
-    await until("it has stopped there", () => daemon.log.includes('"fault_point":"room.emptied"'));
+    await until("it has stopped there", () => daemon.log.includes('"fault_point":"room.emptied","does":"stall"'));
     const second = daemon.ok("DELETE", "/v1/rooms/choice?drive=delete");
     const connection = openConnection(join(daemon.dataDir, "roomd.db"));
     const choice = () => connection.queries.select().from(rooms).where(eq(rooms.room_id, "choice")).get()?.keep_drive;
