@@ -4,7 +4,7 @@
  * between is not sent: the answer breaks off.
  */
 import { randomInt } from "node:crypto";
-import { FlowTurns } from "../../core/turn.ts";
+import { textStream } from "../../core/text-stream.ts";
 import { Hash } from "../../host/files/hash.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
 import type { Turn } from "../../host/files/pace.ts";
@@ -71,8 +71,6 @@ export function longAnswer(
   { before, after }: { before: object; after: object },
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  const text = textOf(part, { before, after });
-  const turns = new FlowTurns();
   const close = async () => {
     signal.removeEventListener("abort", closeSoon);
     await file[Symbol.asyncDispose]();
@@ -81,28 +79,7 @@ export function longAnswer(
   const closeSoon = () => void close().catch(() => {});
   signal.addEventListener("abort", closeSoon, { once: true });
   if (signal.aborted) closeSoon();
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          await turns.next();
-          const { done, value } = await text.next();
-          if (!done) {
-            const bytes = Buffer.from(value);
-            turns.moved(bytes.byteLength);
-            return controller.enqueue(bytes);
-          }
-          await close();
-          controller.close();
-        } catch (error) {
-          await close();
-          throw error;
-        }
-      },
-      cancel: close,
-    },
-    { highWaterMark: 0 },
-  );
+  return textStream(textOf(part, { before, after }), close);
 }
 
 async function* textOf(part: LongPart, { before, after }: { before: object; after: object }): AsyncGenerator<string> {

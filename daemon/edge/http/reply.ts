@@ -31,8 +31,9 @@ export function toResponse(reply: RoadReply, requestId: string, host: string, ac
   if (bytes) return bytesResponse(bytes, headers);
   if (events) return eventsResponse(events, accept, headers);
   if (picture || stream) {
-    headers["Content-Type"] = stream?.type ?? "image/png";
-    headers["X-Content-Type-Options"] = "nosniff";
+    const type = stream?.type ?? "image/png";
+    headers["Content-Type"] = type;
+    if (type !== "application/json") headers["X-Content-Type-Options"] = "nosniff";
     return new Response(stream?.bytes ?? picture, { status: reply.status, headers });
   }
   if (text) {
