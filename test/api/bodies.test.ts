@@ -67,7 +67,7 @@ test("one that is cut off makes nothing, and the service goes on", async () => {
 test.each([
   ["of very many fields", 413, () => `{${Array.from({ length: 1_000_000 }, (_, n) => `"f${n}":{}`).join(",")}}`],
   ["of very many small things", 413, () => `{"path":"x","content":[${"[],".repeat(5_000_000)}0]}`],
-  ["of very many levels", 400, () => `{"path":"x","content":${"[".repeat(5_000_000)}`],
+  ["of very many levels", 413, () => `{"path":"x","content":${"[".repeat(5_000_000)}`],
   [
     "of more fields than are told of",
     422,
@@ -83,9 +83,13 @@ test.each([
   expect(problem.errors.length).toBeLessThanOrEqual(51);
 });
 
-test("a message that is nested too deep to be told again is refused", async () => {
+test("a message that is nested too deep to be told again is refused by its field", async () => {
   await daemon.room("deep");
-  const payload = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
-  const sent = { source: "a", topic: "t", payload };
-  expect(await daemon.problem("POST", "/v1/rooms/deep/messages", sent)).toMatchObject({ code: "invalid_body" });
+  const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+  const send = (levels: number) =>
+    daemon.api("POST", "/v1/rooms/deep/messages", { source: "a", topic: "t", payload: nested(levels) });
+  expect((await send(512)).status).toBe(202);
+  for (const levels of [513, 5000]) {
+    expect((await send(levels)).body).toMatchObject({ status: 422, errors: [{ field: "payload", code: "too_deep" }] });
+  }
 });

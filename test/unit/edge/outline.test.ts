@@ -31,8 +31,3 @@ test("what is outside of them is no longer than a body is where nothing is said"
   expect(refusalOf(`{${'"x":{},'.repeat(MOST / 2)}}`)).toBe("body_too_large");
   expect(refusalOf(`["\\\\",${"[],".repeat(MOST / 2)}0]`, 1)).toBe("body_too_large");
 });
-
-test("it is not nested deeper than it can be written again", () => {
-  expect(refusalOf(`${"[".repeat(512)}${"]".repeat(512)}`.repeat(2))).toBeNull();
-  expect(refusalOf(`${'{"a":'.repeat(256)}${"[".repeat(257)}`)).toBe("invalid_body");
-});
