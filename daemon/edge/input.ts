@@ -8,6 +8,7 @@ import { NONE } from "../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode } from "../../shared/api/errors.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { Outline } from "./outline.ts";
 
 export interface CheckedInput {
   input: Record<string, unknown>;
@@ -38,7 +39,7 @@ export function makeInputCheck(operation: {
   return {
     check: (params, query, body) => {
       const bad: RuleBreak[] = [];
-      const read = parts.body && readJsonFields(parts.body.schema, body, bad);
+      const read = parts.body && readJsonFields(parts.body.schema, fewIn(parts.body, body), bad);
       const input = { ...checkPart(parts.params, fromText(parts.params, params), bad) };
       if (parts.query)
         Object.assign(input, checkPart(parts.query, fromText(parts.query, knownIn(parts.query, query)), bad));
@@ -51,6 +52,15 @@ export function makeInputCheck(operation: {
 /** Unknown query parameters are ignored; unknown body fields are refused. */
 function knownIn({ schema }: Part, query: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(query).filter(([name]) => Object.hasOwn(schema.properties, name)));
+}
+
+/** Of unknown fields as many as an answer tells of: to look at each of very many would take long. */
+function fewIn({ schema }: Part, body: Record<string, unknown>): Record<string, unknown> {
+  const names = Object.keys(body);
+  const known = names.filter((name) => Object.hasOwn(schema.properties, name));
+  if (names.length - known.length <= MOST_ERRORS) return body;
+  const unknown = names.filter((name) => !Object.hasOwn(schema.properties, name)).slice(0, MOST_ERRORS);
+  return Object.fromEntries([...known, ...unknown].map((name) => [name, body[name]]));
 }
 
 /** The code of an answer with these bad fields: their own when all agree, else validation_failed. */
@@ -262,6 +272,7 @@ function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: Rul
     if (typeof value !== "string") continue;
     fields.delete(asJson);
     try {
+      new Outline().add(Buffer.from(value));
       fields.set(name, JSON.parse(value));
       spelled.set(name, asJson);
     } catch {

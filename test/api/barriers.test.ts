@@ -172,6 +172,24 @@ describe("refused is", () => {
   });
 });
 
+test("of barriers that wait for very many a list has so many on a page, and all of them in the end", async () => {
+  const room = await roomOf();
+  const participants = Array.from({ length: 1000 }, (_, n) => `agent-${n}`);
+  const names = Array.from({ length: 24 }, (_, n) => `b${String(n).padStart(2, "0")}`);
+  for (const barrier_id of names) {
+    expect((await room.arrive({ barrier_id, agent_id: "agent-0", participants, timeout_ms: 0 })).status).toBe(202);
+  }
+  const items: Json[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Json = await daemon.ok("GET", `${room.path}/barriers?limit=1000${cursor && `&cursor=${cursor}`}`);
+    expect(page.items.length).toBeLessThan(names.length / 2);
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  }
+  expect(items.map(({ barrier_id }) => barrier_id)).toEqual(names);
+  expect(items.map(({ missing }) => missing.length)).toEqual(names.map(() => 999));
+});
+
 test("the end of an agent's sandbox answers at once whoever waits for it", async () => {
   const room = await roomOf();
   const { path } = room;

@@ -63,3 +63,33 @@ test("one that is cut off makes nothing, and the service goes on", async () => {
   expect(await send("Transfer-Encoding: chunked", [chunk(short)], true)).toBe("");
   expect((await daemon.api("GET", "/v1/rooms/cut")).status).toBe(404);
 });
+
+test.each([
+  ["of very many fields", 413, () => `{${Array.from({ length: 1_000_000 }, (_, n) => `"f${n}":{}`).join(",")}}`],
+  ["of very many small things", 413, () => `{"path":"x","content":[${"[],".repeat(5_000_000)}0]}`],
+  ["of very many levels", 413, () => `{"path":"x","content":${"[".repeat(5_000_000)}`],
+  [
+    "of more fields than are told of",
+    422,
+    () => `{${Array.from({ length: 70_000 }, (_, n) => `"f${n}":1`).join(",")}}`,
+  ],
+])("one %s is not looked through", async (_, status, write) => {
+  await daemon.room("hostile").catch(() => {});
+  const headers = { authorization: `Bearer ${daemon.apiKey}`, "content-type": "application/json" };
+  const url = `${daemon.url}/v1/rooms/hostile/drive/write`;
+  const answer = await fetch(url, { method: "POST", headers, body: write() });
+  const problem = (await answer.json()) as { status: number; errors: unknown[] };
+  expect(problem.status).toBe(status);
+  expect(problem.errors.length).toBeLessThanOrEqual(51);
+});
+
+test("a message that is nested too deep to be told again is refused by its field", async () => {
+  await daemon.room("deep");
+  const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+  const send = (levels: number) =>
+    daemon.api("POST", "/v1/rooms/deep/messages", { source: "a", topic: "t", payload: nested(levels) });
+  expect((await send(512)).status).toBe(202);
+  for (const levels of [513, 5000]) {
+    expect((await send(levels)).body).toMatchObject({ status: 422, errors: [{ field: "payload", code: "too_deep" }] });
+  }
+});

@@ -1,4 +1,5 @@
 /** Messages between agents, on a daemon without guests: who gets what, in which order, how often, and what is refused. */
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_INBOX, MAX_PAYLOAD_BYTES } from "../../shared/api/fabric.ts";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
@@ -143,20 +144,31 @@ describe("a message", () => {
   });
 });
 
-test("pages end where 8 MiB do, and say that there is more", async () => {
+test("pages end where 1 MiB does, say that there is more, and have what was sent", async () => {
   const room = await roomOf("b");
-  const COUNT = 140;
-  const payload = "x".repeat(MAX_PAYLOAD_BYTES - 2);
-  const sent = Array.from({ length: COUNT }, () => room.send({ source: "a", destination: "b", payload }));
-  await Promise.all(sent);
-  const seqs: number[] = [];
+  const COUNT = 40;
+  const text = "\u0001é".repeat(8000);
+  const bytes = Buffer.alloc(MAX_PAYLOAD_BYTES, 0xff).toString("base64");
+  const things = [{ payload: text }, { payload_b64: bytes }, { payload: Array(20_000).fill([]) }, { payload: null }];
+  for (let n = 0; n < COUNT; n++) await room.send({ source: "a", destination: "b", ...things[n % things.length] });
+  const items: Json[] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
     const page: Json = await room.inbox("b", `&limit=1000${cursor && `&cursor=${cursor}`}`);
-    expect(page.items.length).toBeLessThan(COUNT);
-    seqs.push(...page.items.map((item: Json) => item.seq));
+    const sizes: number[] = page.items.map((item: Json) => item.size_bytes);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(1024 ** 2);
+    items.push(...page.items);
     cursor = page.next_cursor;
   }
-  expect(seqs).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
+  expect(items.map(({ seq }) => seq)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
+  for (const item of items) {
+    const { payload, payload_b64, ...rest } = await room.message(item.message_id);
+    expect({
+      ...rest,
+      isSame: isDeepStrictEqual([item.payload, item.payload_b64], [payload, payload_b64]),
+    }).toMatchObject({
+      ...{ isSame: true, source: item.source, created_at: item.created_at, size_bytes: item.size_bytes },
+    });
+  }
 });
 
 test("who takes part is told page by page, and has a bound of topics in all", async () => {

@@ -2,7 +2,8 @@
  * Trees that root in a guest makes in seconds, made here on the room's drive as guests make them: what they cost others while
  * they are measured, listed, added to and erased, and that nothing is left of them.
  */
-import { existsSync, mkdirSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -164,6 +165,31 @@ test(
       onSmall(compares),
     );
     await other.feels("erasing files of holes", () => erased("holes", drive));
+  },
+  DEADLINE_MS,
+);
+
+test(
+  "long files as JSON for callers who take nothing of it",
+  async () => {
+    const drive = await makeRoom("long");
+    // Each of these bytes is six in JSON.
+    writeFileSync(join(drive, "f"), Buffer.alloc(16 * 1024 ** 2, 1));
+    const memory = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]);
+    const before = memory();
+    const { hostname, port, host } = new URL(daemon.url);
+    const asked = `GET /v1/rooms/long/drive/read?path=f HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`;
+    const callers = Array.from({ length: AT_ONCE }, () => {
+      const caller = connect(Number(port), hostname).on("error", () => {});
+      caller.write(asked);
+      return caller.once("readable", () => caller.read(1));
+    });
+    await other.feels(`${AT_ONCE} calls read 16 MiB as JSON`, () => Bun.sleep(5000));
+    expect((memory() - before) / 1024).toBeLessThan(AT_ONCE * 16);
+    for (const caller of callers) caller.destroy();
+    const taken = await daemon.ok("GET", "/v1/rooms/long/drive/read?path=f&offset=1");
+    expect(taken).toMatchObject({ length: 16 * 1024 ** 2 - 1, eof: true });
+    await erased("long", drive);
   },
   DEADLINE_MS,
 );

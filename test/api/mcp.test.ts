@@ -122,6 +122,17 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
     expect(await client.call("sandbox_create", made)).toMatchObject({ code: "snapshot_not_found" });
   });
 
+  test("reads a long file in one answer", async () => {
+    const room_id = `long-${way}`;
+    await daemon.room(room_id);
+    const content = "é\n".repeat(100_000);
+    await client.call("fs_write", { room_id, path: "/long", content });
+    const { ok, result } = await client.call("fs_read", { room_id, path: "/long" });
+    expect({ ok, isSame: result.content === content, length: result.length }).toEqual({
+      ...{ ok: true, isSame: true, length: 300_000 },
+    });
+  });
+
   test("saves a room, makes another of it and turns it back", async () => {
     const room_id = `saved-${way}`;
     await daemon.room(room_id);

@@ -1,11 +1,13 @@
 /** Owns the calls that list barriers, show one, and cancel one. */
 import { type BarrierRecord, barrierCancel, barrierGet, barrierList } from "../../../shared/api/barriers.ts";
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell, findRoom } from "./find.ts";
 import { missingOf } from "./state.ts";
@@ -14,6 +16,10 @@ import type { BarrierRow } from "./table.ts";
 
 /** Also of the room that this one was made from. */
 const CURSOR = "barriers";
+
+/** A page ends where its barriers have so many names of agents, of which each may have two thousand: some milliseconds of work. */
+const MOST_NAMES = 10_000;
+const ROWS_AT_ONCE = 16;
 
 export function makeGet(deps: BarrierDeps): Bound[] {
   const { bells, database } = deps;
@@ -29,9 +35,9 @@ export function makeGet(deps: BarrierDeps): Bound[] {
     bind(barrierList, {
       find: (call, params) => findRoom(deps, call, params),
       run: (_call, input, { room_uid }) => {
-        const limit = input.limit ?? DEFAULT_PAGE;
-        const rows = listBarriers(database.queries, room_uid, readCursor(CURSOR, input.cursor), limit + 1);
-        const page = toPage(CURSOR, rows, limit, ({ barrier_id }) => barrier_id);
+        const after = readCursor(CURSOR, input.cursor);
+        const { rows, most } = rowsOf(database.queries, room_uid, after, input.limit ?? DEFAULT_PAGE);
+        const page = toPage(CURSOR, rows, most, ({ barrier_id }) => barrier_id);
         return { outcome: "ok", body: { items: page.rows.map(toBarrier), next_cursor: page.next_cursor } };
       },
     }),
@@ -57,6 +63,23 @@ export function makeGet(deps: BarrierDeps): Bound[] {
       },
     }),
   ];
+}
+
+/** One row more than `most`, which are to be shown, where there are more. */
+function rowsOf(queries: Queries, roomUid: RoomUid, after: string | null, limit: number) {
+  const rows: BarrierRow[] = [];
+  for (let [from, names] = [after, 0]; rows.length <= limit; ) {
+    const asked = Math.min(ROWS_AT_ONCE, limit + 1 - rows.length);
+    const read = listBarriers(queries, roomUid, from, asked);
+    for (const row of read) {
+      rows.push(row);
+      names += row.arrived.length + (row.participants?.length ?? 0);
+      if (rows.length > 1 && names > MOST_NAMES) return { rows, most: rows.length - 1 };
+    }
+    if (read.length < asked) break;
+    from = rows.at(-1)?.barrier_id ?? null;
+  }
+  return { rows, most: limit };
 }
 
 function toBarrier(row: BarrierRow): BarrierRecord {

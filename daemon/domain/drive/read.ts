@@ -1,11 +1,16 @@
 /** Owns fs_read: up to 16 MiB of a file as JSON, or any part of it raw. */
 import { fsRead, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound, Call } from "../../core/operation.ts";
 import { textOf } from "../../core/text.ts";
-import { guestPath, parsePath, pathRule, shownPath } from "./path.ts";
-import { partOf, rangeOf } from "./range.ts";
+import type { OpenFile } from "../../host/files/open-file.ts";
+import { longAnswer, lookThrough } from "./long-read.ts";
+import { type DrivePath, guestPath, parsePath, pathRule, shownPath } from "./path.ts";
+import { type Part, partOf, rangeOf } from "./range.ts";
 import { sendFile } from "./send-file.ts";
-import { bindDrive, type Drive } from "./verb.ts";
+import { bindDrive, type Drive, type Place } from "./verb.ts";
+
+/** Up to so many bytes an answer is made in one go. */
+const SHORT_BYTES = 64 * 1024;
 
 export function read(drive: Drive): Bound {
   return bindDrive(drive, fsRead, {
@@ -22,27 +27,44 @@ export function read(drive: Drive): Bound {
             : partOf(offset ?? 0, length ?? size_bytes, size_bytes),
         );
       }
-      await using file = place.root.file(path, "read");
-      const { size_bytes, modified_at } = file.facts;
-      const part = partOf(offset ?? 0, length ?? MAX_WRITE_BYTES, size_bytes);
-      const bytes = await file.read(part.offset, Math.min(part.length, MAX_WRITE_BYTES));
-      const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-      call.audit.details = { path: shownPath(path), size_bytes: bytes.length, sha256 };
-      return {
-        outcome: "ok",
-        body: {
-          path: shownPath(path),
-          guest_path: guestPath(path),
-          size_bytes,
-          offset: part.offset,
-          length: bytes.length,
-          eof: part.offset + bytes.length >= size_bytes,
-          content: textOf(bytes),
-          content_b64: bytes.toString("base64"),
-          sha256,
-          modified_at,
-        },
-      };
+      const file = place.root.file(path, "read");
+      let isKept = false;
+      try {
+        const part = partOf(offset ?? 0, Math.min(length ?? MAX_WRITE_BYTES, MAX_WRITE_BYTES), file.facts.size_bytes);
+        if (part.length <= SHORT_BYTES) return { outcome: "ok", body: await shortBody(call, file, path, part) };
+        const bytes = await longBytes(drive, place, call, file, path, part);
+        isKept = true;
+        return { outcome: "ok", stream: { type: "application/json", bytes } };
+      } finally {
+        if (!isKept) await file[Symbol.asyncDispose]();
+      }
     },
   });
+}
+
+async function shortBody(call: Call, file: OpenFile, path: DrivePath, part: Part) {
+  const bytes = await file.read(part.offset, part.length);
+  const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  call.audit.details = { path: shownPath(path), size_bytes: bytes.length, sha256 };
+  return {
+    ...placeOf(file, path, part.offset, bytes.length),
+    content: textOf(bytes),
+    content_b64: bytes.toString("base64"),
+    sha256,
+    modified_at: file.facts.modified_at,
+  };
+}
+
+async function longBytes(drive: Drive, { room }: Place, call: Call, file: OpenFile, path: DrivePath, part: Part) {
+  const { signal } = call;
+  const long = await lookThrough(file, part, drive.turnOf(room), signal);
+  const { sha256, length } = long;
+  call.audit.details = { path: shownPath(path), size_bytes: length, sha256 };
+  const before = placeOf(file, path, part.offset, length);
+  return longAnswer(file, long, { before, after: { sha256, modified_at: file.facts.modified_at } }, signal);
+}
+
+function placeOf({ facts: { size_bytes } }: OpenFile, path: DrivePath, offset: number, length: number) {
+  const place = { path: shownPath(path), guest_path: guestPath(path), size_bytes };
+  return { ...place, offset, length, eof: offset + length >= size_bytes };
 }

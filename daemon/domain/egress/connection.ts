@@ -9,9 +9,14 @@ import { type Inspector, NotThisName } from "./inspector.ts";
 export interface Flow {
   out: Allowance;
   in: Allowance;
+  /** Of parts of requests that are looked at. */
+  looks: Allowance;
   sent(bytes: number): void;
   received(bytes: number): void;
 }
+
+/** Of what is looked at so much at a time: all of it may be parts of two bytes. */
+const LOOKED_AT_BYTES = 4096;
 
 /** Resolves when it has ended. Throws NotThisName when what the sandbox says is refused; the connection is then still to be closed. */
 export async function carry(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
@@ -34,11 +39,13 @@ export async function carry(stream: Stream, socket: Socket, inspector: Inspector
 /** From the sandbox to the outside. */
 async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
   for await (const bytes of stream.read(Channel.stdin)) {
-    const passed = inspector ? inspector.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) : bytes;
-    if (socket.destroyed) return;
-    flow.sent(bytes.byteLength);
-    await write(socket, passed);
-    await paced(flow.out, bytes.byteLength);
+    for (const piece of piecesOf(bytes, inspector)) {
+      const passed = inspector ? await look(piece, inspector, flow.looks) : piece;
+      if (socket.destroyed) return;
+      flow.sent(piece.byteLength);
+      await write(socket, passed);
+      await paced(flow.out, piece.byteLength);
+    }
   }
   if (stream.ended) return;
   const finished = either(socket, "finish");
@@ -47,13 +54,35 @@ async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | nu
   await finished;
 }
 
+function* piecesOf(bytes: Uint8Array, inspector: Inspector | null): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; ) {
+    const piece = bytes.subarray(at, at + Math.max(LOOKED_AT_BYTES, inspector?.unseen ?? Number.POSITIVE_INFINITY));
+    at += piece.byteLength;
+    yield piece;
+  }
+}
+
+/** What may go out now; a sandbox that has had too much looked at waits. */
+async function look({ buffer, byteOffset, byteLength }: Uint8Array, inspector: Inspector, looks: Allowance) {
+  // What the sandbox's others have had looked at comes first, also meanwhile.
+  for (let turn = looks.pay(0); turn; turn = looks.pay(0)) await turn;
+  const before = inspector.steps;
+  try {
+    return inspector.push(Buffer.from(buffer, byteOffset, byteLength));
+  } finally {
+    looks.spend(inspector.steps - before);
+  }
+}
+
 /** From the outside to the sandbox. */
 async function takeIn(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
   // What the outside has ended may still be sent to.
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     const bytes = chunk as Buffer;
     flow.received(bytes.byteLength);
+    const before = inspector?.steps ?? 0;
     const released = inspector?.answered(bytes);
+    flow.looks.spend((inspector?.steps ?? 0) - before);
     if (released && released.byteLength > 0) await write(socket, released);
     if (!(await stream.write(Channel.stdout, bytes))) return;
     await paced(flow.in, bytes.byteLength);

@@ -19,6 +19,8 @@ import type { Traffic } from "./store.ts";
 export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
 const LOOK_UPS = { perSecond: 100, atOnce: 200 } as const;
+/** Parts of requests that are looked at in a second, a tenth or two of it: a megabyte of chunks has hundreds, or half a million of two bytes. */
+const LOOKS = { perSecond: 131_072, atOnce: 4096 } as const;
 const MAX_HOST_CHARACTERS = 255;
 const NO_LONGER = "It is no longer on the sandbox's egress allowlist.";
 
@@ -56,7 +58,7 @@ export class Guard {
   readonly #deps: GuardDeps;
   readonly #denials: Denials;
   readonly #live = new Set<Live>();
-  readonly #pace: Pick<Flow, "out" | "in">;
+  readonly #pace: Pick<Flow, "out" | "in" | "looks">;
   readonly #connects = new Allowance(CONNECTS.perSecond, CONNECTS.atOnce);
   readonly #lookUps = new Allowance(LOOK_UPS.perSecond, LOOK_UPS.atOnce);
   #connecting = 0;
@@ -67,7 +69,7 @@ export class Guard {
     this.#policy = new Policy(allowlist, deps.ground);
     this.#denials = new Denials(deps.record);
     const pace = () => new Allowance(deps.bytesPerSecond, deps.bytesPerSecond);
-    this.#pace = { out: pace(), in: pace() };
+    this.#pace = { out: pace(), in: pace(), looks: new Allowance(LOOKS.perSecond, LOOKS.atOnce) };
   }
 
   get connections(): number {

@@ -39,9 +39,18 @@ export class HttpRequests {
   /** The protocol that the request of the moment asks for, until its answer has begun. */
   #asked: string | null = null;
   #answer: Buffer = Buffer.alloc(0);
+  /** Parts looked at so far, which may be of two bytes each. */
+  steps = 0;
 
   constructor(isAllowed: (host: string) => boolean) {
     this.#isAllowed = isAllowed;
+  }
+
+  /** How many bytes come next that are not looked at. */
+  get unseen(): number {
+    const state = this.#state;
+    if (state.at === "open") return Number.POSITIVE_INFINITY;
+    return state.at === "body" && this.#pending.byteLength === 0 ? state.left : 0;
   }
 
   /** What may go out now that these bytes came. Throws BadRequest. */
@@ -92,6 +101,7 @@ export class HttpRequests {
 
   /** Takes one part off what is pending; null when more must come first. */
   #step(): Buffer | null {
+    this.steps++;
     const state = this.#state;
     switch (state.at) {
       case "open":
@@ -136,7 +146,7 @@ export class HttpRequests {
 
   #head(): Buffer | null {
     // Empty lines before a request are ignored by servers, and so need not reach them.
-    while (this.#pending.startsWith(LINE_END)) this.#pending.take(LINE_END.length);
+    for (; this.#pending.startsWith(LINE_END); this.steps++) this.#pending.take(LINE_END.length);
     const end = this.#pending.find(HEAD_END);
     if (end > MOST_HEAD_BYTES || (end === -1 && this.#pending.byteLength > MOST_HEAD_BYTES)) {
       throw new BadRequest("its head is too long");

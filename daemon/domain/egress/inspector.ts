@@ -40,6 +40,17 @@ export class Inspector {
     this.#name = name;
   }
 
+  /** How much was looked at so far: parts of requests, each some microseconds of work at most. */
+  get steps(): number {
+    return this.#spoken instanceof HttpRequests ? this.#spoken.steps : 0;
+  }
+
+  /** How many bytes come next that are not looked at. */
+  get unseen(): number {
+    if (this.#spoken === null) return Number.POSITIVE_INFINITY;
+    return this.#spoken instanceof HttpRequests ? this.#spoken.unseen : 0;
+  }
+
   /** What may go out now that these bytes came; what is not clear yet is kept. Throws NotThisName. */
   push(bytes: Buffer): Buffer {
     if (this.#spoken === null) return bytes;

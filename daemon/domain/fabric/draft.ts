@@ -8,6 +8,9 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Work } from "../../core/work.ts";
 import type { Address } from "./address.ts";
 
+/** Far fewer than what writing it again, for whoever reads it, would run out of stack with. */
+const MOST_LEVELS = 512;
+
 /** The fields that sending and replying have in common. */
 export interface Content {
   payload?: unknown;
@@ -41,6 +44,9 @@ export function contentRules(content: Content): RuleBreak[] {
   }
   if (content.payload_b64 !== undefined && !isBase64(content.payload_b64)) {
     bad.push({ field: "payload_b64", code: "base64", message: "payload_b64 is not base64." });
+  }
+  if (isDeeper(content.payload, MOST_LEVELS)) {
+    bad.push({ field: "payload", code: "too_deep", message: `payload may have ${MOST_LEVELS} levels.` });
   }
   // What the service may have put there is not held against whoever hands it on.
   const { [TRACEPARENT]: place, ...own } = content.headers ?? {};
@@ -89,6 +95,17 @@ export function fingerprintOf(draft: Draft): string {
   const { payload: _, payload_b64: bytes, message_id, ...rest } = draft;
   if (message_id === null) return "";
   return sha256(JSON.stringify([bytes === null, Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))]));
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  const inside = (values: readonly unknown[]) =>
+    values.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  let level: readonly unknown[] = [value];
+  for (let left = levels; level.length > 0; left--) {
+    if (left === 0) return true;
+    level = inside(level);
+  }
+  return false;
 }
 
 function isBase64(text: string): boolean {

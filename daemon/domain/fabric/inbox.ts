@@ -10,6 +10,7 @@ import { makeCursor, readCursor } from "../../core/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { textStream } from "../../core/text-stream.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
@@ -18,12 +19,14 @@ import { goneUpTo } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
-import { toMessage } from "./record.ts";
+import { messageJson, toMessage } from "./record.ts";
 import { type Part, type Row, Scan, takesAll } from "./scan.ts";
 import { findDelivery, handOut, hasUnread, markRead } from "./store.ts";
 import { tellRead, traceOf } from "./trace.ts";
 
 type Input = InputOf<typeof agentWait>;
+/** With payloads of up to so many bytes an answer is made in one go. */
+const SHORT_BYTES = 64 * 1024;
 const NOTHING: Part = { rows: [], more: false };
 /** The same in every room: an agent goes on by its cursor in a room that was made from its own. */
 const CURSOR = "messages";
@@ -43,10 +46,20 @@ export function makeInbox(deps: FabricDeps): Bound {
           : await readInbox(deps, call, room, agentId, input, after, limit);
       const next_after = Math.max(after ?? 0, ...rows.map(({ seq }) => seq));
       const next_cursor = more ? makeCursor(CURSOR, String(next_after)) : null;
+      if (rows.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > SHORT_BYTES) {
+        const bytes = textStream(jsonOf(rows, { next_cursor, next_after }));
+        return { outcome: "ok", stream: { type: "application/json", bytes } };
+      }
       const items = rows.map((row) => toMessage(row, row.attempts ?? null));
       return { outcome: "ok", body: { items, next_cursor, next_after } };
     },
   });
+}
+
+function* jsonOf(rows: readonly Row[], next: object): Generator<string> {
+  for (const [at, row] of rows.entries())
+    yield (at === 0 ? '{"items":[' : ",") + messageJson(row, row.attempts ?? null);
+  yield `],${JSON.stringify(next).slice(1)}`;
 }
 
 async function readRoom(

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { Outline } from "../outline.ts";
 
 /** A client that sends nothing for so long has its request ended. */
 const SILENCE_MS = 30_000;
@@ -16,6 +17,8 @@ interface ReadOptions {
   measured?: boolean;
   /** It is waited for no longer, with why. */
   over?: AbortSignal | undefined;
+  /** Of JSON: what it throws ends the reading. */
+  outline?: Outline | undefined;
 }
 
 /** Reads the body's fields; an absent body has none. */
@@ -24,7 +27,7 @@ export async function readJsonBody(
   maxBytes: number,
   options: ReadOptions = {},
 ): Promise<{ fields: Record<string, unknown>; sha256: string; bytes: Uint8Array }> {
-  const bytes = await readBody(request, maxBytes, options);
+  const bytes = await readBody(request, maxBytes, { ...options, outline: isJson(request) ? new Outline() : undefined });
   if (bytes.byteLength === 0) return { fields: {}, sha256: "", bytes };
   requireJson(request);
   return { fields: parseObject(bytes), sha256: hash("sha256", bytes), bytes };
@@ -33,7 +36,7 @@ export async function readJsonBody(
 /** Reads the body, which must be a JSON object. */
 export async function readJsonMessage(request: Request, maxBytes: number) {
   requireJson(request);
-  const bytes = await readBody(request, maxBytes, { measured: true });
+  const bytes = await readBody(request, maxBytes, { measured: true, outline: new Outline() });
   return { message: parseObject(bytes), bytes: bytes.byteLength };
 }
 
@@ -41,7 +44,7 @@ export async function readJsonMessage(request: Request, maxBytes: number) {
 export async function readBody(
   request: Request,
   maxBytes: number,
-  { measured = false, over }: ReadOptions,
+  { measured = false, over, outline }: ReadOptions,
 ): Promise<Uint8Array> {
   const tooLarge = () =>
     new ServiceError("body_too_large", {
@@ -51,12 +54,15 @@ export async function readBody(
   const length = request.headers.get("content-length");
   if (Number(length ?? 0) > maxBytes) throw tooLarge();
   const isShort = measured && length !== null && Number(length) <= SHORT_BYTES;
-  return await readBytes(request, isShort, maxBytes, tooLarge, over);
+  return await readBytes(request, isShort, maxBytes, tooLarge, { over, outline });
 }
 
 function requireJson(request: Request): void {
-  const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (mediaType !== "application/json") throw new ServiceError("unsupported_media_type");
+  if (!isJson(request)) throw new ServiceError("unsupported_media_type");
+}
+
+function isJson({ headers }: Request): boolean {
+  return headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() === "application/json";
 }
 
 async function readBytes(
@@ -64,11 +70,15 @@ async function readBytes(
   isShort: boolean,
   maxBytes: number,
   tooLarge: () => ServiceError,
-  over: AbortSignal | undefined,
+  { over, outline }: Pick<ReadOptions, "over" | "outline">,
 ) {
   let reader: { cancel(): Promise<void> } | undefined;
   try {
-    if (isShort) return await unlessOver(within(request.bytes(), SILENCE_MS, "the body"), over);
+    if (isShort) {
+      const bytes = await unlessOver(within(request.bytes(), SILENCE_MS, "the body"), over);
+      outline?.add(bytes);
+      return bytes;
+    }
     const chunks: Uint8Array[] = [];
     let size = 0;
     const parts = request.body?.getReader();
@@ -80,6 +90,7 @@ async function readBytes(
       if (done) break;
       size += value.byteLength;
       if (size > maxBytes) throw tooLarge();
+      outline?.add(value);
       chunks.push(value);
     }
     return Buffer.concat(chunks);

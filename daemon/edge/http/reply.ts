@@ -2,6 +2,7 @@
 import type { Problem } from "../../../shared/api/errors.ts";
 import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import type { BytesReply } from "../../core/operation.ts";
+import { textStream } from "../../core/text-stream.ts";
 import type { Rate } from "../rate-limit.ts";
 import type { RoadReply } from "../run.ts";
 import { eventsResponse } from "./events.ts";
@@ -31,8 +32,9 @@ export function toResponse(reply: RoadReply, requestId: string, host: string, ac
   if (bytes) return bytesResponse(bytes, headers);
   if (events) return eventsResponse(events, accept, headers);
   if (picture || stream) {
-    headers["Content-Type"] = stream?.type ?? "image/png";
-    headers["X-Content-Type-Options"] = "nosniff";
+    const type = stream?.type ?? "image/png";
+    headers["Content-Type"] = type;
+    if (type !== "application/json") headers["X-Content-Type-Options"] = "nosniff";
     return new Response(stream?.bytes ?? picture, { status: reply.status, headers });
   }
   if (text) {
@@ -40,7 +42,35 @@ export function toResponse(reply: RoadReply, requestId: string, host: string, ac
     return new Response(text.text, { status: reply.status, headers });
   }
   headers["Content-Type"] = "application/json";
-  return new Response(JSON.stringify(body), { status: reply.status, headers });
+  const json = body && hasLongText(body) ? textStream(jsonOf(body)) : JSON.stringify(body);
+  return new Response(json, { status: reply.status, headers });
+}
+
+/** A text may be six times as long in JSON: of a long one no more is written at once than this, and none before it is taken. */
+const LONG_TEXT = 64 * 1024;
+
+function hasLongText(body: object): boolean {
+  for (const value of Object.values(body)) if (typeof value === "string" && value.length > LONG_TEXT) return true;
+  return false;
+}
+
+/** As JSON.stringify writes it; a letter that two pieces share is written as its two halves, which mean the same. */
+function* jsonOf(body: object): Generator<string> {
+  let before = "{";
+  for (const [name, value] of Object.entries(body) as [string, unknown][]) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    before = ",";
+    if (typeof value !== "string") {
+      yield JSON.stringify(value);
+      continue;
+    }
+    yield '"';
+    for (let at = 0; at < value.length; at += LONG_TEXT)
+      yield JSON.stringify(value.slice(at, at + LONG_TEXT)).slice(1, -1);
+    yield '"';
+  }
+  yield "}";
 }
 
 export function setAll(headers: Headers, fields: HeaderFields): Headers {

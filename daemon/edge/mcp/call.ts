@@ -135,7 +135,14 @@ export class ToolCall {
       return { kind: "late" };
     }
     if (reply.kind === "problem") return reply;
-    return { kind: "done", done: reply.done, body: (reply.done.body ?? {}) as Arguments };
+    const { body, stream } = reply.done;
+    if (stream?.type !== "application/json") return { kind: "done", done: reply.done, body: (body ?? {}) as Arguments };
+    // A tool's answer is one object, however long.
+    try {
+      return { kind: "done", done: reply.done, body: (await new Response(stream.bytes).json()) as Arguments };
+    } catch (cause) {
+      return this.refuse(new ServiceError("internal", { cause }));
+    }
   }
 
   #requestOf(operation: Operation, args: Arguments): RoadRequest {

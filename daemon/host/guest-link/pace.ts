@@ -6,8 +6,8 @@ import { FrameType } from "../../../shared/agent-protocol/frame.ts";
 
 /** A command that writes single bytes as fast as it can needs a third of it; full frames of output come to 800 MiB a second. */
 export const PRICE_PER_SECOND = 65_536;
-/** Data is copied once; the text of other frames is parsed. */
-const BYTES_PER_POINT = { data: 16_384, other: 256 } as const;
+/** Data is copied once; the text of other frames is parsed, of which a guest can make as many small things as it has letters. */
+const BYTES_PER_POINT = { data: 16_384, other: 32 } as const;
 
 /** A command's output comes in pieces, each of which is looked at by itself, and told of in a line of its own. */
 const PIECES_PER_POINT = 4;
@@ -16,8 +16,8 @@ export function priceOfPieces(count: number): number {
   return count / PIECES_PER_POINT;
 }
 
-/** What a guest asks is decided, perhaps recorded, and answered: 512 a second are more than its rates let through. */
-const POINTS_FOR_REQUEST = 128;
+/** What a guest asks is decided, perhaps recorded, and answered: 512 a second of some hundred bytes are more than its rates let through. */
+const POINTS_FOR_REQUEST = 112;
 
 export function priceOf(type: number, bytes: number): number {
   return (

@@ -10,6 +10,8 @@ import { type Beside, type Facts, IGNORE } from "./context.ts";
 /** Unpacked. */
 const MOST_BYTES = 128 * 1024 * 1024;
 const MOST_ENTRIES = 20_000;
+/** More than Linux takes in one. */
+const MOST_PATH_CHARACTERS = 4096;
 const GZIP = [0x1f, 0x8b];
 
 interface Node extends Facts {
@@ -36,6 +38,8 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
     // Above the top is the top, as for programs that unpack.
     const path = posix.resolve("/", header.name).slice(1);
     if (path === "") return;
+    if (path.length > MOST_PATH_CHARACTERS)
+      throw invalidRecipe([`context: a path in it has more than ${MOST_PATH_CHARACTERS} characters`]);
     const type = TYPES[header.type ?? "file"];
     const facts = { mode: (header.mode ?? 0o644) & 0o7777, mtime: header.mtime ?? new Date(0) };
     if (header.type === "link") {
@@ -48,7 +52,9 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
   for (const path of all.keys()) {
     if (path === "") continue;
     const parent = posix.dirname(path) === "." ? "" : posix.dirname(path);
-    children.set(parent, [...(children.get(parent) ?? []), posix.basename(path)]);
+    const names = children.get(parent);
+    if (names) names.push(posix.basename(path));
+    else children.set(parent, [posix.basename(path)]);
   }
   const ignore = all.get(IGNORE);
   return {

@@ -8,6 +8,8 @@ import { REFERENCE_PATTERN } from "../image/reference.ts";
 import { Unreadable, type Variables, variableOf, wordOf, wordsOf } from "./words.ts";
 
 const MOST_INSTRUCTIONS = 512;
+/** Those that are continued, and comments, count: the parser takes its time for each. */
+const MOST_LINES = 10_000;
 
 export type Keyword = "RUN" | "COPY" | "ENV" | "ARG" | "WORKDIR" | "USER" | "CMD" | "ENTRYPOINT" | "SHELL";
 
@@ -41,6 +43,7 @@ const OF_ARCHIVES = /\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst))$/i;
 /** Throws validation_failed with every line that is not understood. */
 export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   if (text.length > MAX_DOCKERFILE_BYTES) throw refused([`it has more than ${MAX_DOCKERFILE_BYTES} characters`]);
+  if (text.split("\n").length > MOST_LINES) throw refused([`it has more than ${MOST_LINES} lines`]);
   const file = DockerfileParser.parse(text);
   const escaper = file.getEscapeCharacter();
   const wrong: string[] = [];

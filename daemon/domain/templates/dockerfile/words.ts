@@ -9,6 +9,9 @@ export const variableOf = (variables: Variables, name: string): string | undefin
 /** A variable that holds itself twice, again and again, is of any length. */
 const MOST_CHARACTERS = 65_536;
 
+/** Variables that stand for others that are not set, and so on: each is looked for an end of from its own beginning. */
+const MOST_LEVELS = 16;
+
 /** What cannot be read, in words that go on from the instruction's name. */
 export class Unreadable extends Error {}
 
@@ -20,7 +23,8 @@ export const wordsOf = (text: string, variables: Variables, escaper = "\\"): str
 export const wordOf = (text: string, variables: Variables, escaper = "\\"): string =>
   read(text, variables, escaper, null).join("");
 
-function read(text: string, variables: Variables, escaper: string, between: RegExp | null): string[] {
+function read(text: string, variables: Variables, escaper: string, between: RegExp | null, level = 0): string[] {
+  if (level > MOST_LEVELS) throw new Unreadable(`has a variable within more than ${MOST_LEVELS} others`);
   const words: string[] = [];
   let word: string | null = null;
   let quote = "";
@@ -40,7 +44,7 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
       quote = char;
       word ??= "";
     } else if (char === "$") {
-      const { value, end } = variableAt(text, at, variables, escaper);
+      const { value, end } = variableAt(text, at, variables, escaper, level);
       word = (word ?? "") + value;
       at = end - 1;
     } else if (quote === "" && between?.test(char)) {
@@ -56,7 +60,13 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
 }
 
 /** What stands for the variable at `at`, and where the text goes on. */
-function variableAt(text: string, at: number, variables: Variables, escaper: string): { value: string; end: number } {
+function variableAt(
+  text: string,
+  at: number,
+  variables: Variables,
+  escaper: string,
+  level: number,
+): { value: string; end: number } {
   const [plain, name = ""] = /^\$([A-Za-z_]\w*)/.exec(text.slice(at)) ?? [];
   if (plain) return { value: variableOf(variables, name) ?? "", end: at + plain.length };
   if (text[at + 1] !== "{") return { value: "$", end: at + 1 };
@@ -66,7 +76,7 @@ function variableAt(text: string, at: number, variables: Variables, escaper: str
   if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not known here`);
   const known = variableOf(variables, of);
   const isThere = operator.startsWith(":") ? known !== undefined && known !== "" : known !== undefined;
-  const other = () => wordOf(rest, variables, escaper);
+  const other = () => read(rest, variables, escaper, null, level + 1).join("");
   if (operator.endsWith("-")) return { value: isThere ? (known ?? "") : other(), end: end + 1 };
   if (operator.endsWith("+")) return { value: isThere ? other() : "", end: end + 1 };
   return { value: known ?? "", end: end + 1 };

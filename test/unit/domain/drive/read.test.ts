@@ -1,14 +1,18 @@
-import { mkdirSync, readdirSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appendFileSync, mkdirSync, readdirSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { textOf } from "../../../../daemon/core/text.ts";
 import { rangeOf } from "../../../../daemon/domain/drive/range.ts";
-import { bytesOf, RoomFixture, sha256 } from "./room-fixture.ts";
+import { type Answer, bytesOf, RoomFixture, sha256 } from "./room-fixture.ts";
 
 let room: RoomFixture;
 beforeEach(() => {
   room = new RoomFixture();
 });
 afterEach(() => room[Symbol.dispose]());
+
+const longBodyOf = async ({ stream }: Answer): Promise<Answer["body"]> =>
+  JSON.parse(await new Response(stream?.bytes).text());
 
 describe("fs_read", () => {
   it("answers with text, base64, digest and size", async () => {
@@ -64,10 +68,57 @@ describe("fs_read", () => {
   it("returns 16 MiB of a larger file, and all of it raw", async () => {
     writeFileSync(room.path("f"), "");
     truncateSync(room.path("f"), 17 * 1024 * 1024);
-    const { body } = await room.call("fs_read", { path: "f" });
+    const body = await longBodyOf(await room.call("fs_read", { path: "f" }));
     expect(body).toMatchObject({ length: 16 * 1024 * 1024, size_bytes: 17 * 1024 * 1024, eof: false });
     const raw = await room.call("fs_read", { path: "f", format: "raw" });
     expect((await bytesOf(raw)).length).toBe(17 * 1024 * 1024);
+  });
+
+  it.each([
+    ["letters that pieces cut", '\ufeff\u0001"\\é€😀\n'.repeat(30_000)],
+    ["a letter that the end cuts", Buffer.from("é".repeat(100_000)).subarray(0, -1)],
+    ["bytes that are no text from the last piece on", Buffer.concat([Buffer.alloc(200_000, "x"), Buffer.from([0xff])])],
+  ])("answers with a long part as with a short one: %s", async (_, written) => {
+    const bytes = Buffer.from(written);
+    writeFileSync(room.path("f"), bytes);
+    const answer = await room.call("fs_read", { path: "f", offset: 3 });
+    const part = bytes.subarray(3);
+    const digest = sha256(part);
+    expect(await longBodyOf(answer)).toEqual({
+      ...{
+        path: "/f",
+        guest_path: "/mnt/drive/f",
+        size_bytes: bytes.length,
+        offset: 3,
+        length: part.length,
+        eof: true,
+      },
+      ...{ content: textOf(part), content_b64: part.toString("base64"), sha256: digest },
+      modified_at: expect.any(String),
+    });
+    expect(answer.call.audit.details).toEqual({ path: "/f", size_bytes: part.length, sha256: digest });
+  });
+
+  it("sends nothing of what a long part has become since it was looked through", async () => {
+    writeFileSync(room.path("f"), "a".repeat(1024 * 1024));
+    const answer = await room.call("fs_read", { path: "f" });
+    writeFileSync(room.path("f"), "b".repeat(1024 * 1024));
+    await expect(longBodyOf(answer)).rejects.toThrow("changed");
+    const longer = await room.call("fs_read", { path: "f" });
+    appendFileSync(room.path("f"), "c");
+    expect((await longBodyOf(longer)).content).toBe("b".repeat(1024 * 1024));
+  });
+
+  it("keeps no file open for who does not take it", async () => {
+    writeFileSync(room.path("f"), "a".repeat(1024 * 1024));
+    const open = () => readdirSync("/proc/self/fd").length;
+    const before = open();
+    const gone = new AbortController();
+    const answers = await Promise.all([1, 2].map(() => room.call("fs_read", { path: "f" }, {}, gone.signal)));
+    expect(open()).toBe(before + 2);
+    await answers[0]?.stream?.bytes.cancel();
+    gone.abort();
+    await vi.waitFor(() => expect(open()).toBe(before));
   });
 
   it("survives any modification time", async () => {

@@ -205,5 +205,7 @@ describe("a tar that was sent", () => {
     await expect(archiveBeside(zeros)).rejects.toThrow(/more than 128 MiB/);
     const many = Array.from({ length: 20_001 }, (_, n) => [{ name: `${n}` }] as const);
     await expect(archiveBeside(await made(many))).rejects.toThrow(/more than 20000 files/);
+    const deep = await made([[{ name: `${"a/".repeat(200_000)}f` }]]);
+    await expect(archiveBeside(deep)).rejects.toThrow(/a path in it has more than 4096 characters/);
   });
 });

@@ -29,6 +29,18 @@ describe("an image", () => {
   });
 });
 
+test("variables that stand for others are as deep as anybody writes them, and lines as many", () => {
+  const nested = (levels: number) => `${"${A:-".repeat(levels)}x${"}".repeat(levels)}`;
+  expect(readDockerfile(`ARG B=${nested(10)}\nFROM a:$B`).from).toBe("docker://a:x");
+  for (const levels of [40, 30_000]) {
+    expect(() => plan(`FROM ${nested(levels)}`)).toThrow(/line 1: FROM has a variable within more than 16 others/);
+    expect(() => after(`WORKDIR ${nested(levels)}`)).toThrow(
+      /line 2: WORKDIR has a variable within more than 16 others/,
+    );
+  }
+  expect(() => plan(`FROM a\n${"RUN a\n".repeat(20_000)}`)).toThrow(/more than 10000 lines/);
+});
+
 test("RUN is the shell's line, or a program with its arguments, with what was set until then", () => {
   const { steps } = after(
     [

@@ -1,0 +1,113 @@
+/**
+ * Owns a long part of a file as an answer in JSON. It is looked through once for what is told of it, and read again as the answer is
+ * taken: no more than a piece of it is in memory, however many ask and however slowly they take it. What a guest has changed
+ * between is not sent: the answer breaks off.
+ */
+import { randomInt } from "node:crypto";
+import { textStream } from "../../core/text-stream.ts";
+import { Hash } from "../../host/files/hash.ts";
+import type { OpenFile } from "../../host/files/open-file.ts";
+import type { Turn } from "../../host/files/pace.ts";
+
+/** As JSON it is up to six times as long. In base64 it is whole groups of three. */
+const PIECE_BYTES = 48 * 1024;
+const MOST_SEED = 2 ** 48 - 1;
+
+export interface LongPart {
+  /** Fewer bytes than were asked for where the file has become shorter. */
+  length: number;
+  isText: boolean;
+  sha256: string;
+  /** Each piece as it goes into the answer. Throws where one is not what it was. */
+  pieces(): AsyncGenerator<Uint8Array>;
+}
+
+/** Ends early with the signal. */
+export async function lookThrough(
+  file: OpenFile,
+  { offset, length }: { offset: number; length: number },
+  turn: Turn,
+  signal: AbortSignal,
+): Promise<LongPart> {
+  using hash = new Hash();
+  const decoder = newDecoder();
+  const seed = randomInt(MOST_SEED);
+  const marks: (number | bigint)[] = [];
+  let isText = true;
+  let found = 0;
+  const pieceAt = (at: number, end: number) => file.read(offset + at, Math.min(PIECE_BYTES, end - at));
+  while (found < length) {
+    signal.throwIfAborted();
+    await turn();
+    const bytes = await pieceAt(found, length);
+    if (bytes.byteLength === 0) break;
+    await hash.add(bytes);
+    isText &&= isGood(() => decoder.decode(bytes, { stream: true }));
+    marks.push(Bun.hash(bytes, seed));
+    found += bytes.byteLength;
+    if (bytes.byteLength < PIECE_BYTES) break;
+  }
+  isText &&= isGood(() => decoder.decode());
+  return {
+    length: found,
+    isText,
+    sha256: await hash.digest(),
+    async *pieces() {
+      let at = 0;
+      for (const mark of marks) {
+        const bytes = await pieceAt(at, found);
+        if (Bun.hash(bytes, seed) !== mark) throw new Error("the file has changed while it was read");
+        at += bytes.byteLength;
+        yield bytes;
+      }
+    },
+  };
+}
+
+/** The answer's text, with `content` and `content_b64` between what stands before and after them. The stream owns the file. */
+export function longAnswer(
+  file: OpenFile,
+  part: LongPart,
+  { before, after }: { before: object; after: object },
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
+  const close = async () => {
+    signal.removeEventListener("abort", closeSoon);
+    await file[Symbol.asyncDispose]();
+  };
+  // After this the next read fails, and so does the stream.
+  const closeSoon = () => void close().catch(() => {});
+  signal.addEventListener("abort", closeSoon, { once: true });
+  if (signal.aborted) closeSoon();
+  return textStream(textOf(part, { before, after }), close);
+}
+
+async function* textOf(part: LongPart, { before, after }: { before: object; after: object }): AsyncGenerator<string> {
+  yield `${JSON.stringify(before).slice(0, -1)},"content":`;
+  if (part.isText) {
+    const decoder = newDecoder();
+    yield '"';
+    for await (const bytes of part.pieces()) yield inJson(decoder.decode(bytes, { stream: true }));
+    yield '"';
+  } else {
+    yield "null";
+  }
+  yield ',"content_b64":"';
+  for await (const { buffer, byteOffset, byteLength } of part.pieces()) {
+    yield Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+  }
+  yield `",${JSON.stringify(after).slice(1)}`;
+}
+
+const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+
+const newDecoder = () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function isGood(decode: () => unknown): boolean {
+  try {
+    decode();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,33 @@
+/** What of JSON is counted before it is read: all outside of its strings, however it comes in pieces. */
+import { expect, test } from "vitest";
+import { Outline } from "../../../daemon/edge/outline.ts";
+import { DEFAULT_MAX_BODY_BYTES } from "../../../shared/api/contract.ts";
+
+/** The code by which it is refused, or null; it comes in pieces of so many bytes. */
+function refusalOf(text: string, pieceBytes = 1000): string | null {
+  const bytes = Buffer.from(text);
+  const outline = new Outline();
+  try {
+    for (let at = 0; at < bytes.length; at += pieceBytes) outline.add(bytes.subarray(at, at + pieceBytes));
+    return null;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+const MOST = DEFAULT_MAX_BODY_BYTES;
+const STRINGS = ['"', "\\", "[", "{", "é", '\\"', "[]", "\n"].map((each) => each.repeat(MOST));
+
+test("strings may be as long as they like, whatever is in them", () => {
+  for (const text of STRINGS) expect(refusalOf(JSON.stringify({ text }), 65_536)).toBeNull();
+  const escapes = JSON.stringify(['\\"[', "\\", '"\\\\"', "]"]);
+  for (const pieceBytes of [1, 2, 3, 5]) expect(refusalOf(escapes.repeat(10), pieceBytes)).toBeNull();
+});
+
+test("what is outside of them is no longer than a body is where nothing is said", () => {
+  expect(refusalOf(`[${"1".repeat(MOST - 2)}]`)).toBeNull();
+  expect(refusalOf(`[${"1".repeat(MOST - 1)}]`)).toBe("body_too_large");
+  expect(refusalOf(`[${"[],".repeat(MOST / 2)}0]`)).toBe("body_too_large");
+  expect(refusalOf(`{${'"x":{},'.repeat(MOST / 2)}}`)).toBe("body_too_large");
+  expect(refusalOf(`["\\\\",${"[],".repeat(MOST / 2)}0]`, 1)).toBe("body_too_large");
+});
