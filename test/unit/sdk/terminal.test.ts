@@ -27,7 +27,10 @@ function serve({ lets = true, tls }: { lets?: boolean; tls?: { key: string; cert
         ? undefined
         : new Response();
     },
-    websocket: { open: (socket) => void socket.send(new Uint8Array([104, 105])), message: () => {} },
+    websocket: {
+      open: (socket) => void socket.send(new Uint8Array([104, 105])),
+      message: (socket, said) => (String(said) === "break" ? socket.terminate() : socket.close(1000)),
+    },
   });
   return `${tls ? "https" : "http"}://localhost:${server.port}/below`;
 }
@@ -62,4 +65,20 @@ test("who does not wait any more for a terminal is told so", async () => {
   left.abort(new Error("gone"));
   await expect(attached).rejects.toThrow(/^gone$/);
   await expect(terminalOf({ url }).attach({ timeoutMs: 200 })).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+test.each([
+  ["that has ended is so", "end", null],
+  ["whose connection broke is not taken for one that has ended", "break", "The connection broke."],
+])("a terminal %s, and nothing more is written to it", async (_, said, wrong) => {
+  const attached = await terminalOf({ url: serve() }).attach();
+  const output = attached.output[Symbol.asyncIterator]();
+  await output.next();
+  attached.write(said);
+  const end = output.next().then(
+    ({ done }) => (done ? null : "more"),
+    ({ message }) => message,
+  );
+  expect(await end).toBe(wrong);
+  expect(() => attached.write("x")).toThrow("The connection was closed.");
 });
