@@ -10,15 +10,17 @@ import type { CallOptions } from "./transport.ts";
 const PROTOCOL = "roomd.terminal";
 /** How long a service may take to let somebody in. */
 const ATTACH_MS = 30_000;
-/** RFC 6455, 7.1.5: nobody has ended it. */
-const BROKEN = 1006;
+/** By which the service closes it after the terminal's end; other codes come with a reason. */
+const ENDED = 1000;
+/** So much waits to be read, before the service is told to send no more for now. */
+const AHEAD_BYTES = 1024 * 1024;
 const TOKEN_PREFIX = "roomd.token.";
 
 /** A terminal with somebody at it. */
 export interface AttachedTerminal {
   write(data: string | Uint8Array): void;
   resize(rows: number, cols: number): void;
-  /** What it shows, until it ends or is left. Throws a ConnectionError when the connection breaks before. */
+  /** What it shows, until it ends or is left. Throws a ConnectionError when the connection breaks before, or somebody takes over. */
   output: AsyncIterable<Uint8Array>;
   close(): void;
 }
@@ -111,20 +113,35 @@ function outputOf(socket: WebSocket): { output: AsyncIterable<Uint8Array>; leave
   let wake = () => {};
   let isOpen = true;
   let isLeft = false;
-  let isBroken = false;
+  let wrong: ConnectionError | null = null;
+  let unreadBytes = 0;
+  let isPaused = false;
+  const pause = (paused: boolean) => {
+    isPaused = paused;
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "flow", paused }));
+  };
   socket.addEventListener("message", ({ data }) => {
-    if (data instanceof ArrayBuffer) waiting.push(new Uint8Array(data));
+    if (data instanceof ArrayBuffer) {
+      waiting.push(new Uint8Array(data));
+      unreadBytes += data.byteLength;
+      if (unreadBytes > AHEAD_BYTES && !isPaused) pause(true);
+    }
     wake();
   });
-  socket.addEventListener("close", ({ code }) => {
+  socket.addEventListener("close", ({ code, reason }) => {
     isOpen = false;
-    isBroken = code === BROKEN && !isLeft;
+    if (code !== ENDED && !isLeft)
+      wrong = new ConnectionError(reason ? `The terminal was left: ${reason}.` : "The connection broke.");
     wake();
   });
   async function* read(): AsyncGenerator<Uint8Array> {
     for (;;) {
-      while (waiting.length > 0) yield waiting.shift() as Uint8Array;
-      if (isBroken) throw new ConnectionError("The connection broke.");
+      for (let bytes = waiting.shift(); bytes !== undefined; bytes = waiting.shift()) {
+        unreadBytes -= bytes.byteLength;
+        if (isPaused && unreadBytes <= AHEAD_BYTES / 2) pause(false);
+        yield bytes;
+      }
+      if (wrong) throw wrong;
       if (!isOpen) return;
       await new Promise<void>((resolve) => {
         wake = resolve;
