@@ -197,21 +197,33 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
 
 // What others only read makes nothing old. How many sandboxes there are is told by their events.
 {
-  const { page, go } = await opened("/rooms/waiting");
-  const asked = [];
-  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await go();
-  await page.getByText("planner", { exact: true }).first().waitFor();
-  const before = asked.length;
+  const tabs = {};
+  for (const [name, path] of Object.entries({ room: "/rooms/waiting", drive: "/rooms/waiting/drive", home: "/" })) {
+    const { page, go } = await opened(path);
+    tabs[name] = { page, asked: [] };
+    page.on("request", (request) => tabs[name].asked.push(new URL(request.url())));
+    // That a sandbox has run is known of one that there is.
+    await page.route("**/v1/rooms?limit=1", async (route) => {
+      const { items } = await api("GET", "/v1/rooms?limit=1");
+      await route.fulfill({ json: { items: items.map((item) => ({ ...item, sandbox_count: 1 })), next_cursor: null } });
+    });
+    await go();
+    await page.waitForFunction(() => document.querySelector("main h1") && !document.querySelector("main .loading"));
+  }
+  const before = Object.fromEntries(Object.entries(tabs).map(([name, { asked }]) => [name, asked.length]));
   for (let n = 0; n < 20; n++) {
     await api("GET", "/v1/rooms/waiting/sandboxes");
+    await api("GET", "/v1/rooms/waiting/drive/list");
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
+  const count = (name, path) => tabs[name].asked.slice(before[name]).filter((url) => url.pathname === path).length;
   seen.read_by_others = {
-    agents: asked.slice(before).filter((path) => path.endsWith("/agents")).length,
-    sandboxes: asked.filter((path) => path.endsWith("/sandboxes")).length,
+    agents: count("room", "/v1/rooms/waiting/agents"),
+    drive: count("drive", "/v1/rooms/waiting/drive/list"),
+    home: count("home", "/v1/orgs/self/audit"),
+    sandboxes: tabs.room.asked.filter(({ pathname }) => pathname.endsWith("/sandboxes")).length,
   };
-  await page.context().close();
+  for (const { page } of Object.values(tabs)) await page.context().close();
 }
 
 // A room that has ended is read from the audit, and another has its name by now. One of them ends while its waits are looked at.
