@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { OUTCOMES, SOURCES } from "../../shared/api/audit.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { choice } from "./command.ts";
+import { moment } from "./values.ts";
 
 export interface WhoseOptions {
   org?: boolean;
@@ -29,8 +30,8 @@ export function withWhose(command: Command): Command {
 
 export function withFilters(command: Command): Command {
   return withWhose(command)
-    .option("--since <time>", "RFC 3339 or unix seconds")
-    .option("--until <time>", "RFC 3339 or unix seconds")
+    .option("--since <time>", "RFC 3339 or unix seconds", moment)
+    .option("--until <time>", "RFC 3339 or unix seconds", moment)
     .option("--event <beginning>", "only events whose name begins with this, such as sandbox.")
     .option("--room <room>", "with --org: only rooms of this name, destroyed ones too")
     .option("--agent <agent>", "only this agent")

@@ -10,7 +10,7 @@ import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { backupRoomCommand } from "./room-file.ts";
-import { pair, seconds } from "./values.ts";
+import { labelFilter, pair, seconds } from "./values.ts";
 
 export { asList, type ListOptions };
 
@@ -55,11 +55,6 @@ function create(): Command {
     });
 }
 
-/** A filter KEY=VALUE as the service takes it. */
-export function labelQuery(text: string | undefined): string | undefined {
-  return text?.replace("=", ":");
-}
-
 interface RoomListOptions extends ListOptions {
   state?: rooms.RoomState;
   label?: string;
@@ -73,10 +68,10 @@ function list(): Command {
   };
   return asList(command("list", about))
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
-    .option("--label <key=value>", "only those with this label")
+    .option("--label <key=value>", "only those with this label", labelFilter)
     .option("--host <host>", "only those on this one of several hosts")
     .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(rooms.roomList, { state, label: labelQuery(label), host, limit, cursor });
+      const reply = await call(rooms.roomList, { state, label, host, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
@@ -104,10 +99,10 @@ function overview(): Command {
   };
   return asList(command("overview", about))
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
-    .option("--label <key=value>", "only those with this label")
+    .option("--label <key=value>", "only those with this label", labelFilter)
     .option("--host <host>", "only those on this one of several hosts")
     .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(roomOverview, { state, label: labelQuery(label), host, limit, cursor });
+      const reply = await call(roomOverview, { state, label, host, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "AGENTS", "RUNNING", "BLOCKED", "MSG/MIN", "DRIVE", "HOURS", "CREDITS", "CREATED"],

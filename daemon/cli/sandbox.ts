@@ -6,10 +6,10 @@ import { choice, command, commandGroup, timeout } from "./command.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { asList, type ListOptions, labelQuery } from "./room.ts";
+import { asList, type ListOptions } from "./room.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";
 import { forkCommand, rollbackCommand, takeSnapshotCommand } from "./snapshot.ts";
-import { pair, secondsOrNone } from "./values.ts";
+import { labelFilter, pair, secondsOrNone } from "./values.ts";
 
 export function sandboxCommand(): Command {
   return commandGroup("sandbox", {
@@ -42,9 +42,9 @@ function list(): Command {
   };
   return asList(command("list <room>", about))
     .addOption(choice("--state <state>", "only those in this state", sandboxes.SANDBOX_STATES))
-    .option("--label <key=value>", "only those with this label")
+    .option("--label <key=value>", "only those with this label", labelFilter)
     .action(async (room_id: string, { label, state, limit, cursor, json }: SandboxListOptions) => {
-      const reply = await call(sandboxes.sandboxList, { room_id, state, label: labelQuery(label), limit, cursor });
+      const reply = await call(sandboxes.sandboxList, { room_id, state, label, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["AGENT", "STATE", "CID", "MEMORY", "VCPUS", "TEMPLATE", "CREATED", "SANDBOX"],

@@ -1,17 +1,24 @@
 /** Owns an answer's bytes as they are written to a file of the caller's: one that did not come whole is never left. */
-import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fchmodSync, openSync, realpathSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import type { Download } from "../../sdk/typescript/src/client.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 import { bytesText } from "./output.ts";
 
-/** Writes beside the target and renames at the end; returns how many bytes. `told` hears how many there are so far. */
+/**
+ * Writes beside the target and renames at the end; returns how many bytes. `told` hears how many there are so far. A link stays, and
+ * what is no regular file, such as a device or a pipe, is written to as it comes: it must not be replaced.
+ */
 export async function saveAnswer(answer: Download, file: string, told = (_bytes: number) => {}): Promise<number> {
-  const draft = `${file}.${process.pid}.part`;
+  const there = statSync(file, { throwIfNoEntry: false });
+  const isReplaced = there?.isFile() !== false;
+  const target = there && isReplaced ? realpathSync(file) : file;
+  const draft = isReplaced ? `${target}.${process.pid}.part` : file;
   let size = 0;
   try {
-    const fd = openSync(draft, "wx");
+    const fd = openSync(draft, isReplaced ? "wx" : "w", there?.mode);
     try {
+      if (there && isReplaced) fchmodSync(fd, there.mode);
       for await (const chunk of whole(answer)) {
         for (let at = 0; at < chunk.byteLength; ) at += writeSync(fd, chunk, at);
         size += chunk.byteLength;
@@ -20,10 +27,10 @@ export async function saveAnswer(answer: Download, file: string, told = (_bytes:
     } finally {
       closeSync(fd);
     }
-    renameSync(draft, file);
+    if (isReplaced) renameSync(draft, target);
     return size;
   } catch (error) {
-    rmSync(draft, { force: true });
+    if (isReplaced) rmSync(draft, { force: true });
     if (error instanceof CliError) throw error;
     throw new CliError(`${file} cannot be written: ${errnoOf(error) ?? String(error)}.`);
   }

@@ -9,6 +9,7 @@ import { call } from "./client.ts";
 import { choice, command } from "./command.ts";
 import { type JsonOption, moreLines, print, printable, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
+import { moment, words } from "./values.ts";
 
 interface TimelineOptions extends ListOptions {
   since?: string;
@@ -31,10 +32,10 @@ export function timelineCommand(): Command {
     notes: [`Types: ${TIMELINE_TYPES.join(", ")}.`],
   };
   return asList(command("timeline <room>", about))
-    .option("--since <time>", "RFC 3339 or unix seconds")
-    .option("--until <time>", "RFC 3339 or unix seconds")
+    .option("--since <time>", "RFC 3339 or unix seconds", moment)
+    .option("--until <time>", "RFC 3339 or unix seconds", moment)
     .option("--agent <agent>", "only this agent")
-    .option("--type <types>", "only these types, separated by commas")
+    .option("--type <types>", "only these types, separated by commas", words(TIMELINE_TYPES))
     .addOption(choice("--order <order>", "newest (desc) or oldest (asc) first (default: desc)", ["desc", "asc"]))
     .option("--follow", "then print what comes, until ctrl-c or until the room is destroyed")
     .action(async (room_id: string, { json, follow, agent, type, ...query }: TimelineOptions) => {

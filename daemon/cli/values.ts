@@ -57,6 +57,32 @@ export function secondsOrNone(text: string): number | "none" {
   return text === "none" ? text : seconds(text);
 }
 
+/** A moment as the service takes it. */
+export function moment(text: string): string {
+  if (!/^\d{1,12}(?:\.\d+)?$/.test(text) && !(FULL_TIME.test(text) && !Number.isNaN(Date.parse(text))))
+    throw new InvalidArgumentError("It must be a time with its zone such as 2026-01-31T12:00:00Z, or unix seconds.");
+  return text;
+}
+
+const FULL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Words of a closed set with commas between, as they are given. */
+export function words(known: readonly string[]): (text: string) => string {
+  return (text) => {
+    const strange = text.split(",").find((each) => !known.includes(each));
+    if (strange !== undefined)
+      throw new InvalidArgumentError(`${strange || "Nothing"} is none of ${known.join(", ")}.`);
+    return text;
+  };
+}
+
+/** A filter KEY=VALUE as the service takes it. */
+export function labelFilter(text: string): string {
+  const [, key, value] = /^([^=:]+)[=:](.*)$/s.exec(text) ?? [];
+  if (key === undefined) throw new InvalidArgumentError("It must be KEY=VALUE.");
+  return `${key}:${value}`;
+}
+
 /** A place on a room's drive. */
 export interface Place {
   room_id: string;

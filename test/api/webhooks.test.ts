@@ -250,7 +250,7 @@ describe("a receiver", () => {
     ["that is no URL", () => "example.org"],
   ])("%s is refused at once", async (_, urlOf) => {
     const told = await daemon.problem("POST", HOOKS, { url: urlOf("/x"), types: ["*"] });
-    expect(told).toMatchObject({ status: 422, errors: [expect.objectContaining({ field: "url" })] });
+    expect(told).toMatchObject({ status: 422, detail: expect.stringMatching(/^url [a-z]/) });
   });
 
   test("that redirects is not followed", async () => {

@@ -195,6 +195,37 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   for (const { page } of tabs) await page.context().close();
 }
 
+// What others only read makes nothing old. How many sandboxes there are is told by their events.
+{
+  const tabs = {};
+  for (const [name, path] of Object.entries({ room: "/rooms/waiting", drive: "/rooms/waiting/drive", home: "/" })) {
+    const { page, go } = await opened(path);
+    tabs[name] = { page, asked: [] };
+    page.on("request", (request) => tabs[name].asked.push(new URL(request.url())));
+    // That a sandbox has run is known of one that there is.
+    await page.route("**/v1/rooms?limit=1", async (route) => {
+      const { items } = await api("GET", "/v1/rooms?limit=1");
+      await route.fulfill({ json: { items: items.map((item) => ({ ...item, sandbox_count: 1 })), next_cursor: null } });
+    });
+    await go();
+    await page.waitForFunction(() => document.querySelector("main h1") && !document.querySelector("main .loading"));
+  }
+  const before = Object.fromEntries(Object.entries(tabs).map(([name, { asked }]) => [name, asked.length]));
+  for (let n = 0; n < 20; n++) {
+    await api("GET", "/v1/rooms/waiting/sandboxes");
+    await api("GET", "/v1/rooms/waiting/drive/list");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  const count = (name, path) => tabs[name].asked.slice(before[name]).filter((url) => url.pathname === path).length;
+  seen.read_by_others = {
+    agents: count("room", "/v1/rooms/waiting/agents"),
+    drive: count("drive", "/v1/rooms/waiting/drive/list"),
+    home: count("home", "/v1/orgs/self/audit"),
+    sandboxes: tabs.room.asked.filter(({ pathname }) => pathname.endsWith("/sandboxes")).length,
+  };
+  for (const { page } of Object.values(tabs)) await page.context().close();
+}
+
 // A room that has ended is read from the audit, and another has its name by now. One of them ends while its waits are looked at.
 {
   const say = (payload) => api("POST", "/v1/rooms/twice/messages", { source: "planner", topic: "steps", payload });
@@ -216,10 +247,23 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await look(page, "hub-ended");
   await page.getByRole("link", { name: "Timeline", exact: true }).first().click();
   seen.ended.items = await page.locator(".timeline").getAttribute("data-items");
+  await page.getByLabel(/^Jump to a time/).waitFor();
+  seen.ended.pauses = await page.getByRole("button", { name: "Pause", exact: true }).count();
   await look(page, "hub-ended-timeline");
+  await page.getByLabel(/^Jump to a time/).fill("2026-01-02T03:04:05");
+  await page.getByRole("button", { name: "To the end", exact: true }).click();
+  await page.waitForURL((at) => !at.search.includes("at="));
   await page.getByRole("link", { name: "Waits", exact: true }).click();
   await page.getByText("This room has ended: nobody waits any more.").waitFor();
   seen.ended.troubles = await page.locator(".trouble").count();
+  // Records lead to their own room, whatever has its name by now.
+  seen.led = [];
+  for (const life of ["last", "first"]) {
+    await page.goto(`${url}/audit?room=twice&event=room.created`);
+    await page.locator("td.room a")[life]().click();
+    await page.locator("header .label").waitFor();
+    seen.led.push(await page.locator("header .label").textContent(), new URL(page.url()).search);
+  }
   await page.goto(`${url}/rooms/twice/waits`);
   await page.getByText("Nobody waits for anything.").waitFor();
   await api("DELETE", "/v1/rooms/twice");

@@ -51,11 +51,22 @@ inBrowser("who waits is seen while the call is held, and after it no more, and a
   expect(seen.waits).toEqual({ unheld: [0, 0, 0, 0], asked_while_hidden: 0 });
 });
 
+inBrowser("what others only read is not asked for again, and nothing that events tell", () => {
+  // Who waits is asked for meanwhile, once.
+  const { agents, ...others } = seen.read_by_others;
+  expect(agents).toBeLessThan(3);
+  expect(others).toEqual({ drive: 0, home: 0, sandboxes: 0 });
+});
+
 inBrowser("a room that has ended is shown from the audit, also where another has its name by now", () => {
-  const { heading, labels, events, lines, items, troubles } = seen.ended;
+  const { heading, labels, events, lines, items, pauses, troubles } = seen.ended;
   expect([heading, labels]).toEqual(["twice", ["life=first"]]);
   expect(events).toEqual(["room.destroyed", "message.sent", "room.created"]);
-  expect([lines, items, troubles]).toEqual([0, "3", 0]);
+  expect([lines, items, pauses, troubles]).toEqual([0, "3", 0, 0]);
+});
+
+inBrowser("a record leads to its own room, also where another has its name by now", () => {
+  expect(seen.led).toEqual(["life=first", "", "life=second", expect.stringMatching(/^\?uid=rom_/)]);
 });
 
 inBrowser("rooms are searched beyond those that are shown, and who comes back finds the page as it was left", () => {

@@ -49,9 +49,10 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
   const { database } = directory;
   const rules = ({ url, types = [] }: { url?: string | undefined; types?: string[] | undefined }): RuleBreak[] => {
     const refusal = url === undefined ? null : reach.refusalOf(url);
-    const ofUrl = refusal === null ? [] : [{ field: "url", code: "invalid_url", message: `${refusal}.` }];
+    const ofUrl = refusal === null ? [] : [{ field: "url", code: "invalid_url", message: `url ${refusal}.` }];
     const reading = types.findIndex((type) => isReadingEvent(type));
-    const ofTypes = { field: `types[${reading}]`, code: "not_sent", message: "is of calls that only read." };
+    const field = `types[${reading}]`;
+    const ofTypes = { field, code: "not_sent", message: `${field} is of calls that only read.` };
     return reading === -1 ? ofUrl : [...ofUrl, ofTypes];
   };
   /** Throws webhook_not_found: somebody has just deleted it. */

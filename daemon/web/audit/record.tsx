@@ -133,7 +133,9 @@ function All({ record }: { record: AuditRecord }) {
           </>
         )}
         <dt>room_id</dt>
-        <dd>{room_id === null ? text(null) : text(room_id, roomPath(room_id), "its room")}</dd>
+        <dd>
+          {room_id === null ? text(null) : text(room_id, `${roomPath(room_id)}?uid=${room_uid ?? ""}`, "its room")}
+        </dd>
         <dt>room_uid</dt>
         <dd>{text(room_uid)}</dd>
         <dt>agent_id</dt>

@@ -60,7 +60,7 @@ class Row extends Component<RowProps> {
   }
 
   override render({ record, n, top, isOpen }: RowProps) {
-    const { audit_id, at, room_id, event, duration_ms } = record;
+    const { audit_id, at, room_id, room_uid, event, duration_ms } = record;
     return (
       <tr class={isOpen ? "is-open" : undefined} style={top} aria-rowindex={n + 2}>
         <td class="when">
@@ -79,7 +79,7 @@ class Row extends Component<RowProps> {
         </td>
         <td class="room">
           {room_id === null ? null : (
-            <a href={roomPath(room_id)}>
+            <a href={`${roomPath(room_id)}?uid=${room_uid ?? ""}`}>
               <Foreign text={room_id} most={60} />
             </a>
           )}

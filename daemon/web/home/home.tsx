@@ -21,13 +21,18 @@ async function firstOf(query: Record<string, string>, limit: number, signal: Abo
   return (await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, order: "asc", limit }, signal)).items;
 }
 
+/** Whether there was more to see than how to begin: then there is from now on. */
+let hasBegun = false;
+
 /** Null once a sandbox has run, or there are rooms: then there is more to see than how to begin. */
 async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
+  if (hasBegun) return null;
   const [rooms, sandbox] = await Promise.all([
     get<typeof roomList>("/v1/rooms", { limit: 1 }, signal),
     first({ event: "sandbox.created", outcome: "success" }, signal),
   ]);
-  if (sandbox || rooms.items.some(({ sandbox_count }) => sandbox_count > 0)) return null;
+  hasBegun = sandbox !== null || rooms.items.some(({ sandbox_count }) => sandbox_count > 0);
+  if (hasBegun) return null;
   const [key, grant, connected, mcp, rest] = await Promise.all([
     first({ event: "key.created", outcome: "success" }, signal),
     first({ event: "oauth.granted", outcome: "success" }, signal),

@@ -71,7 +71,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
               {showsRoom ? (
                 <td data-label="Room">
                   {record.room_id === null ? null : (
-                    <a href={roomPath(record.room_id)}>
+                    <a href={`${roomPath(record.room_id)}?uid=${record.room_uid ?? ""}`}>
                       <Foreign text={record.room_id} />
                     </a>
                   )}

@@ -1,6 +1,7 @@
 /** Owns finding the room that a page is about, and what is on record of it. */
-import type { auditList, orgAuditList } from "../../../shared/api/audit.ts";
+import type { AuditRecord, auditList, orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomRecord, roomGet, roomList } from "../../../shared/api/rooms.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, type Query, Refused } from "../data/api.ts";
 
 /** By its name where it lives, else as the newest of those that ended and are still known. */
@@ -24,6 +25,11 @@ export async function loadRoom(roomId: string, signal: AbortSignal): Promise<Roo
     throw error;
   }
 }
+
+/** Whether what agents do or wait for may be another by it: who read messages or output may have waited for them. */
+export const movesAgents = (record: AuditRecord): boolean =>
+  /^(?:message\.(?!agents_)|barrier\.|exec\.)/.test(record.event) ||
+  (record.event.startsWith("sandbox.") && !isReading(record));
 
 /** When it ended; null: it has not. */
 export const endOf = ({ state, status }: Pick<RoomRecord, "state" | "status">): string | null =>

@@ -1,7 +1,6 @@
 /** Owns a room's first page: who is in it and what each does, and what happened last. */
 
 import type { agentList } from "../../../shared/api/fabric.ts";
-import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, pathOf } from "../data/api.ts";
@@ -13,7 +12,7 @@ import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
-import { auditOf, endOf } from "./load.ts";
+import { auditOf, endOf, movesAgents } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
 const FEW = 12;
@@ -75,25 +74,24 @@ function Agents({ room }: Pick<TabProps, "room">) {
   const agents = useLoaded(
     `agents ${room.room_uid}`,
     async (signal) => {
-      const [agents, sandboxes, top] = await Promise.all([
+      const [agents, top] = await Promise.all([
         get<typeof agentList>(`${path}/agents`, { limit: PAGE }, signal),
-        get<typeof sandboxList>(`${path}/sandboxes`, { limit: PAGE }, signal),
         get<typeof topGet>("/v1/top", { room_id: roomId }, signal),
       ]);
-      return { agents: agents.items, sandboxes: sandboxes.items, top: top.items };
+      return { agents: agents.items, top: top.items };
     },
-    ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
+    movesAgents,
   );
   useEvery(true, WAITS_MS, agents.again);
   return (
     <Shown of={agents}>
-      {({ agents: present, sandboxes, top }) => (
+      {({ agents: present, top }) => (
         <>
           <Facts
             facts={[
               ["Agents", countText(present.length)],
               ["Waiting", countText(present.filter(({ waiting_on }) => waiting_on.length > 0).length)],
-              ["Sandboxes", countText(sandboxes.length)],
+              ["Sandboxes", countText(room.sandbox_count)],
               ["Drive", sizeText(room.drive.used_bytes)],
             ]}
           />

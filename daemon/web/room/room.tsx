@@ -12,6 +12,7 @@ import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
 import { type Load, Lost, useProgram } from "../shell/program.tsx";
+import { go, place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 import { Away } from "./away.tsx";
 import { endOf, loadRoom } from "./load.ts";
@@ -28,10 +29,20 @@ const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "checkpoints", name: "Checkpoints", load: () => import("./checkpoints/checkpoints.tsx") },
 ];
 
+/** What a record of the audit calls a room. */
+const UID = /^rom_[0-9A-Z]{26}$/;
+
 export default function Room({ params: { room_id: roomId = "", tab = "" } }: PageProps) {
+  const uid = place.value.query.get("uid");
   const room = useLoaded(
     `room ${roomId}`,
-    (signal) => loadRoom(roomId, signal),
+    async (signal) => {
+      const found = await loadRoom(roomId, signal);
+      if (!uid || found.room_uid === uid) return found;
+      // What was meant is an earlier room of this name.
+      go(roomPath(uid, tab), { replaces: true });
+      return await loadRoom(uid, signal);
+    },
     (record) => /^(?:room|sandbox|drive)\.|^exec\.finished$/.test(record.event) && !isReading(record),
   );
   const chosen = TABS.find(({ path }) => path === tab);
@@ -93,11 +104,12 @@ function OnHost({ host }: { host: string }) {
 }
 
 function Gone({ roomId }: { roomId: string }) {
+  const isUid = UID.test(roomId);
   return (
-    <Empty title="There is no room of this name.">
+    <Empty title={isUid ? "This room is not known any more." : "There is no room of this name."}>
       <p>
-        Its record is kept for as long as the audit is: <a href={`/audit?room=${part(roomId)}`}>look there</a>, or go to{" "}
-        <a href="/rooms">Rooms</a>.
+        Its record is kept for as long as the audit is:{" "}
+        <a href={isUid ? "/audit" : `/audit?room=${part(roomId)}`}>look there</a>, or go to <a href="/rooms">Rooms</a>.
       </p>
     </Empty>
   );

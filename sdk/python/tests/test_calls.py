@@ -26,7 +26,7 @@ from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
 
-from .scripted import BROKEN, ROOM, RUNNING, Reply, ScriptedService, ok, problem, sandbox
+from .scripted import BROKEN, ROOM, RUNNING, Reply, ScriptedService, lines, ok, problem, sandbox
 
 GONE = problem(404, "room_not_found", False)
 
@@ -124,6 +124,14 @@ class RedirectTest(ScriptedService):
             self.client.call("room_get", room_id="a")
         self.assertIn("https://elsewhere.example/v1", str(led.exception))
         self.assertEqual(len(self.asked), 1)
+
+
+class EventsTest(ScriptedService):
+    def test_from_now_on_lose_none_when_the_connection_breaks_before_the_first(self) -> None:
+        end = {"event": "room.destroyed", "outcome": "success", "seq": 9}
+        self.replies = [ok({"items": [{"seq": 7}], "next_cursor": None}), lines(), lines(end)]
+        self.assertEqual([event["seq"] for event in Room(self.client, "a").events()], [9])
+        self.assertEqual([path.partition("?")[2] for path, _, _ in self.asked[-2:]], ["after=7", "after=7"])
 
 
 class EndingTest(ScriptedService):

@@ -75,6 +75,12 @@ class WebSocketTest(unittest.TestCase):
         with self.assertRaises(ConnectionError):
             self.near.receive()
 
+    def test_that_somebody_else_has_ended_it_is_told(self) -> None:
+        self.near.receive()
+        self.far.sendall(frame(0x88, b"\x0f\xa1taken_over: somebody attached"))
+        with self.assertRaisesRegex(ConnectionError, "The terminal was left: taken_over: somebody attached."):
+            self.near.receive()
+
     def test_what_waits_can_be_cancelled(self) -> None:
         self.near.receive()
         cancel = Cancel()

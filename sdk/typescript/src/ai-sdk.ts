@@ -6,11 +6,17 @@ import type {
   Experimental_SandboxSpawnOptions as SpawnOptions,
   Experimental_WritableSandboxProcess as WritableSandboxProcess,
 } from "@ai-sdk/provider-utils";
+import { unlessAborted } from "./deadline.ts";
+import { RoomdError } from "./errors.ts";
 import { type CommandOptions, type Execution, MOST_COMMAND_MS } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 const HOME = "/root";
+/** So much of a stream that is read may wait to be read, before the command waits. */
+const AHEAD_BYTES = 1024 * 1024;
+/** So much is kept of one that nobody reads yet. */
+const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
 
 /** The session of a sandbox that there is; whoever made the sandbox ends it. */
 export function sandboxSession(sandbox: Sandbox): SandboxSession {
@@ -70,40 +76,80 @@ async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxPr
   const wanted = optionsOf(options);
   // Servers are spawned too, which are to run long.
   const execution = await sandbox.start(options.command, { ...wanted, commandTimeoutMs: MOST_COMMAND_MS });
-  const { streams, told, end } = outputStreams();
-  const done = execution.wait({ ...wanted, onOutput: told, maxOutputBytes: 0 });
+  const streams = { stdout: new OutputStream(), stderr: new OutputStream() };
+  const both = [streams.stdout, streams.stderr];
+  const end = (error?: unknown) => {
+    for (const each of both) each.end(error);
+  };
+  const done = execution.wait({
+    ...wanted,
+    onOutput: (name, bytes) => unlessAborted(streams[name].add(bytes), options.abortSignal),
+    maxOutputBytes: 0,
+  });
   // What was cut is not taken for what has ended. Whoever does not wait need not hear of it otherwise.
-  done.then(
-    () => end(),
-    (error: unknown) => end(error),
-  );
+  done.then(() => end(), end);
   if (!options.stdin) await execution.end();
   return {
-    ...streams,
+    stdout: streams.stdout.readable,
+    stderr: streams.stderr.readable,
     wait: async () => ({ exitCode: exitCodeOf(await done) }),
-    kill: async () => void (await execution.kill()),
+    kill: async () => {
+      // Its end comes behind what it has written.
+      for (const each of both) each.release();
+      await execution.kill();
+    },
     ...(options.stdin ? { stdin: inputOf(execution) } : {}),
   };
 }
 
-function outputStreams() {
-  const controls: Partial<Record<"stdout" | "stderr", ReadableStreamDefaultController<Uint8Array>>> = {};
-  const open = (name: "stdout" | "stderr") =>
-    new ReadableStream<Uint8Array>({
-      start: (control) => {
-        controls[name] = control;
+/** What a command writes, for who reads it at any pace. */
+class OutputStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  /** Null once nobody is told any more. */
+  #control: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #isReleased = false;
+  #hasRoom = () => {};
+
+  constructor() {
+    const source = {
+      start: (control: ReadableStreamDefaultController<Uint8Array>) => {
+        this.#control = control;
       },
-      cancel: () => {
-        delete controls[name];
-      },
+      pull: () => this.#hasRoom(),
+      cancel: () => this.#close(),
+    };
+    this.readable = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: AHEAD_BYTES }));
+  }
+
+  /** Resolves once it may be told more. */
+  async add(bytes: Uint8Array): Promise<void> {
+    const room = new Promise<void>((resolve) => {
+      this.#hasRoom = resolve;
     });
-  return {
-    streams: { stdout: open("stdout"), stderr: open("stderr") },
-    told: (name: "stdout" | "stderr", bytes: Uint8Array) => controls[name]?.enqueue(bytes),
-    end: (error?: unknown) => {
-      for (const control of Object.values(controls)) error === undefined ? control.close() : control.error(error);
-    },
-  };
+    this.#control?.enqueue(bytes);
+    const over = -(this.#control?.desiredSize ?? 1);
+    if (over < 0 || this.#isReleased) return;
+    // Where somebody reads, the command waits, as for a pipe. A stream that nobody reads holds nothing up.
+    if (this.readable.locked) return room;
+    if (over > MOST_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written before anybody read them."));
+  }
+
+  end(error?: unknown): void {
+    if (error === undefined) this.#control?.close();
+    else this.#control?.error(error);
+    this.#close();
+  }
+
+  /** Holds the command up no more. */
+  release(): void {
+    this.#isReleased = true;
+    this.#hasRoom();
+  }
+
+  #close(): void {
+    this.#control = null;
+    this.#hasRoom();
+  }
 }
 
 function inputOf(execution: Execution): WritableStream<Uint8Array> {

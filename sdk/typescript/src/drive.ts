@@ -1,7 +1,7 @@
 /** Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive. */
 import { randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import type { Client, Download } from "./client.ts";
 import { UsageError } from "./errors.ts";
 import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
@@ -70,14 +70,24 @@ export class Drive {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
-  /** Writes a file of the drive onto this machine: whole, or not at all. */
+  /**
+   * Writes a file of the drive onto this machine: whole, or not at all. A link stays, and what is no regular file, such as a device or a
+   * pipe, is written to as it comes.
+   */
   async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
-    const part = `${local}.${randomUUID()}.part`;
-    try {
+    const there = await stat(local).catch(() => null);
+    const write = async (to: string) => {
       const file = await this.open(path, options);
       // Where nothing can be written, nobody has read it.
-      await writeFile(part, file.stream).finally(file.close);
-      await rename(part, local);
+      await writeFile(to, file.stream, there ? { mode: there.mode } : {}).finally(file.close);
+    };
+    if (there && !there.isFile()) return await write(local);
+    const target = there ? await realpath(local) : local;
+    const part = `${target}.${randomUUID()}.part`;
+    try {
+      await write(part);
+      if (there) await chmod(part, there.mode);
+      await rename(part, target);
     } catch (error) {
       await rm(part, { force: true });
       throw error;

@@ -27,8 +27,8 @@ export interface CommandOptions extends CallOptions {
   /** Hears of output as it comes. */
   onStdout?(text: string): void;
   onStderr?(text: string): void;
-  /** As bytes, in the order in which they came. */
-  onOutput?(stream: "stdout" | "stderr", bytes: Uint8Array): void;
+  /** As bytes, in the order in which they came. What it promises is waited for, and the command waits with it. */
+  onOutput?(stream: "stdout" | "stderr", bytes: Uint8Array): void | Promise<void>;
   /** Whether the signal ends the command too, and not only the waiting for it. */
   killOnAbort?: boolean;
 }
@@ -216,7 +216,7 @@ export class Execution {
         if (next.done) return resultOf(this.id, next.value, kept);
         const { stream, bytes } = next.value;
         kept[stream].add(bytes);
-        options.onOutput?.(stream, bytes);
+        await options.onOutput?.(stream, bytes);
         told[stream]?.(heard[stream].decode(bytes, { stream: true }));
       }
     } catch (error) {

@@ -10,13 +10,17 @@ import type { CallOptions } from "./transport.ts";
 const PROTOCOL = "roomd.terminal";
 /** How long a service may take to let somebody in. */
 const ATTACH_MS = 30_000;
+/** By which the service closes it after the terminal's end; other codes come with a reason. */
+const ENDED = 1000;
+/** So much waits to be read, before the service is told to send no more for now. */
+const AHEAD_BYTES = 1024 * 1024;
 const TOKEN_PREFIX = "roomd.token.";
 
 /** A terminal with somebody at it. */
 export interface AttachedTerminal {
   write(data: string | Uint8Array): void;
   resize(rows: number, cols: number): void;
-  /** What it shows, until it ends or the connection does. */
+  /** What it shows, until it ends or is left. Throws a ConnectionError when the connection breaks before, or somebody takes over. */
   output: AsyncIterable<Uint8Array>;
   close(): void;
 }
@@ -56,7 +60,12 @@ export class Terminal {
     if (takeover) url.searchParams.set("takeover", "true");
     const socket = socketTo(url, [PROTOCOL, TOKEN_PREFIX + token], this.#client.ca);
     socket.binaryType = "arraybuffer";
-    const output = outputOf(socket);
+    const { output, leave } = outputOf(socket);
+    const send = (data: string | Uint8Array<ArrayBuffer>) => {
+      // A WebSocket itself would say nothing.
+      if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError("The connection was closed.");
+      socket.send(data);
+    };
     const limits = { ...options, timeoutMs: options.timeoutMs === undefined ? ATTACH_MS : calls.leftMs };
     const failed = `The terminal ${this.id} could not be attached to`;
     try {
@@ -66,10 +75,10 @@ export class Terminal {
       throw error;
     }
     return {
-      write: (data) => socket.send(typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data)),
-      resize: (rows, cols) => socket.send(JSON.stringify({ type: "resize", rows, cols })),
+      write: (data) => send(typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data)),
+      resize: (rows, cols) => send(JSON.stringify({ type: "resize", rows, cols })),
       output,
-      close: () => socket.close(),
+      close: leave,
     };
   }
 
@@ -99,26 +108,49 @@ function opened(socket: WebSocket, failed: string): Promise<void> {
 }
 
 /** What comes from now on, also before anybody reads it. */
-function outputOf(socket: WebSocket): AsyncIterable<Uint8Array> {
+function outputOf(socket: WebSocket): { output: AsyncIterable<Uint8Array>; leave(): void } {
   const waiting: Uint8Array[] = [];
   let wake = () => {};
   let isOpen = true;
+  let isLeft = false;
+  let wrong: ConnectionError | null = null;
+  let unreadBytes = 0;
+  let isPaused = false;
+  const pause = (paused: boolean) => {
+    isPaused = paused;
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "flow", paused }));
+  };
   socket.addEventListener("message", ({ data }) => {
-    if (data instanceof ArrayBuffer) waiting.push(new Uint8Array(data));
+    if (data instanceof ArrayBuffer) {
+      waiting.push(new Uint8Array(data));
+      unreadBytes += data.byteLength;
+      if (unreadBytes > AHEAD_BYTES && !isPaused) pause(true);
+    }
     wake();
   });
-  socket.addEventListener("close", () => {
+  socket.addEventListener("close", ({ code, reason }) => {
     isOpen = false;
+    if (code !== ENDED && !isLeft)
+      wrong = new ConnectionError(reason ? `The terminal was left: ${reason}.` : "The connection broke.");
     wake();
   });
   async function* read(): AsyncGenerator<Uint8Array> {
     for (;;) {
-      while (waiting.length > 0) yield waiting.shift() as Uint8Array;
+      for (let bytes = waiting.shift(); bytes !== undefined; bytes = waiting.shift()) {
+        unreadBytes -= bytes.byteLength;
+        if (isPaused && unreadBytes <= AHEAD_BYTES / 2) pause(false);
+        yield bytes;
+      }
+      if (wrong) throw wrong;
       if (!isOpen) return;
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
     }
   }
-  return read();
+  const leave = () => {
+    isLeft = true;
+    socket.close();
+  };
+  return { output: read(), leave };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { problem, run, scratch, standIn } from "./cli-fixture.ts";
@@ -45,6 +45,29 @@ test("gets a file to a name, a directory and standard output", async () => {
     new TextDecoder().decode(bytes).length,
   );
   expect(readdirSync(directory.path).sort()).toEqual(["copy.bin", "into"]);
+});
+
+test("replaces no device, pipe or link, and keeps a file's permissions", async () => {
+  using directory = scratch();
+  const [pipe, link, file] = ["pipe", "link", "file"].map((name) => join(directory.path, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(file, "old", { mode: 0o600 });
+  symlinkSync("file", link);
+  Bun.spawnSync(["mkfifo", pipe]);
+  await using service = await standIn(() => new Response("new"));
+  const reader = Bun.spawn(["cat", pipe], { stdout: "pipe" });
+  const options = { ...service, cwd: directory.path };
+  const ran = await run(["drive", "get", "r:/x", "pipe"], options);
+  const isPipe = lstatSync(pipe).isFIFO();
+  if (!isPipe) reader.kill();
+  expect([ran.status, isPipe, await reader.stdout.text()]).toEqual([0, true, "new"]);
+  expect((await run(["drive", "get", "r:/x", "link"], options)).status).toBe(0);
+  expect([lstatSync(link).isSymbolicLink(), readFileSync(file, "utf8")]).toEqual([true, "new"]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory.path).sort()).toEqual(["file", "link", "pipe"]);
 });
 
 test("leaves no half file when the transfer breaks off or is refused", async () => {

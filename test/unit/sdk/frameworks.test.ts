@@ -1,8 +1,11 @@
 /** What the adapters for frameworks ask for, and what they make of a command's end. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sandboxSession } from "../../../sdk/typescript/src/ai-sdk.ts";
+import type { Client } from "../../../sdk/typescript/src/client.ts";
 import { roomd as provider } from "../../../sdk/typescript/src/computesdk.ts";
+import { Execution } from "../../../sdk/typescript/src/execution.ts";
 import { Roomd } from "../../../sdk/typescript/src/index.ts";
+import type { Sandbox } from "../../../sdk/typescript/src/sandbox.ts";
 import { lines, ok, ScriptedService } from "./scripted-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -49,5 +52,74 @@ describe("what runs in the background may run for an hour", () => {
     await sandbox.runCommand("x", { background: true });
     await sandbox.runCommand("x", { background: true, timeout: 1000 });
     expect(service.bodies().map(({ timeout_ms }) => timeout_ms)).toEqual([HOUR_MS, 1000]);
+  });
+});
+
+describe("what the AI SDK spawns writes", () => {
+  const PART = Buffer.alloc(64 * 1024, "x");
+  const MANY = 512;
+
+  /** A command that writes 32 MiB to each stream, one after the other; `given` is how much of it was asked for. */
+  const writing = async (abortSignal?: AbortSignal) => {
+    const told = { given: 0 };
+    const events = async function* () {
+      for (const type of ["stdout", "stderr"]) {
+        for (let seq = 1; seq <= MANY; seq++) {
+          told.given++;
+          yield { type, seq, data_b64: PART.toString("base64") };
+        }
+      }
+      yield { type: "exit", seq: 0, exit_code: 0, signal: null, timed_out: false };
+    };
+    const client = { call: async () => ({ stdin_bytes: 0 }), events } as unknown as Client;
+    const execution = new Execution(client, { room_id: "a", sandbox: "w" }, "x");
+    const sandbox = { files: {}, start: async () => execution } as unknown as Sandbox;
+    const spawned = await sandboxSession(sandbox).spawn({ command: "x", ...(abortSignal ? { abortSignal } : {}) });
+    return { told, ...spawned };
+  };
+  const settled = async (told: { given: number }) => {
+    for (let before = -1; before !== told.given; ) {
+      before = told.given;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return told.given;
+  };
+
+  test("no faster than it is read", async () => {
+    const { told, stdout, stderr, wait } = await writing();
+    const reader = stdout.getReader();
+    await reader.read();
+    expect(await settled(told)).toBeLessThan(MANY / 4);
+    let bytes = PART.byteLength;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) bytes += next.value.byteLength;
+    expect(bytes).toBe(MANY * PART.byteLength);
+    expect(await wait()).toEqual({ exitCode: 0 });
+    await expect(new Response(stderr).bytes()).rejects.toThrow("More than 16 MiB were written");
+  });
+
+  test("to its end where nobody reads, and is killed or cancelled", async () => {
+    const unread = await writing();
+    expect(await unread.wait()).toEqual({ exitCode: 0 });
+    const killed = await writing();
+    killed.stdout.getReader();
+    await settled(killed.told);
+    await killed.kill();
+    expect(await killed.wait()).toEqual({ exitCode: 0 });
+    const cancelled = await writing();
+    const reader = cancelled.stdout.getReader();
+    await settled(cancelled.told);
+    await reader.cancel();
+    expect(await cancelled.wait()).toEqual({ exitCode: 0 });
+  });
+
+  test("until its signal ends it, also while it waits to be read", async () => {
+    const ended = new AbortController();
+    const { told, stdout, wait } = await writing(ended.signal);
+    const reader = stdout.getReader();
+    await settled(told);
+    const waiting = wait();
+    ended.abort();
+    await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
+    await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
   });
 });

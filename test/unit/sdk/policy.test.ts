@@ -1,6 +1,18 @@
 /** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
@@ -335,6 +347,33 @@ describe("what does not come", () => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     await expect(drive.download("/x", "/none/x")).rejects.toMatchObject({ code: "ENOENT" });
     await vi.waitFor(() => expect(service.connections).toBe(0));
+  });
+
+  test("of a file replaces no device, pipe or link, and keeps a file's permissions", async () => {
+    replies = [1, 2].map(() => ({ status: 200, headers: {}, text: "new" }));
+    const { drive } = new Roomd({ url: client.url }).rooms.open("a");
+    const directory = mkdtempSync(join(tmpdir(), "roomd-download-"));
+    const [pipe, link, file] = ["pipe", "link", "file"].map((name) => join(directory, name)) as [
+      string,
+      string,
+      string,
+    ];
+    try {
+      writeFileSync(file, "old", { mode: 0o600 });
+      symlinkSync("file", link);
+      Bun.spawnSync(["mkfifo", pipe]);
+      const reader = Bun.spawn(["cat", pipe], { stdout: "pipe" });
+      await drive.download("/x", pipe);
+      const isPipe = lstatSync(pipe).isFIFO();
+      if (!isPipe) reader.kill();
+      expect([isPipe, await reader.stdout.text()]).toEqual([true, "new"]);
+      await drive.download("/x", link);
+      expect([lstatSync(link).isSymbolicLink(), readFileSync(file, "utf8")]).toEqual([true, "new"]);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(readdirSync(directory).sort()).toEqual(["file", "link", "pipe"]);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 
   test("of a file that was cut is asked for again", async () => {

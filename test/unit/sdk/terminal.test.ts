@@ -7,9 +7,11 @@ const WS_PATH = "/v1/rooms/a/sandboxes/w/terminals/t/ws";
 const TICKET = { ws_path: WS_PATH, token: "tkn" };
 let server: Bun.Server<undefined>;
 let asked: string[] = [];
+let told: string[] = [];
 
 afterEach(async () => {
   asked = [];
+  told = [];
   await server.stop(true);
 });
 
@@ -27,7 +29,16 @@ function serve({ lets = true, tls }: { lets?: boolean; tls?: { key: string; cert
         ? undefined
         : new Response();
     },
-    websocket: { open: (socket) => void socket.send(new Uint8Array([104, 105])), message: () => {} },
+    websocket: {
+      open: (socket) => void socket.send(new Uint8Array([104, 105])),
+      message: (socket, said) => {
+        told.push(String(said));
+        if (told[0] === "break") socket.terminate();
+        if (told[0] === "take") socket.close(4001, "taken_over: somebody attached");
+        if (told[0] === "end") socket.close(1000);
+        if (told.length === 1 && told[0] === "flood") for (let n = 0; n < 32; n++) socket.send(new Uint8Array(65_536));
+      },
+    },
   });
   return `${tls ? "https" : "http"}://localhost:${server.port}/below`;
 }
@@ -62,4 +73,34 @@ test("who does not wait any more for a terminal is told so", async () => {
   left.abort(new Error("gone"));
   await expect(attached).rejects.toThrow(/^gone$/);
   await expect(terminalOf({ url }).attach({ timeoutMs: 200 })).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+test.each([
+  ["that has ended is so", "end", null],
+  ["that somebody has taken over says so", "take", "The terminal was left: taken_over: somebody attached."],
+  ["whose connection broke is not taken for one that has ended", "break", "The connection broke."],
+])("a terminal %s, and nothing more is written to it", async (_, said, wrong) => {
+  const attached = await terminalOf({ url: serve() }).attach();
+  const output = attached.output[Symbol.asyncIterator]();
+  await output.next();
+  attached.write(said);
+  const end = output.next().then(
+    ({ done }) => (done ? null : "more"),
+    ({ message }) => message,
+  );
+  expect(await end).toBe(wrong);
+  expect(() => attached.write("x")).toThrow("The connection was closed.");
+});
+
+test("a terminal that is not read is sent no more, until it is", async () => {
+  const attached = await terminalOf({ url: serve() }).attach();
+  attached.write("flood");
+  await vi.waitFor(() => expect(told).toEqual(["flood", '{"type":"flow","paused":true}']));
+  let bytes = 0;
+  for await (const part of attached.output) {
+    bytes += part.byteLength;
+    if (bytes > 32 * 65_536) break;
+  }
+  await vi.waitFor(() => expect(told.at(-1)).toBe('{"type":"flow","paused":false}'));
+  attached.close();
 });

@@ -2,6 +2,7 @@
 
 import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
+import { isReading } from "../../../../shared/audit-reads.ts";
 import { get, part } from "../../data/api.ts";
 import { roomPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
@@ -29,7 +30,7 @@ export default function Drive({ room, again }: TabProps) {
     `drive ${room.room_uid} ${path}`,
     async (signal) =>
       isActive ? await get<typeof fsList>(`/v1/rooms/${part(roomId)}/drive/list`, { path, limit: MOST }, signal) : null,
-    ({ event }) => event.startsWith("drive.") || event === "exec.finished",
+    (record) => (record.event.startsWith("drive.") && !isReading(record)) || record.event === "exec.finished",
   );
   const written = useLoaded(
     `writes ${room.room_uid}`,

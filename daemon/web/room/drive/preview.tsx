@@ -1,6 +1,7 @@
 /** Owns what is shown of a file: its beginning as text, a picture, or its first bytes. */
 import { useEffect, useState } from "preact/hooks";
 import type { fsRead } from "../../../../shared/api/drive.ts";
+import { isReading } from "../../../../shared/audit-reads.ts";
 import { get, part } from "../../data/api.ts";
 import { bytesOf } from "../../data/bytes.ts";
 import { useLoaded } from "../../data/resource.ts";
@@ -23,7 +24,7 @@ export function Preview({ roomId, path }: { roomId: string; path: string }) {
       const isWhole = kind.is === "picture" && first.size_bytes > MOST_TEXT && first.size_bytes <= MOST_PICTURE;
       return { kind, file: isWhole ? await read(MOST_PICTURE, signal) : first };
     },
-    ({ event, details }) => event.startsWith("drive.") && details.path === path,
+    (record) => record.event.startsWith("drive.") && record.details.path === path && !isReading(record),
   );
   const download = `${drive}/files${path.split("/").map(part).join("/")}`;
   // An address may say anything: one that leads up leads elsewhere.

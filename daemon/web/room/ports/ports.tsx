@@ -2,6 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
+import { isReading } from "../../../../shared/audit-reads.ts";
 import { get, part } from "../../data/api.ts";
 import { useEvery } from "../../data/every.ts";
 import { agentPath } from "../../data/paths.ts";
@@ -26,7 +27,7 @@ export default function Ports({ room }: TabProps) {
       const { items } = await get<typeof sandboxList>(`/v1/rooms/${part(roomId)}/sandboxes`, { limit: PAGE }, signal);
       return items.flatMap(({ agent_id, ports }) => ports.map((port) => ({ agent_id, ...port })));
     },
-    ({ event }) => /^(?:port|sandbox)\./.test(event),
+    (record) => /^(?:port|sandbox)\./.test(record.event) && !isReading(record),
   );
   useEvery(isActive && (found.data?.length ?? 0) > 0, useMoves(found.data) ? MOVING_MS : QUIET_MS, found.again);
   const wanted = place.value.query.get("label");

@@ -13,9 +13,11 @@ interface ControlsProps {
   agents: readonly string[];
   came: Signal<number>;
   now: number;
+  /** Whether nothing comes any more. */
+  hasEnded: boolean;
 }
 
-export function Controls({ view, agents, came, now }: ControlsProps) {
+export function Controls({ view, agents, came, now, hasEnded }: ControlsProps) {
   const isPaused = view.at !== null;
   const before = useRef(0);
   if (!isPaused) before.current = came.value;
@@ -40,9 +42,11 @@ export function Controls({ view, agents, came, now }: ControlsProps) {
         at={view.span}
         choose={(span) => setQuery({ span })}
       />
-      <button type="button" class="button" onClick={() => lookAt(isPaused ? null : now)}>
-        {isPaused ? (fresh > 0 ? `Go on: ${fresh} new` : "Go on") : "Pause"}
-      </button>
+      {hasEnded && !isPaused ? null : (
+        <button type="button" class="button" onClick={() => lookAt(isPaused ? null : now)}>
+          {hasEnded ? "To the end" : isPaused ? (fresh > 0 ? `Go on: ${fresh} new` : "Go on") : "Pause"}
+        </button>
+      )}
       <label>
         at{" "}
         <input

@@ -48,7 +48,7 @@ export default function Timeline({ room }: TabProps) {
   return (
     <>
       {data.problem.value ? <Trouble problem={data.problem.value} again={data.again} /> : null}
-      <Controls view={view} agents={agents} came={data.came} now={now} />
+      <Controls view={view} agents={agents} came={data.came} now={now} hasEnded={endOf(room) !== null} />
       {seen.length === 0 && data.hasOlder.value ? (
         <Loading rows={8} />
       ) : data.items.all.length === 0 && room.state !== "active" ? (

@@ -10,6 +10,7 @@ import { Empty, Facts, Prompt, Shown, State } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
 import { WAIT_WORDS } from "../../parts/waits.ts";
 import { place } from "../../shell/router.ts";
+import { movesAgents } from "../load.ts";
 import type { TabProps } from "../tab.ts";
 import { pictureOf } from "./graph.ts";
 import { Graph } from "./picture.tsx";
@@ -24,7 +25,7 @@ export default function Waits({ room }: TabProps) {
   const found = useLoaded(
     `waits ${room.room_uid} ${isActive}`,
     async (signal) => (isActive ? await get<typeof roomWaits>(`${path}/waits`, {}, signal) : null),
-    ({ event }) => /^(?:message|barrier|exec|sandbox)\./.test(event),
+    movesAgents,
   );
   useEvery(isActive, WAITS_MS, found.again);
   const refused = useLoaded(

@@ -58,9 +58,13 @@ class Room:
         return self.agent(OPERATOR).send_many(messages, **options)
 
     def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
-        """What happens in the room, as it happens, until it is destroyed."""
-        events: Any = self._client.events("room_events", room_id=self.id, **given(after=after))
-        return events
+        """What happens in the room from now on, or after the record of this seq; 0: from its beginning."""
+        if after is None:
+            # Where now is has to be known before anything happens: a connection may be lost before the first event.
+            newest = self._client.call("audit_list", None, room_id=self.id, limit=1)["items"]
+            after = newest[0]["seq"] if newest else 0
+        events: Any = self._client.events("room_events", room_id=self.id, after=after)
+        yield from events
 
     def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
         """Keeps what the room is at one instant: sandboxes, drive, messages and barriers."""

@@ -31,7 +31,7 @@ class AttachedTerminal:
         self._socket.send(TEXT, json.dumps({"type": "resize", "rows": rows, "cols": cols}).encode())
 
     def output(self) -> Iterator[bytes]:
-        """What it shows, until it ends. Raises ConnectionError when the connection breaks before."""
+        """What it shows, until it ends. Raises ConnectionError when it breaks before, or somebody takes over."""
         while (message := self._socket.receive()) is not None:
             kind, payload = message
             if kind == BINARY:

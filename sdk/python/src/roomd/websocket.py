@@ -20,6 +20,8 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """RFC 6455, 1.3: by this a server shows that it knows the protocol."""
 FINAL = MASKED = 0x80
+ENDED = (1000).to_bytes(2, "big")
+"""By this code the service closes it after the end; others come with a reason."""
 MOST_BYTES = 16 * 1024 * 1024
 PART_BYTES = 64 * 1024
 
@@ -60,7 +62,7 @@ class WebSocket:
                 rest = rest[self._when_ready(lambda: self._wire.send(rest), to_write=True) :]
 
     def receive(self) -> tuple[int, bytes] | None:
-        """The next message, TEXT or BINARY; None when the other side has ended it, or it was closed here."""
+        """The next message, TEXT or BINARY; None when it has ended, or was closed here."""
         try:
             return None if self._is_closed else self._next()
         except ConnectionError:
@@ -88,7 +90,10 @@ class WebSocket:
             payload, opcode = self._take(size), first & 0x0F
             if opcode == CLOSE:
                 self.send(CLOSE, payload[:2])
-                return None
+                if payload[:2] == ENDED:
+                    return None
+                reason = payload[2:].decode(errors="replace")
+                raise ConnectionError(f"The terminal was left: {reason}." if reason else "The connection broke.")
             if opcode == PING:
                 self.send(PONG, payload)
             elif opcode != PONG:
