@@ -19,6 +19,8 @@ import { actor, roomId } from "./rooms.ts";
 
 /** Keys of one organization that are good at a time. */
 export const MAX_KEYS = 10_000;
+/** Keys that one organization may make within 24 hours, however soon they end: each stays on record. */
+export const MAX_KEYS_A_DAY = 20_000;
 export const MAX_KEY_ROOMS = 256;
 const MAX_KEY_SECONDS = 10 * 365 * 86_400;
 const MAX_GRACE_SECONDS = 30 * 86_400;

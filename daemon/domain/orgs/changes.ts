@@ -1,6 +1,6 @@
 /** Owns how organizations, keys and public SSH keys are changed: one transaction checks the rules and changes the rows. */
 import type { Scope } from "../../../shared/api/contract.ts";
-import { MAX_KEYS } from "../../../shared/api/orgs.ts";
+import { MAX_KEYS, MAX_KEYS_A_DAY } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -23,6 +23,7 @@ import {
   changeKey,
   changeOrg,
   countKeys,
+  countKeysSince,
   deleteKeys,
   endKeysBeyond,
   getKey,
@@ -156,6 +157,8 @@ function addOrg(queries: Queries, org: NewOrgRow): void {
   }
 }
 
+const DAY_MS = 86_400_000;
+
 type RequireMaker = (queries: Queries, key: KeyRow) => void;
 
 function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
@@ -164,7 +167,18 @@ function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void
   if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
   }
+  requireFewMade(queries, key);
   insertKey(queries, key);
+}
+
+/** A key that has ended stays on record: an organization must not fill the database with them. Throws quota_exceeded. */
+function requireFewMade(queries: Queries, { org_id, created_at }: KeyRow): void {
+  if (org_id === null) return;
+  if (countKeysSince(queries, org_id, Date.parse(created_at) - DAY_MS, MAX_KEYS_A_DAY) < MAX_KEYS_A_DAY) return;
+  throw new ServiceError("quota_exceeded", {
+    detail: `An organization may make ${MAX_KEYS_A_DAY} API keys in 24 hours.`,
+    hint: "Use a key again, or rotate fewer of them.",
+  });
 }
 
 function addSshKey(queries: Queries, key: SshKeyRow): void {

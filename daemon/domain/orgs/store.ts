@@ -1,6 +1,7 @@
 /** Owns the SQL of organizations and keys. */
 import { and, count, desc, eq, gt, isNotNull, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../../shared/api/contract.ts";
+import { newId, ulidFrom } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
@@ -68,6 +69,18 @@ export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string)
   const ends = [isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)];
   const counts = ends.map((end) => queries.select({ keys: count() }).from(apiKeys).where(and(isOpen, end)).get());
   return counts.reduce((sum, counted) => sum + (counted?.keys ?? 0), 0);
+}
+
+/** How many keys were made since a moment, also of those that have ended; no more than `most` are counted. */
+export function countKeysSince(queries: Queries, orgId: OrgRow["org_id"], sinceMs: number, most: number): number {
+  const first = newId("kid", ulidFrom(sinceMs, new Uint8Array(0)));
+  const made = queries
+    .select({ key_id: apiKeys.key_id })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.org_id, orgId), gt(apiKeys.key_id, first)))
+    .limit(most)
+    .as("made");
+  return queries.select({ keys: count() }).from(made).get()?.keys ?? 0;
 }
 
 export function getKey(queries: Queries, keyId: string): KeyRow | undefined {

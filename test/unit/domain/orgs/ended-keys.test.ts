@@ -10,7 +10,8 @@ import { deleteSshKeysBy } from "../../../../daemon/domain/orgs/ssh-keys-store.t
 import { countKeys, insertKey, insertOrg, lineOf } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
 import type { Scope } from "../../../../shared/api/contract.ts";
-import { newId } from "../../../../shared/ids.ts";
+import { MAX_KEYS_A_DAY } from "../../../../shared/api/orgs.ts";
+import { newId, ulidFrom } from "../../../../shared/ids.ts";
 import { watchStatements } from "../../../harness/watched-statements.ts";
 
 const NOW = "2026-06-01T00:00:00.000Z";
@@ -49,6 +50,33 @@ test("are not looked at to count those that are good", () => {
     ]);
   }
   expect(watched.runs).toHaveLength(2);
+});
+
+test("are made so many of in 24 hours, by the index of an organization's keys", async () => {
+  const made = add({ revoked_at: BEFORE });
+  const columns = Object.keys(made).filter((name) => name !== "key_id" && name !== "key_sha256");
+  const others = (count: number, front: string) =>
+    connection.execute(`
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+      INSERT INTO api_keys (key_id, key_sha256, ${columns.join(", ")})
+      SELECT '${front}' || n, key_sha256 || '${front}' || n, ${columns.join(", ")} FROM api_keys, numbers WHERE key_id = '${made.key_id}'`);
+  // Of two days ago, and since.
+  others(MAX_KEYS_A_DAY, newId("kid", ulidFrom(Date.now() - 2 * 86_400_000, new Uint8Array(0))));
+  others(MAX_KEYS_A_DAY - 2, made.key_id);
+  const changes = makeOrgChanges(makeDatabase(connection));
+  const another = () =>
+    changes.addKey(
+      newKey({ org_id, kind: "api", name: "k", maker: { type: "user", id: newId("usr") } }).row,
+      (_, { key_id }) => key_id,
+    );
+  using watched = watchStatements(/^select count/i);
+  await another();
+  await expect(another()).rejects.toMatchObject({ code: "quota_exceeded" });
+  const text = watched.runs.at(-1)?.sql ?? "";
+  const plan = connection.queries.all<{ detail: string }>(sql.raw(`EXPLAIN QUERY PLAN ${text.replaceAll("?", "'1'")}`));
+  expect(plan.map(({ detail }) => detail).join()).toContain(
+    "USING COVERING INDEX api_keys_by_org (org_id=? AND key_id>?)",
+  );
 });
 
 test("of one line may be more than a statement has places", () => {
