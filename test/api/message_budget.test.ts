@@ -122,8 +122,15 @@ describe("messages that somebody has to read", () => {
     const other = await Room.of("bystander", ["b"]);
     expect((await other.send({ destination: "b" })).status).toBe(202);
 
-    const { items, next_after } = (await room.read("agent_id=b&limit=1000")).body;
-    expect(items.map(({ seq }: Json) => seq)).toEqual(kept.map(({ seq }) => seq));
+    const items: Json[] = [];
+    let next_after = 0;
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const { body } = await room.read(`agent_id=b&limit=1000${cursor && `&cursor=${cursor}`}`);
+      items.push(...body.items);
+      next_after = body.next_after;
+      cursor = body.next_cursor;
+    }
+    expect(items.map(({ seq }) => seq)).toEqual(kept.map(({ seq }) => seq));
     await room.read(`agent_id=b&after=${next_after}`);
     const again = await until(
       () => room.send({ destination: "b" }),

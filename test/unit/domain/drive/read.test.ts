@@ -3,16 +3,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { textOf } from "../../../../daemon/core/text.ts";
 import { rangeOf } from "../../../../daemon/domain/drive/range.ts";
-import { type Answer, bytesOf, RoomFixture, sha256 } from "./room-fixture.ts";
+import { bytesOf, longBodyOf, RoomFixture, sha256 } from "./room-fixture.ts";
 
 let room: RoomFixture;
 beforeEach(() => {
   room = new RoomFixture();
 });
 afterEach(() => room[Symbol.dispose]());
-
-const longBodyOf = async ({ stream }: Answer): Promise<Answer["body"]> =>
-  JSON.parse(await new Response(stream?.bytes).text());
 
 describe("fs_read", () => {
   it("answers with text, base64, digest and size", async () => {

@@ -28,6 +28,10 @@ interface Body extends DriveEntry {
   next_cursor: string | null;
 }
 
+/** Of an answer that is written as it is taken. */
+export const longBodyOf = async ({ stream }: Answer): Promise<Body> =>
+  JSON.parse(await new Response(stream?.bytes).text());
+
 export interface Answer extends Done<Operation> {
   body: Body;
   call: KeyCall;

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { RoomFixture, sha256 } from "./room-fixture.ts";
+import { longBodyOf, RoomFixture, sha256 } from "./room-fixture.ts";
 
 let room: RoomFixture;
 beforeEach(() => {
@@ -136,7 +136,7 @@ describe("fs_write", () => {
     let writing = true;
     const reader = (async () => {
       while (writing) {
-        const { content } = (await room.call("fs_read", { path: "f" })).body;
+        const { content } = await longBodyOf(await room.call("fs_read", { path: "f" }));
         expect(content === one || content === two).toBe(true);
         reads++;
       }
