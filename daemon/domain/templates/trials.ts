@@ -17,8 +17,10 @@ import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry
 export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
   const release = lock(paths);
   try {
+    // Found at once, as the lock is taken; removed once no guest has it.
+    const left = unpublishedIn(paths);
     await sweepGuests(paths.trial);
-    await sweepUnpublished(paths);
+    for (const path of left) await rm(path, { recursive: true, force: true });
     return await work();
   } finally {
     release();
@@ -57,34 +59,40 @@ export async function sweepOwnMachines(paths: Paths): Promise<void> {
     .flatMap(homesIn)
     .flatMap(homesIn)
     .filter((path) => isDraft(basename(path)));
-  for (const draft of drafts) await rm(draft, { recursive: true, force: true });
-  for (const placeOf of [paths.film, paths.saving]) await sweepGuests(placeOf);
+  const removed = drafts.map((draft) => rm(draft, { recursive: true, force: true }));
+  await Promise.all([...removed, ...[paths.film, paths.saving].map(sweepGuests)]);
 }
 
-/** Frees every guest there is of a kind, whoever has it. */
+/** Frees every guest there is of a kind, whoever has it; those that begin meanwhile are left alone. */
 export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
   const sockets = dirname(placeOf("any").runtime);
   const directories = dirname(placeOf("any").directory);
-  const found = new Set([...(await guestProcesses(sockets)).keys(), ...namesIn(sockets), ...namesIn(directories)]);
-  for (const name of found) {
+  const names = () => new Set([...namesIn(sockets), ...namesIn(directories)]);
+  const there = names();
+  const processes = await guestProcesses(sockets);
+  // One that has begun since has its directories.
+  const since = names();
+  for (const name of [...there, ...[...processes.keys()].filter((name) => !there.has(name) && !since.has(name))]) {
     await freeRemains(placeOf(name));
     await rm(placeOf(name).directory, { recursive: true, force: true });
   }
 }
 
 /**
- * Removes versions that no build has published: those after the one in use, or all where none is. The one before it may have sandboxes;
+ * Versions that no build has published: those after the one in use, or all where none is. The one before it may have sandboxes;
  * those before that are what a build that was killed had still to remove.
  * What is a link, or has a name that no build gives, is somebody else's.
  */
-async function sweepUnpublished(paths: Paths): Promise<void> {
+function unpublishedIn(paths: Paths): string[] {
   const owners = [null, ...namesIn(paths.org_templates)];
-  for (const home of owners.flatMap((owner) => homesIn(paths.templates_of(owner)))) {
-    const names = readdirSync(home);
-    const kept = keptVersions(names, publishedVersion(home));
-    const left = names.filter((name) => (VERSION.test(name) ? !kept.includes(name) : name.startsWith(UNPUBLISHED)));
-    for (const name of left) await rm(join(home, name), { recursive: true, force: true });
-  }
+  return owners
+    .flatMap((owner) => homesIn(paths.templates_of(owner)))
+    .flatMap((home) => {
+      const names = readdirSync(home);
+      const kept = keptVersions(names, publishedVersion(home));
+      const left = names.filter((name) => (VERSION.test(name) ? !kept.includes(name) : name.startsWith(UNPUBLISHED)));
+      return left.map((name) => join(home, name));
+    });
 }
 
 /** The directories in one, which a link is not. */

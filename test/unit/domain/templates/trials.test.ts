@@ -1,10 +1,10 @@
 /** A template build that was killed leaves nothing once another begins, and two do not run at once. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
-import { sweepDeadTrials, whileBuilding } from "../../../../daemon/domain/templates/trials.ts";
+import { sweepDeadTrials, sweepOwnMachines, whileBuilding } from "../../../../daemon/domain/templates/trials.ts";
 import { isAlive, processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { commandLineOf, until } from "../../../harness/guests.ts";
@@ -58,6 +58,34 @@ test("a daemon that starts frees it too, but nothing of a build that runs", asyn
   });
   await sweepDeadTrials(paths);
   expect(isThere()).toEqual({ process: false, files: 0 });
+});
+
+test("a machine that the service begins while it looks for those of the one before is left alone, and one without directories is not", async () => {
+  const own = paths.film(newId("sbx"));
+  const begun = sweepOwnMachines(paths);
+  for (const directory of [own.directory, own.runtime]) mkdirSync(directory, { recursive: true });
+  await begun;
+  expect([own.directory, own.runtime].map((directory) => existsSync(directory))).toEqual([true, true]);
+  // Of one that was being freed the process may be left alone.
+  const isThere = await leftBehind();
+  const [name = ""] = readdirSync(dirname(paths.trial("any").runtime));
+  for (const directory of [paths.trial(name).directory, paths.trial(name).runtime])
+    rmSync(directory, { recursive: true });
+  await sweepDeadTrials(paths);
+  expect(isThere()).toEqual({ process: false, files: 0 });
+});
+
+test("a version that comes after its directory was looked at is left alone", async () => {
+  const home = join(paths.templates_of(null), "default");
+  const [before, after] = ["0".repeat(25), "0".repeat(24)].map((zeros) => join(home, zeros.padEnd(26, "1"))) as [
+    string,
+    string,
+  ];
+  mkdirSync(before, { recursive: true });
+  const sweeping = sweepDeadTrials(paths);
+  mkdirSync(after);
+  await sweeping;
+  expect([before, after].map((version) => existsSync(version))).toEqual([false, true]);
 });
 
 test("a second build says who is building", async () => {
