@@ -80,6 +80,7 @@ async function setRight(
   supervisor: Supervisor,
   serving: readonly ProcessRecord[] | undefined,
 ): Promise<void> {
+  // As this process sees it: what is being written shows in the database already.
   const { row } = supervisor;
   const { sandbox_id, state } = row;
   if (state === "failed") {
@@ -96,14 +97,11 @@ async function setRight(
   }
   // The time without a daemon is none that it has taken.
   if (supervisor.isAdopting) return;
-  // As this process sees it: what is being written shows in the database already.
-  const { row: present, inStateMs } = supervisor;
-  const late = overdueFor(present.state, inStateMs);
+  const late = overdueFor(state, supervisor.inStateMs);
   if (late !== null) {
-    deps.log.warn("sandbox overdue", { sandbox_id, state: present.state, late_ms: Math.round(late) });
-    if (present.state === "destroying")
-      return await supervisors.endUnasked(sandbox_id, row.exit_cause ?? "host_restart");
-    return await supervisor.overdue(`The sandbox was ${present.state} for too long.`);
+    deps.log.warn("sandbox overdue", { sandbox_id, state, late_ms: Math.round(late) });
+    if (state === "destroying") return await supervisors.endUnasked(sandbox_id, row.exit_cause ?? "host_restart");
+    return await supervisor.overdue(`The sandbox was ${state} for too long.`);
   }
   const qemu = supervisor.guest?.machine.process;
   if (qemu && !isAlive(qemu)) await supervisor.lost("vmm_crash", "The virtual machine has ended.");

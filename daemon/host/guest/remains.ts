@@ -22,6 +22,9 @@ const ROUNDS = 5;
 /** So many processes are looked at in one turn of the event loop: half a millisecond's work. */
 const LOOKED_AT = 32;
 
+/** Whoever else is on the host may begin processes without end. */
+const MOST_PASSES = 8;
+
 /** Processes that serve guests, by sandbox. */
 export type GuestProcesses = ReadonlyMap<string, readonly ProcessRecord[]>;
 
@@ -48,17 +51,19 @@ async function look(guests: string): Promise<GuestProcesses> {
   const found = new Map<string, ProcessRecord[]>();
   const seen = new Set<string>();
   const unseen = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name) && !seen.has(name));
-  // Until nobody has come meanwhile.
-  for (let names = unseen(); names.length > 0; names = unseen()) {
+  for (let pass = 1; ; pass++) {
+    const names = unseen();
+    // In one turn: none of ours can come meanwhile.
+    const isLast = names.length <= LOOKED_AT || pass === MOST_PASSES;
     for (const [index, name] of names.entries()) {
-      if (index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
+      if (!isLast && index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
       seen.add(name);
       const sandboxId = servedBy(argumentsOf(Number(name)), guests);
       const process = sandboxId === null ? null : processOf(Number(name));
       if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
     }
+    if (isLast) return found;
   }
-  return found;
 }
 
 /** The sandbox whose sockets below `guests` these arguments name, as we give them to its processes; null when none. Pure. */
