@@ -271,8 +271,8 @@ function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: Rul
     }
     if (typeof value !== "string") continue;
     fields.delete(asJson);
+    new Outline().add(Buffer.from(value));
     try {
-      new Outline().add(Buffer.from(value));
       fields.set(name, JSON.parse(value));
       spelled.set(name, asJson);
     } catch {

@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { makeInputCheck, nearestOf, problemCodeOf } from "../../../daemon/edge/input.ts";
-import { fields, NONE } from "../../../shared/api/contract.ts";
+import { DEFAULT_MAX_BODY_BYTES, fields, NONE } from "../../../shared/api/contract.ts";
 import { operations } from "../../../shared/api/operations.ts";
 
 const create = makeInputCheck(operations.sandbox_create);
@@ -76,6 +76,13 @@ describe("what is wrong", () => {
       "env[7]: wrong_type",
     ]);
     expect(namesOf({ ...GOOD, labels: { "a b": "x" } })).toEqual(["labels.a b: pattern"]);
+  });
+
+  test("of more than a body may have outside of its texts is x_json too large, and not said to be no JSON", () => {
+    const many = `[${"0,".repeat(DEFAULT_MAX_BODY_BYTES / 2)}0]`;
+    expect(() => checkBody({ ...GOOD, egress_allowlist_json: many })).toThrow(
+      expect.objectContaining({ code: "body_too_large" }),
+    );
   });
 
   test("of x_json is named as it was sent", () => {
