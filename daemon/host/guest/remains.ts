@@ -81,6 +81,8 @@ export function servedBy(argv: readonly string[], guests: string): string | null
 export async function endProcesses(paths: SandboxPaths): Promise<void> {
   const recorded = readRecord(paths.processes);
   const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
+  // At once, as to look for the others takes a while; below it is waited for.
+  for (const process of known) endProcess(process).catch(() => {});
   for (let round = 1; ; round++) {
     const found = (await guestProcesses(dirname(paths.runtime))).get(basename(paths.runtime)) ?? [];
     const alive = [...known, ...found].filter(isAlive);
