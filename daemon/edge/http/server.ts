@@ -9,6 +9,7 @@ import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { TurnBudget } from "../../core/turn.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { PeerCalls } from "../../domain/rooms/index.ts";
 import type { HostClient } from "../hosts/client.ts";
@@ -86,12 +87,13 @@ export interface HttpServer extends Pick<Listener, "url" | "stop"> {
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
   const arrivals: Arrivals = new WeakMap();
+  const turns = new TurnBudget();
   const isEncrypted = options.tls !== null;
   const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
   const listener = openListener(options, options.tls && tlsOf(options.tls), (listen) =>
-    serve(deps, options, { app, arrivals, senderOf: ofClient, peers: null }, listen),
+    serve(deps, options, { app, arrivals, turns, senderOf: ofClient, peers: null }, listen),
   );
   return {
     url: listener.url,
@@ -101,7 +103,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
       const encrypted = isEncrypted ? app : makeApp(deps, options, arrivals, true);
       const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
       return openMembersListener(address, who, (listen) =>
-        serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember, peers: deps.peers }, listen),
+        serve(deps, options, { app: encrypted, arrivals, turns, senderOf: ofMember, peers: deps.peers }, listen),
       );
     },
   };
@@ -157,6 +159,7 @@ function routable({ request, url }: Arrival, arrivals: Arrivals): Request {
 interface Served {
   app: App;
   arrivals: Arrivals;
+  turns: TurnBudget;
   senderOf: SenderOf;
   /** Where members alone are let in. */
   peers: PeerCalls | null;
@@ -165,7 +168,7 @@ interface Served {
 function serve(
   deps: HttpDeps,
   options: HttpOptions,
-  { app, arrivals, senderOf, peers }: Served,
+  { app, arrivals, turns, senderOf, peers }: Served,
   listen: ServeOptions,
 ): RunningServer {
   return Bun.serve<SocketData>({
@@ -178,9 +181,13 @@ function serve(
     development: false,
     error: (error) => unexpected(deps, error),
     fetch: async (request, server) => {
+      const address = server.requestIP(request)?.address ?? null;
+      // Requests that are pipelined on one connection would all be answered in one turn of the event loop.
+      const turn = turns.enter(address ?? "unknown");
+      if (turn) await turn;
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-      const sender = senderOf(server.requestIP(request)?.address ?? null, request.headers);
+      const sender = senderOf(address, request.headers);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
