@@ -185,6 +185,8 @@ describe("list, record and unexpose", () => {
     expect(opened).toMatchObject({ details: { port: 8000, visibility: "private" }, agent_id: "worker-1" });
     expect(closed).toMatchObject({ details: { port: 8000 }, agent_id: "worker-1", actor: { id: "ports" } });
     expect(JSON.stringify(items)).not.toContain("ptk_");
+    const named = await daemon.ok("GET", "/v1/orgs/self/audit?event=port.closed&room_id=r&limit=1000");
+    expect(named.items).toContainEqual(expect.objectContaining({ audit_id: closed.audit_id, room_id: "r" }));
   });
 });
 

@@ -73,7 +73,7 @@ test("what crashes the service twice is put aside by the third start, and nothin
 
     const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?limit=1000");
     const about = items.find((each: Json) => each.event === "sandbox.failed" && each.details.reason === "quarantined");
-    expect(about).toMatchObject({ sandbox_id: failed.sandbox_id });
+    expect(about).toMatchObject({ sandbox_id: failed.sandbox_id, room_id: "r" });
     const doctor = JSON.parse((await daemon.cli(["doctor", "--json"])).stdout);
     for (const { checks } of [
       doctor,

@@ -143,12 +143,13 @@ function ofNobody(daemon: TestDaemon, rows: Rows, waiting: string[], sessions: r
   ];
 }
 
-function ofRooms(daemon: TestDaemon, { rooms }: Rows): string[] {
+function ofRooms(daemon: TestDaemon, { rooms, nameless }: Rows): string[] {
   const paths = makePathsOf(daemon);
   const live = rooms.filter(({ state }) => state !== "destroyed").map(({ room_uid }) => room_uid);
   const kept = rooms.filter(({ state, drive_until_at }) => state === "destroyed" && drive_until_at !== null);
   return [
     ...difference(namesIn(paths.rooms), live).map((name) => `${paths.rooms}/${name} belongs to no room`),
+    ...nameless.map((event) => `audit records of ${event} lack their room's name`),
     ...live.filter((uid) => !existsSync(paths.drive(uid))).map((uid) => `room ${uid} has no drive`),
     ...difference(
       namesIn(paths.retired),

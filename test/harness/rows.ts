@@ -29,6 +29,8 @@ export interface Rows {
   /** Sandboxes whose time is being metered. */
   metered: string[];
   snapshots: string[];
+  /** Events of audit records that have their room's uid without its name. */
+  nameless: string[];
 }
 
 export function rowsOf(daemon: TestDaemon): Rows {
@@ -48,6 +50,9 @@ export function rowsOf(daemon: TestDaemon): Rows {
         (row) => row.subject,
       ),
       snapshots: all<{ snapshot_id: string }>("SELECT snapshot_id FROM snapshots").map((row) => row.snapshot_id),
+      nameless: all<{ event: string }>(
+        "SELECT DISTINCT event FROM audit WHERE room_uid IS NOT NULL AND room_id IS NULL",
+      ).map((row) => row.event),
     };
   } finally {
     database.close();

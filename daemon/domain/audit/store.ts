@@ -13,6 +13,7 @@ import { type ChainKey, chainKey } from "./chain-key.ts";
 import { countAudit } from "./counts.ts";
 import { DailyRecords } from "./daily.ts";
 import type { AuditEntry } from "./entry.ts";
+import { isOfRoomNamed, withRoomName } from "./room-name.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
 /** Adds a record to its organization's chain, which is this host's own. Within a transaction. */
@@ -34,7 +35,7 @@ export function limitRecords(queries: Queries, perDay: number): void {
 
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
 export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyRecords): void {
-  const entries = given.map(withoutName);
+  const entries = given.map((entry) => withRoomName(queries, withoutName(entry)));
   const heads = new Map<ChainKey, Head>();
   const rows: Values[] = [];
   for (const entry of entries) {
@@ -195,7 +196,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   return and(
     sql`${ofChain} = ${chainKey(filter.org_id)}`,
     filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
-    filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
+    filter.room_id === undefined ? undefined : isOfRoomNamed(filter.org_id, filter.room_id),
     filter.since === undefined ? undefined : gte(audit.at, filter.since),
     filter.until === undefined ? undefined : lte(audit.at, filter.until),
     filter.event === undefined

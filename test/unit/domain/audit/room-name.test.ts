@@ -1,0 +1,54 @@
+/** Records of a room carry the room's name, and a filter by name finds records from before they did. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Connection } from "../../../../daemon/db/client.ts";
+import { appendAudit, appendAudits, limitRecords, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { insertRoom } from "../sandboxes/sandbox-fixture.ts";
+import { auditDatabase, entry } from "./audit-fixture.ts";
+
+let connection: Connection;
+beforeEach(() => {
+  connection = auditDatabase();
+  insertRoom(connection);
+});
+afterEach(() => connection.close());
+
+const unnamed = (n: number) => ({ ...entry(n), org_id: "org_1", room_id: undefined, room_uid: "rom_1" });
+
+test("a record that names its room by uid alone is written with the name", () => {
+  appendAudit(connection.queries, unnamed(1));
+  appendAudits(connection.queries, [unnamed(2), { ...unnamed(3), room_id: "as-called" }]);
+  const all = listAudit(connection.queries, { org_id: "org_1", order: "asc", limit: 10 });
+  expect(all.map(({ room_id }) => room_id)).toEqual(["r", "r", "as-called"]);
+});
+
+test("a record of no room, or of a room without a row, is written as it is", () => {
+  appendAudits(connection.queries, [
+    { ...unnamed(1), room_uid: undefined },
+    { ...unnamed(2), room_uid: "rom_gone" },
+  ]);
+  const all = listAudit(connection.queries, { org_id: "org_1", order: "asc", limit: 10 });
+  expect(all.map(({ room_id, room_uid }) => [room_id, room_uid])).toEqual([
+    [null, null],
+    [null, "rom_gone"],
+  ]);
+});
+
+test("a record that is counted carries the name", () => {
+  limitRecords(connection.queries, 1);
+  appendAudits(connection.queries, [unnamed(1), unnamed(2), unnamed(4)]);
+  const [row] = connection.queries.all<{ last_entry: string }>("SELECT last_entry FROM audit_counts");
+  expect(JSON.parse(row?.last_entry ?? "")).toMatchObject({ room_id: "r", room_uid: "rom_1" });
+});
+
+test("a filter by name finds records that were written without it, of the organization's own rooms only", () => {
+  const before = auditDatabase();
+  const { queries } = before;
+  appendAudits(queries, [unnamed(1), { ...unnamed(2), room_uid: "rom_2" }, { ...unnamed(3), org_id: "org_2" }]);
+  insertRoom(before);
+  const named = (org_id: string, room_id: string) =>
+    listAudit(queries, { org_id, room_id, order: "asc", limit: 100 }).map(({ seq }) => seq);
+  expect(named("org_1", "r")).toEqual([1]);
+  expect(named("org_1", "other")).toEqual([]);
+  expect(named("org_2", "r")).toEqual([]);
+  before.close();
+});
