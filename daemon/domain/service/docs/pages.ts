@@ -7,6 +7,7 @@ import billing from "../../../../docs/billing.md" with { type: "text" };
 import branching from "../../../../docs/branching.md" with { type: "text" };
 import cli from "../../../../docs/cli.md" with { type: "text" };
 import cluster from "../../../../docs/cluster.md" with { type: "text" };
+import comparison from "../../../../docs/comparison.md" with { type: "text" };
 import computesdk from "../../../../docs/computesdk.md" with { type: "text" };
 import configuration from "../../../../docs/configuration.md" with { type: "text" };
 import deepagents from "../../../../docs/deepagents.md" with { type: "text" };
@@ -46,6 +47,7 @@ export const PAGES: Record<string, string> = {
   "branching.md": branching,
   "cli.md": cli,
   "cluster.md": cluster,
+  "comparison.md": comparison,
   "computesdk.md": computesdk,
   "configuration.md": configuration,
   "deepagents.md": deepagents,
