@@ -53,6 +53,11 @@ declare module "*/hub.pack" {
   const text: string;
   export default text;
 }
+/** The clients' packages, as packaging/build packs them. */
+declare module "*/clients.pack" {
+  const text: string;
+  export default text;
+}
 
 declare module "*.md" {
   const text: string;

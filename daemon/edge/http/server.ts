@@ -28,6 +28,7 @@ import { makeDocuments } from "./docs.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
+import { makePackages } from "./packages.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { addRate, problemResponse, setAll, toResponse, usualHeaders } from "./reply.ts";
 import { tlsOf } from "./tls.ts";
@@ -129,6 +130,11 @@ function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEnc
   const docsMethods = ["GET", "HEAD"];
   for (const [path, document] of makeDocuments(deps.host, options.url)) {
     for (const each of docsMethods) app.route(each, path, ({ request }) => document(requestIdOf(request)));
+    methodsOf.set(path, docsMethods);
+  }
+  for (const [path, packaged] of makePackages(deps.host)) {
+    for (const each of docsMethods)
+      app.route(each, path, ({ request }) => packaged(request.headers, requestIdOf(request)));
     methodsOf.set(path, docsMethods);
   }
   for (const [route, methods] of methodsOf) {

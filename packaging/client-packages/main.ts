@@ -1,0 +1,19 @@
+/**
+ * Builds the packages that the daemon serves to clients, and packs them into the one file that it embeds: a line of JSON with each
+ * package's bytes in base64 by its name. The same sources give the same bytes.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { sdkTarball } from "./sdk.ts";
+import { wheel } from "./wheel.ts";
+
+const [to = ""] = process.argv.slice(2);
+const root = resolve(import.meta.dirname, "../..");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+const python = wheel(root, version);
+const packages = {
+  "roomd-sdk.tgz": sdkTarball(root, join(root, "dist/.packages")),
+  [python.name]: python.bytes,
+};
+const packed = Object.entries(packages).map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]);
+writeFileSync(to, JSON.stringify(Object.fromEntries(packed)));
