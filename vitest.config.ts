@@ -2,8 +2,10 @@
  * Owns how the tests run: one project per ring of test/, and how files that the binary embeds as text are loaded.
  * Run by bun (`bun run test`); its virtual-machine pools know no `bun:` modules, so every file gets a process.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { LongestFirst } from "./test/check/longest-first.ts";
 
 /** What is neither code of ours nor JSON is one string, as an import `with { type: "text" }` is in the binary. */
 const textFiles = {
@@ -16,26 +18,40 @@ const textFiles = {
   },
 };
 
-/** Rings run one after another, those with a later `turn` later; timings are not disturbed by another ring's load. */
+/** How many guest files run in parallel: $ROOMD_TEST_GUEST_FILES, and 1 if a guest's CID is one of the host's, which all daemons share. */
+function guestFiles(): number {
+  return existsSync("/dev/vhost-vsock") ? 1 : Number(process.env.ROOMD_TEST_GUEST_FILES ?? 1);
+}
+
+/** Rings of one `turn` share workers, the longest file first; those of a later turn start when it has ended. */
 function ring(name: string, turn: number, test: object = {}): TestProjectConfiguration {
   const include = [`test/${name}/**/*.test.ts`];
   return { plugins: [textFiles], test: { name, include, pool: "forks", sequence: { groupOrder: turn }, ...test } };
 }
 
+const GUESTS = { maxWorkers: guestFiles() };
+const LONG = process.env.ROOMD_TEST_LONG === "1";
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
+      // The computing rings; `packaging/check` runs them beside the rings of guests, which mostly wait.
       ring("house", 0),
       // Files of the drive are many, and the disk may be slow.
       ring("unit", 0, { testTimeout: 30_000 }),
       ring("protocol", 0),
-      ring("api", 1, { testTimeout: 20_000, hookTimeout: 30_000, globalSetup: "test/harness/shared-postgres.ts" }),
-      ring("web", 1, { testTimeout: 20_000, hookTimeout: 60_000 }),
-      // Guests share the host's cores, and without KVM each needs one: one file at a time.
-      ring("vm", 2, { fileParallelism: false, testTimeout: 120_000, hookTimeout: 300_000 }),
-      // A host of its own, with KVM, systemd and the kernel's vsock: minutes each, so only where ROOMD_TEST_LONG is 1.
-      ring("host", 3, { fileParallelism: false, testTimeout: 1_800_000, hookTimeout: 900_000 }),
+      ring("api", 0, { testTimeout: 20_000, hookTimeout: 30_000, globalSetup: "test/harness/shared-postgres.ts" }),
+      ring("web", 0, { testTimeout: 20_000, hookTimeout: 60_000 }),
+      // Without KVM each guest needs a core of its own while it boots.
+      ring("vm", 1, { ...GUESTS, testTimeout: 120_000, hookTimeout: 300_000 }),
+      // A virtual host with KVM, systemd and the kernel's vsock. With ROOMD_TEST_LONG=1 each file takes minutes and 8 GiB: one at a time.
+      ring("host", LONG ? 2 : 1, {
+        ...(LONG ? { maxWorkers: 1 } : GUESTS),
+        testTimeout: 1_800_000,
+        hookTimeout: 900_000,
+      }),
     ],
   },
 });

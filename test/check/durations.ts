@@ -1,0 +1,51 @@
+/** Durations of test files: what a run has measured, in $ROOMD_TEST_DIR, and the committed ones, by which the longest file starts first. */
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** One test file of a run; `startedAt` is in milliseconds since the epoch. */
+export interface MeasuredFile {
+  /** Relative to the root of the repository. */
+  file: string;
+  /** The vitest project, a folder of test/. */
+  ring: string;
+  startedAt: number;
+  /** From the import of the file to the end of its last hook. */
+  seconds: number;
+}
+
+/** The committed durations, in seconds by file; shorter ones than SHORT_SECONDS are not in it. */
+const COMMITTED = resolve(import.meta.dirname, "durations.json");
+/** A file without a committed duration counts as this long. */
+export const SHORT_SECONDS = 3;
+
+/** Directory of what a run measures and of what its tests share. */
+export const TEST_DIR = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
+
+/** What `packaging/check` runs beside each other; each part writes its own file of durations. */
+const PARTS = ["computing", "guests"] as const;
+
+/** Path of the durations that a part of the check has measured. */
+export function measuredPath(part: string): string {
+  return join(TEST_DIR, `durations-${part}.json`);
+}
+
+/** The files of the last run, of those parts that have run. Throws if there is none. */
+export function lastRun(): MeasuredFile[] {
+  const paths = PARTS.map(measuredPath).filter((path) => existsSync(path));
+  if (paths.length === 0) throw new Error(`there are no durations in ${TEST_DIR}: run packaging/check first`);
+  return paths.flatMap((path) => JSON.parse(readFileSync(path, "utf8")) as MeasuredFile[]);
+}
+
+export function committedDurations(): Record<string, number> {
+  return JSON.parse(readFileSync(COMMITTED, "utf8")) as Record<string, number>;
+}
+
+/** The text of the committed file for these durations, longest first. */
+export function asCommitted(files: readonly MeasuredFile[]): string {
+  const long = files.filter(({ seconds }) => seconds >= SHORT_SECONDS).sort((a, b) => b.seconds - a.seconds);
+  return `${JSON.stringify(Object.fromEntries(long.map(({ file, seconds }) => [file, Math.round(seconds)])), null, 2)}\n`;
+}
+
+export function keepCommitted(files: readonly MeasuredFile[]): Promise<number> {
+  return Bun.write(COMMITTED, asCommitted(files));
+}
