@@ -1,16 +1,14 @@
 /** Owns a sandbox as a session of the AI SDK: what its tools run commands and change files with. The names there are experimental. */
 import { Readable } from "node:stream";
-import type {
-  Experimental_SandboxProcess as SandboxProcess,
-  Experimental_SandboxSession as SandboxSession,
-  Experimental_SandboxSpawnOptions as SpawnOptions,
-  Experimental_WritableSandboxProcess as WritableSandboxProcess,
-} from "@ai-sdk/provider-utils";
+import type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
 import { unlessAborted } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
 import { type CommandOptions, type Execution, MOST_COMMAND_MS } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import type { Sandbox } from "./sandbox.ts";
+
+export type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
+export { type SandboxTool, type SandboxTools, sandboxTools } from "./ai-sdk/tools.ts";
 
 const HOME = "/root";
 /** So much of a stream that is read may wait to be read, before the command waits. */

@@ -1,0 +1,80 @@
+/** Tools of the AI SDK that work in a sandbox: run a command, read and write a file. For versions 5, 6 and 7, without importing any of them. */
+import { exitCodeOf } from "../exit-code.ts";
+import type { Sandbox } from "../sandbox.ts";
+
+/** By which the AI SDK knows an object that jsonSchema() has made. */
+const SCHEMA = Symbol.for("vercel.ai.schema");
+/** Of one answer, which is read by a model: its beginning and its end. */
+const HEAD_CHARACTERS = 4096;
+const TAIL_CHARACTERS = 12_288;
+
+/** A tool as generateText() and streamText() take it. */
+export interface SandboxTool<Input> {
+  description: string;
+  /** A schema of the AI SDK. */
+  inputSchema: never;
+  execute: (input: Input, options: { abortSignal?: AbortSignal }) => Promise<string>;
+}
+
+/** A type and no interface: only so is it a set of tools of any name. */
+export type SandboxTools = {
+  run: SandboxTool<{ command: string }>;
+  read_file: SandboxTool<{ path: string }>;
+  write_file: SandboxTool<{ path: string; content: string }>;
+};
+
+/** `tools` of generateText() and streamText(). A command that fails is an answer for the model, not an error. */
+export function sandboxTools(sandbox: Sandbox): SandboxTools {
+  const { files } = sandbox;
+  const signalOf = ({ abortSignal }: { abortSignal?: AbortSignal } = {}) =>
+    abortSignal ? { signal: abortSignal } : {};
+  return {
+    run: {
+      description:
+        "Run a shell command in a Debian virtual machine in which you are root. Answers its exit code and its output.",
+      inputSchema: schemaOf({ command: "The command line." }),
+      execute: async ({ command }, options) => {
+        const done = await sandbox.exec(command, { ...signalOf(options), killOnAbort: true });
+        return shortened(`exit code ${exitCodeOf(done)}\n${done.stdout}${done.stderr}`);
+      },
+    },
+    read_file: {
+      description: "Read a text file of the virtual machine.",
+      inputSchema: schemaOf({ path: "An absolute path. /mnt/drive is shared with other agents." }),
+      execute: async ({ path }, options) => {
+        const bytes = await files.read(path, signalOf(options));
+        return bytes === null ? `${path} does not exist.` : shortened(new TextDecoder().decode(bytes));
+      },
+    },
+    write_file: {
+      description: "Write a text file of the virtual machine. Missing directories are made.",
+      inputSchema: schemaOf({ path: "An absolute path.", content: "The whole text of the file." }),
+      execute: async ({ path, content }, options) => {
+        await files.write(path, content, signalOf(options));
+        return `${path} is written.`;
+      },
+    },
+  };
+}
+
+/** What jsonSchema() would make of an object whose fields are all strings and required. */
+function schemaOf(fields: Record<string, string>): never {
+  const names = Object.keys(fields);
+  const properties = Object.fromEntries(
+    Object.entries(fields).map(([name, description]) => [name, { type: "string", description }]),
+  );
+  const validate = (value: unknown) => {
+    const wrong = names.find((name) => typeof (value as Record<string, unknown> | null)?.[name] !== "string");
+    return wrong === undefined
+      ? { success: true, value }
+      : { success: false, error: new TypeError(`The field ${wrong} must be a string.`) };
+  };
+  const jsonSchema = { type: "object", properties, required: names, additionalProperties: false };
+  return { [SCHEMA]: true, [Symbol.for("vercel.ai.validator")]: true, _type: undefined, jsonSchema, validate } as never;
+}
+
+function shortened(text: string): string {
+  const left = text.length - HEAD_CHARACTERS - TAIL_CHARACTERS;
+  if (left <= 0) return text;
+  return `${text.slice(0, HEAD_CHARACTERS)}\n… ${left} characters left out …\n${text.slice(-TAIL_CHARACTERS)}`;
+}
