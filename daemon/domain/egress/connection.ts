@@ -11,6 +11,8 @@ export interface Flow {
   in: Allowance;
   /** Of parts of requests that are looked at. */
   looks: Allowance;
+  /** How long the client may take to complete the message that tells which protocol it speaks. */
+  firstMessageMs: number;
   sent(bytes: number): void;
   received(bytes: number): void;
 }
@@ -25,22 +27,34 @@ export async function carry(stream: Stream, socket: Socket, inspector: Inspector
   const end = () => socket.destroy();
   stream.finished.then(end, end);
   socket.on("error", end);
+  const first = new FirstMessage(inspector, flow.firstMessageMs);
   try {
-    await Promise.all([giveOut(stream, socket, inspector, flow), takeIn(stream, socket, inspector, flow)]);
+    await Promise.race([
+      Promise.all([giveOut(stream, socket, inspector, flow, first), takeIn(stream, socket, inspector, flow)]),
+      first.late,
+    ]);
     stream.finish(null);
   } catch (error) {
     if (error instanceof NotThisName) throw error;
     stream.fail(StreamErrorCode.egress_unreachable, "The connection broke.");
   } finally {
+    first.stop();
     if (stream.ended) end();
   }
 }
 
 /** From the sandbox to the outside. */
-async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
+async function giveOut(
+  stream: Stream,
+  socket: Socket,
+  inspector: Inspector | null,
+  flow: Flow,
+  first: FirstMessage,
+): Promise<void> {
   for await (const bytes of stream.read(Channel.stdin)) {
     for (const piece of piecesOf(bytes, inspector)) {
       const passed = inspector ? await look(piece, inspector, flow.looks) : piece;
+      first.check();
       if (socket.destroyed) return;
       flow.sent(piece.byteLength);
       await write(socket, passed);
@@ -48,10 +62,50 @@ async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | nu
     }
   }
   if (stream.ended) return;
+  if (inspector) await write(socket, inspector.ended());
   const finished = either(socket, "finish");
   socket.end();
   // Else it would be destroyed with what still waits in it.
   await finished;
+}
+
+/**
+ * Deadline of the bytes that are held back until they tell a protocol. A client that waits for an answer to them would wait without
+ * an end. They are refused then and never passed: the client chooses when it sends the rest.
+ */
+class FirstMessage {
+  readonly #inspector: Inspector | null;
+  readonly #withinMs: number;
+  readonly #late = Promise.withResolvers<never>();
+  #timer: Timer | undefined;
+
+  constructor(inspector: Inspector | null, withinMs: number) {
+    this.#inspector = inspector;
+    this.#withinMs = withinMs;
+    // Unobserved if the connection ends first.
+    this.#late.promise.catch(() => {});
+  }
+
+  /** Rejects with NotThisName. */
+  get late(): Promise<never> {
+    return this.#late.promise;
+  }
+
+  check(): void {
+    if (!this.#inspector?.isUndecided) {
+      this.stop();
+      return;
+    }
+    const seconds = this.#withinMs / 1000;
+    this.#timer ??= setTimeout(() => {
+      const why = `its first message, which could be of TLS or HTTP, was not complete within ${seconds} seconds`;
+      this.#late.reject(new NotThisName("bad_request", why));
+    }, this.#withinMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 function* piecesOf(bytes: Uint8Array, inspector: Inspector | null): Generator<Uint8Array> {

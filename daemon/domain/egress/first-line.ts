@@ -1,18 +1,21 @@
 /**
- * Owns what a connection's first bytes make of it. A server that is more lenient than this table could be made to see a host
- * that nobody has looked at, so it is as lenient as any server is known to be.
+ * Classification of a connection's first bytes. A server that is more lenient than this table could be made to serve a virtual
+ * host that was never checked, so the table is as lenient as any known server.
  *
  *   first byte                              is      and then
- *   TAB LF VT FF CR SPACE                   blank   passed; the next byte decides. A NUL behind it is refused: PROXY, version 2
- *   0x16                                    tls     its hello must be for the name
+ *   TAB LF VT FF CR SPACE                   blank   passed; the next byte decides. NUL after CR LF CR LF is refused: PROXY, version 2
+ *   0x14 to 0x18                            record  of TLS: its hello must be for the name. Not of TLS (tls-record.ts): raw
  *   0x80 to 0xff                            ssl2    a hello of SSL 2 is refused, all else is raw
- *   of a token (RFC 9110), 0x1c to 0x1f     line    kept until the line has ended: HTTP is inspected, PROXY refused, all else raw
+ *   of a token (RFC 9110), 0x1c to 0x1f     line    kept until the line has ended: HTTP is inspected, PROXY refused, all else raw.
+ *                                                   A control character after the first separator ends the wait: an HTTP method
+ *                                                   before it is refused, all else raw
  *   any other                               raw     passed, but the end of a first line that ends as HTTP's is refused
  */
 
-export type Begin = "blank" | "tls" | "ssl2" | "line" | "raw";
+export type Begin = "blank" | "record" | "ssl2" | "line" | "raw";
 
-const HANDSHAKE = 0x16;
+/** TLS content types (RFC 8446, B.1): change_cipher_spec, alert, handshake, application_data, heartbeat. */
+const RECORDS = bytesOf("", "\x14\x18");
 const BLANKS = bytesOf("\t\n\v\f\r ");
 const TOKEN = bytesOf("!#$%&'*+-.^_`|~", "09", "AZ", "az");
 /** What some server or other takes for the space after a method, or passes over before it. */
@@ -26,12 +29,15 @@ const VERSION = /HTTP\/\d/i;
 const PROXY = /^PROXY[^A-Z]/i;
 /** The end of a line of HTTP, whatever is before its version. */
 const VERSION_AT_END = /HTTP\/\d+(\.\d+)?$/i;
+/** The same to a server that keeps C strings. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
+const VERSION_BEFORE_NUL = /HTTP\/\d+(\.\d+)?[^\x21-\x7e]*\0/i;
 const MOST_VERSION_CHARACTERS = 16;
 const LF = 0x0a;
 
 export const BEGINS: readonly Begin[] = Array.from({ length: 256 }, (_, byte): Begin => {
   if (BLANKS.has(byte)) return "blank";
-  if (byte === HANDSHAKE) return "tls";
+  if (RECORDS.has(byte)) return "record";
   if (byte >= 0x80) return "ssl2";
   return TOKEN.has(byte) || SEPARATORS.has(byte) ? "line" : "raw";
 });
@@ -45,34 +51,60 @@ export class FirstLine {
   #from: number | null = null;
   #hasMethod = false;
 
-  /** `begin` is all that has come so far. "endless": it has a method, and no end. */
-  look(begin: Buffer): "http" | "proxy" | "raw" | "maybe" | "endless" {
+  /**
+   * `begin` is all that has arrived so far. "garbled": an HTTP method, and then a control character. "binary": a token, a separator
+   * and a control character. "endless": a method without a line end.
+   */
+  look(begin: Buffer): "http" | "proxy" | "raw" | "garbled" | "binary" | "maybe" | "endless" {
     for (; this.#looked < begin.byteLength; this.#looked++) {
       const byte = begin[this.#looked] ?? 0;
       if (this.#from !== null && LINE_ENDS.has(byte)) {
-        const text = begin.toString("latin1", this.#from, this.#looked + 1);
-        if (PROXY.test(text)) return "proxy";
-        return METHOD.test(text) || VERSION.test(text) ? "http" : "raw";
+        return this.#ended(begin) ?? "raw";
       }
       if (isVisible(byte)) this.#from ??= this.#looked;
       if (SEPARATORS.has(byte)) this.#hasMethod = this.#from !== null;
       else if (!this.#hasMethod && !TOKEN.has(byte) && !LINE_ENDS.has(byte)) return "raw";
+      else if (this.#hasMethod && isControl(byte)) {
+        const is = this.#ended(begin);
+        return is === "http" ? "garbled" : (is ?? "binary");
+      }
     }
     if (begin.byteLength <= MOST_LINE_BYTES) return "maybe";
     return this.#hasMethod ? "endless" : "raw";
   }
+
+  /** The verdict on a line that the client has not ended, and never will. */
+  atEnd(begin: Buffer): "http" | "proxy" | null {
+    this.#looked = begin.byteLength;
+    return this.#ended(begin);
+  }
+
+  /** The verdict on a line that ends where it was looked at: null if nothing in it is of HTTP. */
+  #ended(begin: Buffer): "http" | "proxy" | null {
+    const text = begin.toString("latin1", this.#from ?? 0, this.#looked + 1);
+    if (PROXY.test(text)) return "proxy";
+    return METHOD.test(text) || VERSION.test(text) ? "http" : null;
+  }
 }
 
-/** A first line that is passed as it comes. */
+/** A first line that is passed as it arrives. */
 export class RawLine {
+  readonly #refused: RegExp;
   /** The last that showed of the line. */
   #end = "";
+
+  /** `binary`: the line began as one of HTTP does, so that a version anywhere in it is refused. */
+  constructor(binary = false) {
+    this.#refused = binary ? VERSION : VERSION_BEFORE_NUL;
+  }
 
   /** Whether the line has ended with these bytes, and as one of HTTP: then they must not be passed. */
   push(bytes: Buffer): "goes_on" | "ended" | "http" {
     for (let from = 0; ; ) {
       const at = bytes.indexOf(LF, from);
-      this.#end = keptOf(this.#end + bytes.toString("latin1", from, at === -1 ? bytes.byteLength : at));
+      const text = this.#end + bytes.toString("latin1", from, at === -1 ? bytes.byteLength : at);
+      if (this.#refused.test(text)) return "http";
+      this.#end = keptOf(text);
       if (at === -1) return "goes_on";
       if (this.#end !== "") return VERSION_AT_END.test(this.#end) ? "http" : "ended";
       from = at + 1;
@@ -88,6 +120,9 @@ function keptOf(line: string): string {
 }
 
 const isVisible = (byte: number) => byte > 0x20 && byte < 0x7f;
+
+/** Neither a line end, nor a separator to any server. */
+const isControl = (byte: number) => (byte < 0x20 && !SEPARATORS.has(byte) && !LINE_ENDS.has(byte)) || byte === 0x7f;
 
 /** These, and ranges of them by their first and last. */
 function bytesOf(each: string, ...ranges: string[]): ReadonlySet<number> {

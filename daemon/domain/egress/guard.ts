@@ -18,9 +18,11 @@ import type { Traffic } from "./store.ts";
 /** Open at once; more than a browser or an installer makes by far. */
 export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
-const LOOK_UPS = { perSecond: 100, atOnce: 200 } as const;
+/** Each connection by name takes two in a program that asks for both families: those of CONNECTS. */
+const LOOK_UPS = { perSecond: 400, atOnce: 800 } as const;
 /** Parts of requests that are looked at in a second, a tenth or two of it: a megabyte of chunks has hundreds, or half a million of two bytes. */
 const LOOKS = { perSecond: 131_072, atOnce: 4096 } as const;
+const FIRST_MESSAGE_MS = 10_000;
 const MAX_HOST_CHARACTERS = 255;
 const NO_LONGER = "It is no longer on the sandbox's egress allowlist.";
 
@@ -151,6 +153,7 @@ export class Guard {
     const count = this.#deps.opened({ host: name, ip: address.text, port });
     const flow: Flow = {
       ...this.#pace,
+      firstMessageMs: FIRST_MESSAGE_MS,
       sent: (sent_bytes) => count({ sent_bytes, received_bytes: 0, connections: 0 }),
       received: (received_bytes) => count({ sent_bytes: 0, received_bytes, connections: 0 }),
     };

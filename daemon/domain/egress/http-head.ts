@@ -21,14 +21,20 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const REQUEST_LINE = new RegExp(`^(${TOKEN}) (\\S+) HTTP/1\\.([01])$`);
 const FIELD = new RegExp(`^(${TOKEN}):[ \\t]*(.*?)[ \\t]*$`);
 
+/** Checks a request line, without its end, before the rest of the head has arrived. Throws BadRequest. */
+export function requireRequestLine(line: string): void {
+  const [, method] = REQUEST_LINE.exec(line) ?? [];
+  if (method === undefined) throw new BadRequest("its first line is not HTTP/1");
+  if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
+}
+
 /** `text` is all before the empty line, its lines ended by CRLF. Throws BadRequest. */
 export function readHead(text: string): Head {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text.replaceAll("\r\n", ""))) throw new BadRequest("it has control characters");
   const [requestLine = "", ...lines] = text.split("\r\n");
-  const [, method = "", target = "", minor] = REQUEST_LINE.exec(requestLine) ?? [];
-  if (method === "") throw new BadRequest("its first line is not HTTP/1");
-  if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
+  requireRequestLine(requestLine);
+  const [, , target = "", minor] = REQUEST_LINE.exec(requestLine) ?? [];
   const fields = new Map<string, string[]>();
   for (const line of lines) {
     const [, name, value = ""] = FIELD.exec(line) ?? [];
@@ -49,6 +55,23 @@ export function readHead(text: string): Head {
   // HTTP/1.0 has no chunks: some servers would take them for requests.
   if (minor === "0" && body.kind === "chunked") throw new BadRequest("the end of its body is not clear");
   return { host, body, upgrade: upgrade === "" ? null : upgrade };
+}
+
+/** Fields that offer another protocol (RFC 9110, 7.8; RFC 7540, 3.2.1). They concern one hop, so that this one may leave them out. */
+const UPGRADES = new Set(["upgrade", "http2-settings"]);
+
+/** A head that readHead has accepted, without the offer of another protocol. */
+export function withoutUpgrade(text: string): string {
+  const lines = text.split("\r\n").flatMap((line, index) => {
+    const [, name = "", value = ""] = (index > 0 && FIELD.exec(line)) || [];
+    const field = name.toLowerCase();
+    if (UPGRADES.has(field)) return [];
+    if (field !== "connection") return [line];
+    const options = value.split(",").map((option) => option.trim());
+    const left = options.filter((option) => option !== "" && !UPGRADES.has(option.toLowerCase()));
+    return left.length === 0 ? [] : [`${name}: ${left.join(", ")}`];
+  });
+  return lines.join("\r\n");
 }
 
 function bodyOf(fields: ReadonlyMap<string, string[]>): Body {

@@ -1,19 +1,21 @@
 /**
- * Owns following the requests on an HTTP/1 connection, each to its end, so that every one of them is looked at before its
- * first byte goes out.
+ * The requests on an HTTP/1 connection, each followed to its end, so that every one of them is checked before its first byte
+ * goes out. An offer of any protocol but WebSocket is left out of the request: the server answers in HTTP/1.
  *
  *   head ──whole, and for the right host──▶ body ──its end──▶ head
- *     └─ asks for another protocol ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
- *                                       └──else──▶ head
+ *     └─ asks for a WebSocket ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
+ *                                  └──else──▶ head
  */
-import { BadRequest, readHead } from "./http-head.ts";
+import { BadRequest, readHead, requireRequestLine, withoutUpgrade } from "./http-head.ts";
 import { Pending } from "./pending.ts";
 
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_CHUNK_LINE_BYTES = 256;
 /** Of one interim answer. */
 const MOST_INTERIM_BYTES = 8 * 1024;
+const LF = "\n";
 const LINE_END = "\r\n";
+const WEBSOCKET = "websocket";
 const HEAD_END = "\r\n\r\n";
 /** Answers before the answer, such as 100 and 103; 101 is none of them. */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
@@ -36,6 +38,8 @@ export class HttpRequests {
   #state: State = { at: "head" };
   readonly #pending = new Pending();
   #requests = 0;
+  /** Whether the request line of the head that is being received was checked. */
+  #hasLine = false;
   /** The protocol that the request of the moment asks for, until its answer has begun. */
   #asked: string | null = null;
   #answer: Buffer = Buffer.alloc(0);
@@ -73,8 +77,7 @@ export class HttpRequests {
     const protocol = this.#asked;
     this.#asked = null;
     this.#answer = Buffer.alloc(0);
-    if (switches && protocol !== "websocket")
-      throw new BadRequest("the server goes on in a protocol that is not known");
+    if (switches && protocol !== WEBSOCKET) throw new BadRequest("the server switches to an unknown protocol");
     if (this.#state.at !== "held") {
       // It was answered before its body had ended: whatever it was, it is no other protocol.
       if (switches) throw new BadRequest("the server goes on in another protocol too early");
@@ -147,24 +150,35 @@ export class HttpRequests {
   #head(): Buffer | null {
     // Empty lines before a request are ignored by servers, and so need not reach them.
     for (; this.#pending.startsWith(LINE_END); this.steps++) this.#pending.take(LINE_END.length);
-    const end = this.#pending.find(HEAD_END);
+    if (!this.#hasLine) this.#checkLine();
+    const end = this.#hasLine ? this.#pending.find(HEAD_END) : -1;
     if (end > MOST_HEAD_BYTES || (end === -1 && this.#pending.byteLength > MOST_HEAD_BYTES)) {
       throw new BadRequest("its head is too long");
     }
     if (end === -1) return null;
-    const { host, body, upgrade } = readHead(this.#pending.bytes.subarray(0, end).toString("latin1"));
+    const text = this.#pending.bytes.subarray(0, end).toString("latin1");
+    const { host, body, upgrade } = readHead(text);
     if (!this.#isAllowed(host)) throw new WrongHost(host);
+    this.#hasLine = false;
     this.#requests++;
-    // Whose answer is whose is only clear for the first request.
-    if (upgrade !== null && (this.#requests > 1 || body.kind === "chunked")) {
-      throw new BadRequest("it asks for an upgrade after the first request");
-    }
-    this.#asked = upgrade;
+    const isFirst = this.#requests === 1;
+    const isSocket = upgrade === WEBSOCKET;
+    // Only the first request's answer can be told from the others.
+    if (isSocket && !isFirst) throw new BadRequest("a WebSocket must be its connection's first request");
+    if (isSocket && body.kind === "chunked") throw new BadRequest("it asks for a WebSocket with a body in chunks");
+    this.#asked = isFirst ? upgrade : null;
     this.#state =
-      body.kind === "chunked"
-        ? { at: "chunk" }
-        : { at: "body", left: body.bytes, next: upgrade === null ? "head" : "held" };
-    return this.#pending.take(end + HEAD_END.length);
+      body.kind === "chunked" ? { at: "chunk" } : { at: "body", left: body.bytes, next: isSocket ? "held" : "head" };
+    const head = this.#pending.take(end + HEAD_END.length);
+    return upgrade === null || isSocket ? head : Buffer.from(`${withoutUpgrade(text)}${HEAD_END}`, "latin1");
+  }
+
+  /** A first line of another protocol is refused when it ends, not when a head would. */
+  #checkLine(): void {
+    const end = this.#pending.find(LF);
+    if (end === -1 || end > MOST_HEAD_BYTES) return;
+    requireRequestLine(this.#pending.bytes.subarray(0, end).toString("latin1").replace(/\r$/, ""));
+    this.#hasLine = true;
   }
 
   /** A line without its end; null when it is not whole. */

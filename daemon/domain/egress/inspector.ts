@@ -1,17 +1,24 @@
 /**
- * Owns looking at what a sandbox says on a connection that it may make to one name only: TLS must ask for that name, every
- * HTTP/1 request must be for it, HTTP/2 without TLS is refused. What is neither goes through: its name and address were checked.
- * What is what is the table in first-line.ts.
+ * Inspection of the bytes that a sandbox sends on a connection that is allowed by name: TLS must ask for that name, every HTTP/1
+ * request must be for it, HTTP/2 without TLS is refused. All other protocols pass. The table in first-line.ts tells them apart.
+ *
+ * Why the others may pass: the connection leads to an address of the allowed name, resolved and checked by the host. A second host
+ * at that address can be reached only if the server picks it by a name that the client sends. TLS and HTTP do, so their names are
+ * compared. Bytes are passed as raw only if no known server of TLS or HTTP would take them for its protocol, nor for a prefix of
+ * it that it skips (blanks, an alert, the PROXY protocol). Names inside other protocols are not compared: docs/egress.md says so.
  */
 import { readServerName } from "./client-hello.ts";
 import { BEGINS, FirstLine, isBlank, RawLine } from "./first-line.ts";
 import { BadRequest } from "./http-head.ts";
 import { HttpRequests, WrongHost } from "./http-requests.ts";
 import { Pending } from "./pending.ts";
+import { beginsTls } from "./tls-record.ts";
 
 const OLD_HELLO_BYTES = 5;
 const MOST_HELLO_BYTES = 80 * 1024;
 const NOTHING = Buffer.alloc(0);
+/** How the signature of the PROXY protocol, version 2, begins: NUL follows. */
+const PROXY_BLANKS = "\r\n\r\n";
 
 /** What was said that is not allowed. `presented` is the name that it was for, when there was one. */
 export class NotThisName extends Error {
@@ -34,10 +41,16 @@ export class Inspector {
   /** How many bytes there must be before it is worth another look. */
   #needed = 1;
   #hasBegun = false;
-  #isBehindBlank = false;
+  /** The last blanks before the first byte that is none. */
+  #blanks = "";
 
   constructor(name: string) {
     this.#name = name;
+  }
+
+  /** Whether bytes are held back until it is clear which protocol they begin. */
+  get isUndecided(): boolean {
+    return this.#spoken === undefined && this.#begin.byteLength > 0;
   }
 
   /** How much was looked at so far: parts of requests, each some microseconds of work at most. */
@@ -66,6 +79,20 @@ export class Inspector {
     return spoken instanceof HttpRequests ? this.#checked(spoken, (http) => http.answered(bytes)) : NOTHING;
   }
 
+  /**
+   * The client has ended its side: returns the bytes that were held back, if they are of no protocol that names a host. No more of
+   * them can follow. Throws NotThisName.
+   */
+  ended(): Buffer {
+    if (!this.isUndecided) return NOTHING;
+    const begin = this.#begin.bytes;
+    const is = BEGINS[begin[0] ?? 0];
+    if (is === "record" && beginsTls(begin) !== "raw") throw incomplete();
+    if (is === "line" && this.#line.atEnd(begin) !== null) throw incomplete();
+    this.#spoken = null;
+    return this.#begin.take(begin.byteLength);
+  }
+
   /** Only bytes decide, never time: who says half a line has the rest of it looked at too. */
   #decide(): Buffer {
     const blank = this.#hasBegun ? NOTHING : this.#takeBlank();
@@ -73,13 +100,26 @@ export class Inspector {
     if (begin.byteLength < this.#needed) return blank;
     this.#hasBegun = true;
     const [first = 0] = begin;
-    if (first === 0 && this.#isBehindBlank) throw proxied();
+    if (first === 0 && this.#blanks === PROXY_BLANKS) throw proxied();
     const is = BEGINS[first];
-    if (is === "tls") return Buffer.concat([blank, this.#hello(begin)]);
+    if (is === "record") {
+      const tls = beginsTls(begin);
+      if (tls === "refused") throw new NotThisName("bad_request", "its TLS does not begin with a handshake");
+      if (typeof tls === "number") this.#needed = tls;
+      if (tls === "hello") return Buffer.concat([blank, this.#hello(begin)]);
+      return tls === "raw" ? this.#begun(new RawLine(), blank) : blank;
+    }
     const spoken = is === "line" ? this.#firstLine(begin) : is === "ssl2" ? this.#oldHello(begin) : "raw";
     if (spoken === "maybe") return blank;
-    this.#spoken = spoken === "raw" ? new RawLine() : new HttpRequests((host) => host === this.#name);
-    return Buffer.concat([blank, this.push(this.#begin.take(begin.byteLength))]);
+    return this.#begun(
+      spoken === "http" ? new HttpRequests((host) => host === this.#name) : new RawLine(spoken === "binary"),
+      blank,
+    );
+  }
+
+  #begun(spoken: HttpRequests | RawLine, blank: Buffer): Buffer {
+    this.#spoken = spoken;
+    return Buffer.concat([blank, this.push(this.#begin.take(this.#begin.byteLength))]);
   }
 
   /** By itself it asks for nothing, so that it need not wait for what follows. */
@@ -87,7 +127,9 @@ export class Inspector {
     const { bytes } = this.#begin;
     const end = bytes.findIndex((byte) => !isBlank(byte));
     const blank = this.#begin.take(end === -1 ? bytes.byteLength : end);
-    if (blank.byteLength > 0) this.#isBehindBlank = true;
+    this.#blanks = (this.#blanks + blank.toString("latin1", Math.max(0, blank.byteLength - PROXY_BLANKS.length))).slice(
+      -PROXY_BLANKS.length,
+    );
     return blank;
   }
 
@@ -109,22 +151,22 @@ export class Inspector {
 
   /** A hello as it was written for SSL 2 names no server, and some servers of TLS still take it. */
   #oldHello(begin: Buffer): "maybe" | "raw" {
-    this.#needed = OLD_HELLO_BYTES;
+    if ((begin[2] ?? 1) !== 1 || (begin[3] ?? 3) !== 3) return "raw";
     if (begin.byteLength < OLD_HELLO_BYTES) return "maybe";
-    if (begin[2] !== 1 || begin[3] !== 3) return "raw";
     throw new NotThisName("sni_missing", "the TLS connection names no server");
   }
 
-  #firstLine(begin: Buffer): "http" | "raw" | "maybe" {
+  #firstLine(begin: Buffer): "http" | "raw" | "binary" | "maybe" {
     const is = this.#line.look(begin);
     if (is === "proxy") throw proxied();
+    if (is === "garbled") throw new NotThisName("bad_request", NOT_HTTP);
     if (is === "endless") throw new NotThisName("bad_request", "its first line is too long");
     return is;
   }
 
   #raw(line: RawLine, bytes: Buffer): Buffer {
     const is = line.push(bytes);
-    if (is === "http") throw new NotThisName("bad_request", "its first line is not HTTP/1");
+    if (is === "http") throw new NotThisName("bad_request", NOT_HTTP);
     if (is === "ended") this.#spoken = null;
     return bytes;
   }
@@ -143,7 +185,13 @@ export class Inspector {
   }
 }
 
-/** Whoever takes it believes what it says of the connection. */
+const NOT_HTTP = "its first line has a method or version of HTTP, but is not a request of HTTP/1";
+
+function incomplete(): NotThisName {
+  return new NotThisName("bad_request", "it ended within its first message");
+}
+
+/** A server that accepts it trusts the addresses in it. */
 function proxied(): NotThisName {
   return new NotThisName("bad_request", "it begins with the PROXY protocol");
 }

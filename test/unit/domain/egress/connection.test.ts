@@ -20,7 +20,7 @@ class Counted extends Allowance {
 }
 
 /** What a server gets of what a guest says to it on one connection, and how much was looked at at a time. */
-async function said(text: string, looks: Counted) {
+async function said(text: string, looks: Counted, firstMessageMs = 10_000) {
   const got: Buffer[] = [];
   const ended = Promise.withResolvers<void>();
   const listening = createServer((socket) => {
@@ -31,7 +31,14 @@ async function said(text: string, looks: Counted) {
   const { port } = listening.address() as { port: number };
   const free = () => new Allowance(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   let sent = 0;
-  const flow = { out: free(), in: free(), looks, sent: (bytes: number) => (sent += bytes), received: () => {} };
+  const flow = {
+    out: free(),
+    in: free(),
+    looks,
+    firstMessageMs,
+    sent: (bytes: number) => (sent += bytes),
+    received: () => {},
+  };
   const { guest } = joined({
     host: {
       onOpen: (stream) => {
@@ -73,4 +80,49 @@ test("what is looked at too much waits", async () => {
   const began = performance.now();
   expect(await said(text, new Counted(20_000, 100))).toEqual({ text, sent: text.length });
   expect(performance.now() - began).toBeGreaterThan(200);
+});
+
+/** How a connection ends whose client sends this and waits. */
+async function waits(text: string, firstMessageMs: number): Promise<string> {
+  const listening = createServer((socket) => socket.resume());
+  server = listening;
+  await new Promise<void>((done) => listening.listen(0, "127.0.0.1", done));
+  const { port } = listening.address() as { port: number };
+  const free = () => new Allowance(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  const flow = { out: free(), in: free(), looks: free(), firstMessageMs, sent: () => {}, received: () => {} };
+  const { guest } = joined({
+    host: {
+      onOpen: (stream) => {
+        const socket = connect({ host: "127.0.0.1", port, allowHalfOpen: true }, () => {
+          carry(stream, socket, new Inspector("a.example"), flow).catch((error: Error) => {
+            socket.destroy();
+            stream.fail("egress_denied", error.message);
+          });
+        });
+      },
+    },
+  });
+  const stream = guest.link.open({ method: "egress_connect" });
+  await stream.write(Channel.stdin, Buffer.from(text, "latin1"));
+  return await stream.finished.then(String, (error: Error) => error.message);
+}
+
+test("a first message that could be of HTTP or TLS is waited for no longer than the deadline", async () => {
+  const late = "its first message, which could be of TLS or HTTP, was not complete within 0.05 seconds";
+  for (const begun of ["FOO /", "\x16", "\x16\x03\x01", "\x15", "\x80\x2e", "SSH"])
+    expect(await waits(begun, 50)).toBe(late);
+});
+
+test("a client that ends its side within a message without a host has it passed", async () => {
+  for (const text of ["ping", "what is", "FOO /"])
+    expect((await said(text, unbounded())).text).toBe(Buffer.from(text).toString());
+});
+
+test("a client that ends its side within a message with a host is refused", async () => {
+  for (const text of ["GET / HTTP/1.1", "FOO / HTTP/1.1", "\x16\x03\x01", "PROXY TCP4"]) {
+    const inspector = new Inspector("a.example");
+    const out = inspector.push(Buffer.from(text, "latin1"));
+    expect(out.byteLength).toBe(0);
+    expect(() => inspector.ended(), text).toThrow("it ended within its first message");
+  }
 });

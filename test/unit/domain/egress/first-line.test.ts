@@ -6,7 +6,7 @@ import { EVIL_NAME, get, say } from "./said.ts";
 
 const ROWS: [Begin, string, (byte: number) => boolean][] = [
   ["blank", "TAB to CR, and the space", (byte) => (byte >= 9 && byte <= 13) || byte === 32],
-  ["tls", "0x16", (byte) => byte === 0x16],
+  ["record", "0x14 to 0x18", (byte) => byte >= 0x14 && byte <= 0x18],
   ["ssl2", "0x80 and above", (byte) => byte >= 0x80],
   [
     "line",
@@ -36,7 +36,7 @@ describe("whatever comes first, a request for another host never gets to its Hos
 });
 
 describe("what is of no protocol that names a host passes, whatever comes first", () => {
-  test.each(named.filter(([, , row]) => row !== "tls"))("%s", (_, byte) => {
+  test.each(named)("%s", (_, byte) => {
     const text = `${characterOf(byte)}\x01\xfe\x02binary\n${EVIL}`;
     expect(say(text)).toEqual({ out: text, refused: null, presented: null });
   });

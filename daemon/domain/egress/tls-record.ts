@@ -1,0 +1,29 @@
+/**
+ * Decides whether a connection that begins with a content type of TLS can be TLS to any server. Binary protocols whose messages
+ * begin with their length begin alike: 278 bytes of MySQL or MongoDB are 16 01 00.
+ *
+ * The version of the first record is no proof: OpenSSL, GnuTLS, BoringSSL and rustls want major version 3, Go's crypto/tls takes any
+ * below 0x1000, and RFC 8446, 5.1 has it ignored. What follows is: a server answers nothing before a ClientHello. Go's crypto/tls
+ * passes over a warning alert before it (readRecordOrCCS), so an alert cannot be left alone either.
+ */
+
+const ALERT = 21;
+const HANDSHAKE = 22;
+const CLIENT_HELLO = 1;
+const ALERT_BYTES = 2;
+const MAJOR_VERSION = 3;
+/** The header, and the first byte of what it is about. */
+const DECIDING_BYTES = 6;
+
+/** "hello": its server name must be read. "refused": TLS that begins with something else. A number: bytes needed to decide. */
+export function beginsTls(bytes: Buffer): "hello" | "refused" | "raw" | number {
+  const [type, major] = bytes;
+  if (bytes.byteLength < 2) return 2;
+  if (major === MAJOR_VERSION) return type === HANDSHAKE ? "hello" : "refused";
+  if (type !== HANDSHAKE && type !== ALERT) return "raw";
+  if (bytes.byteLength < DECIDING_BYTES) return DECIDING_BYTES;
+  const length = bytes.readUInt16BE(3);
+  const first = bytes[DECIDING_BYTES - 1] ?? 0;
+  if (type === ALERT) return length === ALERT_BYTES && (first === 1 || first === 2) ? "refused" : "raw";
+  return length > 0 && first !== CLIENT_HELLO ? "raw" : "hello";
+}
