@@ -1,10 +1,11 @@
 /** Owns `roomd port`: servers in a sandbox that are reached by URL. */
 import type { Command } from "commander";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../shared/api/ports.ts";
+import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { bytesText, type JsonOption, show, table } from "./output.ts";
-import { integer, seconds } from "./values.ts";
+import { integer, milliseconds, seconds } from "./values.ts";
 
 export function portCommand(): Command {
   return commandGroup("port", {
@@ -20,7 +21,10 @@ interface ExposeOptions extends JsonOption {
   public?: true;
   label?: string;
   expiresIn?: number;
+  wait?: number | true;
 }
+
+const USUAL_WAIT_MS = 30_000;
 
 function expose(): Command {
   return command("expose <room> <agent>", {
@@ -28,13 +32,17 @@ function expose(): Command {
     examples: [
       "roomd port expose build-42 worker-1 8000",
       "roomd port expose build-42 worker-1 8000 --public --label web --expires-in 2h",
+      "roomd port expose build-42 worker-1 8000 --wait 20s",
     ],
   })
     .argument("<port>", "the number that the server in the sandbox listens on", integer(1))
     .option("--public", "let in whoever has the URL; otherwise the token is needed too")
     .option("--label <name>", "what the URL's label begins with")
     .option("--expires-in <time>", "unexpose it after this time", seconds)
+    .option("--wait [time]", "wait until a server listens on the port: 30s by default, at most 50s", milliseconds)
     .action(async (room_id: string, sandbox: string, port: number, options: ExposeOptions) => {
+      const { wait } = options;
+      const wait_ms = wait === true ? USUAL_WAIT_MS : wait;
       const reply = await call(sandboxExposePort, {
         room_id,
         sandbox,
@@ -42,8 +50,12 @@ function expose(): Command {
         visibility: options.public ? "public" : undefined,
         label: options.label,
         expires_in_seconds: options.expiresIn,
+        wait_ms,
       });
       await show(reply, options, lines);
+      if (wait_ms !== undefined && !reply.value.listening) {
+        throw new CliError(`No server listened on port ${port} within ${wait_ms / 1000} s. The port stays exposed.`);
+      }
     });
 }
 

@@ -17,6 +17,8 @@ export const MAX_SANDBOX_CONNECTIONS = 128;
 export const MAX_ORG_PORT_CONNECTIONS = 1024;
 /** An exchange on which no byte moves for so long is cut; a WebSocket is pinged instead. */
 export const PORT_IDLE_SECONDS = 15 * 60;
+/** How long a call that exposes a port waits for its server. */
+export const MAX_LISTEN_WAIT_MS = 50_000;
 /** Most bytes of one WebSocket message, either way. */
 export const MAX_SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
 
@@ -60,6 +62,15 @@ export const sandboxExposePort = operation({
         description: "The port is unexposed after this time; if absent, when its sandbox ends.",
       }),
     ),
+    wait_ms: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_LISTEN_WAIT_MS,
+        code: "timeout_out_of_range",
+        description:
+          "How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells.",
+      }),
+    ),
   }),
   output: exposedPort,
   outcomes: { created: 201, exists: 200 },
@@ -71,6 +82,7 @@ export const sandboxExposePort = operation({
     "invalid_state",
     "already_exists",
     "port_out_of_range",
+    "timeout_out_of_range",
     "too_many_ports",
   ],
   onFullDisk: true,

@@ -72,7 +72,20 @@ describe("expose", () => {
     expect((await daemon.ok("POST", PORTS, { port: 8004 })).expires_at).toBeNull();
   });
 
+  test("with wait_ms waits as long for a server, and for no refusal", async () => {
+    const began = performance.now();
+    const waited = await daemon.api("POST", PORTS, { port: 8000, wait_ms: 400 });
+    expect([waited.status, waited.body.listening]).toEqual([201, false]);
+    expect(performance.now() - began).toBeGreaterThan(390);
+    exposed({ port: 8001, visibility: "public" });
+    const refused = performance.now();
+    const again = await daemon.api("POST", PORTS, { port: 8001, wait_ms: 20_000 });
+    expect([again.status, again.body.code]).toEqual([409, "already_exists"]);
+    expect(performance.now() - refused).toBeLessThan(10_000);
+  });
+
   test.each<[string, object, string, string]>([
+    ["a wait that is too long", { wait_ms: 50_001 }, "timeout_out_of_range", "wait_ms"],
     ["port 0", { port: 0 }, "port_out_of_range", "port"],
     ["port 65536", { port: 65_536 }, "port_out_of_range", "port"],
     ["half a port", { port: 1.5 }, "validation_failed", "port"],
@@ -243,7 +256,8 @@ describe("the way to it", () => {
   test("the token in the query becomes a cookie of that path, which scripts cannot read", async () => {
     const { label } = exposed();
     const { token } = await first();
-    const asked = (query: string, headers = {}) =>
+    const navigation: Record<string, string> = { "sec-fetch-mode": "navigate" };
+    const asked = (query: string, headers = navigation) =>
       fetch(`${daemon.url}/p/${label}/a%20b?${query}`, { redirect: "manual", headers });
     const answer = await asked(`x=%2B&port_token=${token}&y`);
     expect([answer.status, answer.headers.get("location")]).toEqual([303, `/p/${label}/a%20b?x=%2B&y`]);
@@ -255,6 +269,19 @@ describe("the way to it", () => {
     expect(await codeOf(`/p/${label}/`, { cookie: `x${cookie}` })).toEqual([401, "missing_credentials"]);
     const wrong = await asked("port_token=ptk_wrong");
     expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([401, null]);
+    // By HTTP to another host browsers send no fetch metadata.
+    expect((await asked(`port_token=${token}`, { "upgrade-insecure-requests": "1" })).status).toBe(303);
+    // Programs have no cookie jar, and requests of a page's scripts follow no redirect of another origin.
+    const others: Record<string, string>[] = [
+      {},
+      { "sec-fetch-mode": "cors" },
+      { "sec-fetch-mode": "no-cors", "upgrade-insecure-requests": "1" },
+    ];
+    for (const headers of others) {
+      const served = await asked(`port_token=${token}`, headers);
+      expect([served.status, served.headers.get("set-cookie")]).toEqual([502, null]);
+    }
+    expect(await codeOf(`/p/${label}?port_token=${token}`)).toEqual(refusal);
     // What a redirect would lose is let in at once.
     expect(await codeOf(`/p/${label}/?port_token=${token}`, {}, "POST")).toEqual(refusal);
   });
@@ -277,7 +304,7 @@ describe("the way to it", () => {
     expect(await codeOf("/health", host("nothing"))).toEqual([404, "port_not_exposed"]);
     const answer = await fetch(`${daemon.url}//evil.example/?port_token=${token}`, {
       redirect: "manual",
-      headers: host(label),
+      headers: { ...host(label), "sec-fetch-mode": "navigate" },
     });
     expect(answer.headers.get("location")).toMatch(`https://${label}.${DOMAIN}/`);
     expect(answer.headers.get("set-cookie")).toBe(

@@ -10,7 +10,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { termBy } from "../orgs/grant.ts";
 import type { PortTarget } from "./deps.ts";
-import { listeningPorts } from "./listening.ts";
+import { listeningPorts, untilListening } from "./listening.ts";
 import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";
 import { findPort, insertPort, listPorts } from "./store.ts";
@@ -32,15 +32,33 @@ export function makeExpose(parts: PortParts): Bound {
   return bind(sandboxExposePort, {
     find: (call, params) => parts.sandboxes.find(call, params),
     run: async (call, input, target) => {
-      call.audit.details = { port: input.port, visibility: input.visibility ?? "private" };
-      const { row, isNew } = await expose(parts, call.caller, target, input, (_, known) =>
-        requireSame(known, input.visibility ?? "private", input.label),
-      );
+      const { port, visibility = "private", label, wait_ms = 0 } = input;
+      call.audit.details = { port, visibility };
+      const again = (_: Queries, known: PortRow) => requireSame(known, visibility, label);
+      if (wait_ms > 0) await waitForServer(parts, target, port, wait_ms, again, call.signal);
+      const { row, isNew } = await expose(parts, call.caller, target, input, again);
       call.audit.details = { port: row.port, visibility: row.visibility, expires_at: row.expires_at };
       const listening = await listeningPorts(parts.sandboxes, row.sandbox_id, [row.port]);
       return { outcome: isNew ? "created" : "exists", body: toPortRecord(parts, row, listening.has(row.port)) };
     },
   });
+}
+
+/** Ahead of exposing, so that a port that is exposed has its record in the audit at once. Throws what `expose` does. */
+async function waitForServer(
+  { database, sandboxes }: PortParts,
+  target: PortTarget,
+  port: number,
+  waitMs: number,
+  again: Again,
+  signal: AbortSignal,
+): Promise<void> {
+  requireExposable(target);
+  const { sandbox_id } = target.row;
+  const known = findPort(database.queries, sandbox_id, port);
+  if (known) again(database.queries, known, known);
+  else if (listPorts(database.queries, sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
+  await untilListening(sandboxes, sandbox_id, port, waitMs, signal);
 }
 
 type Exposed = { row: PortRow; isNew: boolean };
@@ -58,7 +76,7 @@ export async function expose(
     visibility = "private",
     label,
     expires_in_seconds,
-  }: Omit<InputOf<typeof sandboxExposePort>, "room_id" | "sandbox">,
+  }: Omit<InputOf<typeof sandboxExposePort>, "room_id" | "sandbox" | "wait_ms">,
   again: Again,
   made: (queries: Queries, row: PortRow) => void = () => {},
 ): Promise<Exposed> {

@@ -14,7 +14,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 import type { Gate, PortRow } from "../../domain/ports/gate.ts";
 import { BadAnswer } from "../../domain/ports/http/byte-reader.ts";
-import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
+import { type Answered, type Asked, exchange, headOf, Silence } from "../../domain/ports/http/exchange.ts";
 import { headersForClient, headersForServer } from "../../domain/ports/http/headers.ts";
 import { type Place, placeOf } from "../../domain/ports/http/place.ts";
 import { splitQuery, tokenCookieOf, tokenInCookies } from "../../domain/ports/http/secrets.ts";
@@ -99,6 +99,10 @@ const isSocket = (method: string, headers: Headers) => method === "GET" && isHan
 const isReading = (method: string, headers: Headers) =>
   (method === "GET" || method === "HEAD") && !isSocket(method, headers);
 
+/** Whether a browser opens a page, whose parts it will request without the query. By HTTP browsers send no Sec-Fetch-Mode. */
+const isNavigation = (headers: Headers) =>
+  (headers.get("sec-fetch-mode") ?? (headers.has("upgrade-insecure-requests") ? "navigate" : null)) === "navigate";
+
 const notHandshake = () =>
   new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." });
 
@@ -129,7 +133,9 @@ async function answerHere(
   const isPrivate = row.visibility === "private";
   const isRead = isReading(method, headers);
   if (isPrivate && given === null) requireOwnPage(headers, place, isRead);
-  if (isRead && (inQuery !== null || place.path === "")) {
+  const isTokenOfPage = inQuery !== null && isNavigation(headers);
+  // Programs without a cookie jar send the token with each request, and are answered.
+  if (isRead && (isTokenOfPage || (inQuery === null && place.path === ""))) {
     return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, usualHeaders(requestId, host));
   }
   if (place.mode === "path" && headers.has("service-worker")) {
@@ -238,8 +244,14 @@ function cutDetail({ cutBecause }: OpenPort): string {
 }
 
 function asServiceError(error: unknown): unknown {
+  if (error instanceof Silence) {
+    return new ServiceError("guest_unreachable", {
+      detail: `The server on this port was silent for ${PORT_IDLE_SECONDS} seconds, and its response was not complete.`,
+    });
+  }
   if (!(error instanceof BadAnswer)) return error;
   return new ServiceError("guest_unreachable", {
-    detail: `The server on this port gave no valid HTTP answer within ${PORT_IDLE_SECONDS} seconds: ${error.message}.`,
+    detail: `The server on this port sent an invalid HTTP response: ${error.message}.`,
+    hint: "The sandbox answers; its server does not speak HTTP/1.1 correctly, or speaks another protocol.",
   });
 }

@@ -43,6 +43,11 @@ export interface Answered {
   reader: ByteReader;
 }
 
+/** The exchange was ended because neither side sent anything for as long as `idleSeconds` allow. */
+export class Silence extends BadAnswer {
+  override name = "Silence";
+}
+
 const CRLF = "\r\n";
 /** A body of a known length up to this is read before it is passed on: Bun's server says no stream's length (oven-sh/bun#10507). */
 const MOST_KEPT_BYTES = 64 * 1024;
@@ -67,7 +72,12 @@ export async function exchange(
   gone: AbortSignal,
   { idleSeconds, toEnd, keep }: Manner = GUEST,
 ): Promise<Answered> {
-  const idle = idleSeconds === null ? null : setTimeout(() => port.close(), idleSeconds * 1000);
+  let isSilent = false;
+  const silent = () => {
+    isSilent = true;
+    port.close();
+  };
+  const idle = idleSeconds === null ? null : setTimeout(silent, idleSeconds * 1000);
   const close = () => port.close();
   gone.addEventListener("abort", close, { once: true });
   if (gone.aborted) close();
@@ -109,7 +119,7 @@ export async function exchange(
   } catch (error) {
     sending?.stop();
     port.close();
-    throw error;
+    throw isSilent ? new Silence("silence", { cause: error }) : error;
   }
 }
 

@@ -53,7 +53,10 @@ export function innerHost(port: number): string {
   return port === 80 ? "localhost" : `localhost:${port}`;
 }
 
-/** `socket` keeps what a WebSocket's handshake needs, in the server's words. */
+/**
+ * The headers of a request as the server in the guest gets them. Servers compare `Origin` with `Host` (Vite, webpack-dev-server,
+ * Jupyter, Django) or with `X-Forwarded-Host` and `-Proto` where these are there (Rails, React Router). So a request whose Origin was
+ * turned into the server's own has neither. `socket` keeps what a WebSocket's handshake needs, in the server's words. */
 export function headersForServer(
   headers: Headers,
   place: Place,
@@ -63,6 +66,8 @@ export function headersForServer(
 ): [string, string][] {
   const dropped = new Set((headers.get("connection") ?? "").split(",").map((each) => each.trim().toLowerCase()));
   const kept: [string, string][] = [["host", innerHost(port)]];
+  const origin = headers.get("origin");
+  const isTurned = origin !== null && inward(origin, place, port) !== origin;
   for (const [name, value] of headers) {
     if (NOT_ASKED_ON.has(name) || dropped.has(name) || name.startsWith("x-forwarded-")) continue;
     if (name.startsWith("sec-websocket-") || hasSecret(value)) continue;
@@ -71,7 +76,7 @@ export function headersForServer(
   const cookies = foreignCookies(headers.get("cookie") ?? "");
   if (cookies) kept.push(["cookie", cookies]);
   if (client.ip !== null) kept.push(["x-forwarded-for", client.ip]);
-  kept.push(["x-forwarded-host", place.host], ["x-forwarded-proto", place.scheme]);
+  if (!isTurned) kept.push(["x-forwarded-host", place.host], ["x-forwarded-proto", place.scheme]);
   if (place.prefix !== "") kept.push(["x-forwarded-prefix", place.prefix]);
   return [...kept, ...(socket.length > 0 ? socket : ([["connection", "close"]] as const))].map(([n, v]) => [n, v]);
 }
@@ -116,13 +121,29 @@ function inward(value: string, place: Place, port: number): string {
   return `http://${innerHost(port)}${isWithin ? path.slice(place.prefix.length) : path === "" ? "" : "/"}`;
 }
 
-/** A place that the server names, as the client knows it. */
+/** The names by which a server calls the addresses that it may listen on. */
+const OWN_NAMES = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
+
+/** A place that the server names, as the client knows it. What the server made of X-Forwarded-Host and -Prefix is its own too. */
 function outward(value: string, place: Place, port: number): string {
-  if (value.startsWith("/") && !value.startsWith("//")) return place.prefix + value;
-  const url = URL.parse(value);
-  const isOwn = url && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname) && portOf(url) === port;
-  if (!isOwn) return value;
-  return `${place.scheme}://${place.host}${place.prefix}${url.pathname}${url.search}${url.hash}`;
+  const isPath = value.startsWith("/") && !value.startsWith("//");
+  if (isPath) return isBelow(value, place.prefix) ? value : place.prefix + value;
+  const url = URL.parse(value.startsWith("//") ? `${place.scheme}:${value}` : value);
+  if (!url || !["http:", "https:"].includes(url.protocol)) return value;
+  const isInner = OWN_NAMES.includes(url.hostname) && portOf(url) === port;
+  if (!isInner && url.host !== hostOf(place)) return value;
+  const prefix = !isInner && isBelow(url.pathname, place.prefix) ? "" : place.prefix;
+  return `${place.scheme}://${place.host}${prefix}${url.pathname}${url.search}${url.hash}`;
+}
+
+/** As a URL has it: in lower case, and without the port that its scheme means. */
+function hostOf({ scheme, host }: Place): string | undefined {
+  return URL.parse(`${scheme}://${host}`)?.host;
+}
+
+/** Whether a path of a URL is below the prefix already. The label in it cannot be guessed, so that it is no path of the server's own. */
+function isBelow(path: string, prefix: string): boolean {
+  return prefix !== "" && (path === prefix || ["/", "?", "#"].some((next) => path.startsWith(prefix + next)));
 }
 
 function portOf(url: URL): number {

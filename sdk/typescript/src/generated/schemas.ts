@@ -2505,6 +2505,8 @@ export interface components {
             label?: string;
             /** @description The port is unexposed after this time; if absent, when its sandbox ends. */
             expires_in_seconds?: number;
+            /** @description How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells. */
+            wait_ms?: number;
         };
         SandboxForkRequest: {
             /** @description One for each copy: the agent that it serves. */

@@ -2240,6 +2240,8 @@ class SandboxExposePortRequest(TypedDict):
     """Beginning of the URL's label; characters that nobody can guess follow."""
     expires_in_seconds: NotRequired[int]
     """The port is unexposed after this time; if absent, when its sandbox ends."""
+    wait_ms: NotRequired[int]
+    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells."""
 
 
 class SandboxForkRequestAgentsItem(TypedDict):
@@ -4244,6 +4246,8 @@ class SandboxExposePortInput(TypedDict):
     """Beginning of the URL's label; characters that nobody can guess follow."""
     expires_in_seconds: NotRequired[int]
     """The port is unexposed after this time; if absent, when its sandbox ends."""
+    wait_ms: NotRequired[int]
+    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str

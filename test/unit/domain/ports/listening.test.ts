@@ -1,0 +1,30 @@
+/** The wait for a server on a port of a guest. */
+import { expect, test } from "vitest";
+import type { SandboxAccess } from "../../../../daemon/domain/ports/deps.ts";
+import { untilListening } from "../../../../daemon/domain/ports/listening.ts";
+
+/** A sandbox whose guest is asked, and answers with these sets of ports in turn; an error is a guest that does not answer. */
+function access(answers: (number[] | Error)[]) {
+  let asked = 0;
+  const withGuest = async () => {
+    const answer = answers[Math.min(asked++, answers.length - 1)];
+    if (answer instanceof Error) throw answer;
+    return new Set(answer);
+  };
+  return { sandboxes: { withGuest } as unknown as SandboxAccess, asked: () => asked };
+}
+const NEVER = new AbortController().signal;
+
+test("ends when a server listens, whatever was there before", async () => {
+  const { sandboxes, asked } = access([new Error("resuming"), [], [80], [80, 3000]]);
+  await untilListening(sandboxes, "sbx", 3000, 60_000, NEVER);
+  expect(asked()).toBe(4);
+});
+
+test("ends when its time is over, or its caller is gone", async () => {
+  await untilListening(access([[]]).sandboxes, "sbx", 3000, 50, NEVER);
+  await untilListening(access([[]]).sandboxes, "sbx", 3000, 60_000, AbortSignal.timeout(50));
+  const none = access([[]]);
+  await untilListening(none.sandboxes, "sbx", 3000, 60_000, AbortSignal.abort());
+  expect(none.asked()).toBe(0);
+});
