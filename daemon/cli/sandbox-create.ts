@@ -1,20 +1,12 @@
-/** Owns `roomd sandbox create`: with the template's memory and a free guest_cid when none is given. */
-import { randomInt } from "node:crypto";
+/** The command `roomd sandbox create`. */
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
-import { snapshotGet } from "../../shared/api/snapshots.ts";
-import { templateGet } from "../../shared/api/templates.ts";
-import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
-import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, timeout } from "./command.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds, word } from "./values.ts";
-
-/** Others may take the suggested guest_cid first; so many in a row means that something else is wrong. */
-const MAX_TRIES = 50;
 
 interface CreateOptions extends JsonOption, LifecycleOptions {
   memory?: number;
@@ -74,48 +66,23 @@ export function sandboxCreateCommand(): Command {
 
 /** Creates it as the options say, and waits as they say. Throws CliError. */
 export async function createSandbox(room_id: string, agent_id: string, options: CreateOptions) {
-  const memory_mib = options.memory ?? (await memoryOf(room_id, options));
-  // Any: the lowest ones are nearly always taken, and each refusal is on record.
-  let guest_cid = options.cid ?? randomInt(GUEST_CID_MIN, GUEST_CID_MAX + 1);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await call(sandboxes.sandboxCreate, {
-        room_id,
-        agent_id,
-        guest_cid,
-        memory_mib,
-        vcpu_count: options.vcpus,
-        template_id: options.template,
-        snapshot_id: options.snapshot,
-        env: options.env,
-        egress_allowlist: options.egress === false ? [] : options.egress,
-        labels: options.label,
-        idle_timeout_seconds: options.idleTimeout,
-        max_duration_seconds: options.maxDuration,
-        lifecycle: lifecycleFrom(options),
-        wait: options.wait,
-        wait_timeout_ms: options.timeout,
-        attach_fabric: options.fabric === false ? false : undefined,
-        enable_guest_net: options.network === false ? false : undefined,
-      });
-    } catch (error) {
-      const free = options.cid === undefined && attempt < MAX_TRIES ? suggestedCid(error) : null;
-      if (free === null) throw error;
-      guest_cid = free;
-    }
-  }
-}
-
-async function memoryOf(room_id: string, { snapshot, template = "default" }: CreateOptions): Promise<number> {
-  if (snapshot !== undefined) {
-    return (await call(snapshotGet, { room_id, snapshot_id: snapshot })).value.memory_mib;
-  }
-  return (await call(templateGet, { template_id: template })).value.default_memory_mib;
-}
-
-/** The free guest_cid that a refusal names; null for any other error. */
-function suggestedCid(error: unknown): number | null {
-  if (!(error instanceof CliError) || error.complaint.code !== "guest_cid_in_use") return null;
-  const suggested = error.complaint.details?.suggested_guest_cid;
-  return typeof suggested === "number" ? suggested : null;
+  return await call(sandboxes.sandboxCreate, {
+    room_id,
+    agent_id,
+    guest_cid: options.cid,
+    memory_mib: options.memory,
+    vcpu_count: options.vcpus,
+    template_id: options.template,
+    snapshot_id: options.snapshot,
+    env: options.env,
+    egress_allowlist: options.egress === false ? [] : options.egress,
+    labels: options.label,
+    idle_timeout_seconds: options.idleTimeout,
+    max_duration_seconds: options.maxDuration,
+    lifecycle: lifecycleFrom(options),
+    wait: options.wait,
+    wait_timeout_ms: options.timeout,
+    attach_fabric: options.fabric === false ? false : undefined,
+    enable_guest_net: options.network === false ? false : undefined,
+  });
 }

@@ -41,6 +41,14 @@ export function matchPath(pattern: PathPattern, path: string): Record<string, st
   return params;
 }
 
+/** A path of the pattern `from`, as the pattern `to` has it: both have the same parameters. Encodings stay as they are. */
+export function rewritePath(path: string, from: PathPattern, to: PathPattern): string {
+  const parts = path.split("/");
+  return to
+    .map(({ literal, name }) => literal ?? parts[from.findIndex((segment) => segment.name === name)] ?? "")
+    .join("/");
+}
+
 function decoded(text: string): string | null {
   if (!text.includes("%")) return text;
   try {

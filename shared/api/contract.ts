@@ -47,6 +47,8 @@ export interface Operation {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with `{name}` parameters; a last `{name*}` takes the rest of the path. */
   path: string;
+  /** Other paths by which HTTP takes the same operation, with the same parameters. */
+  aliases?: readonly string[];
   summary: string;
   description?: string;
   access: Access;

@@ -99,6 +99,7 @@ export const operations = {
   room_destroy: rooms.roomDestroy,
   sandbox_create: sandboxes.sandboxCreate,
   sandbox_list: sandboxes.sandboxList,
+  org_sandbox_list: sandboxes.orgSandboxList,
   sandbox_get: sandboxes.sandboxGet,
   sandbox_update: sandboxes.sandboxUpdate,
   sandbox_destroy: sandboxes.sandboxDestroy,

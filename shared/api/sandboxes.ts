@@ -195,8 +195,10 @@ export const sandboxCreate = operation({
   name: "sandbox_create",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/from-template",
+  aliases: ["/v1/rooms/{room_id}/sandboxes"],
   summary: "Create a sandbox from a template",
-  description: "Starts a virtual machine from the template's snapshot, with the room's drive at /mnt/drive.",
+  description:
+    "Starts a virtual machine from the template's snapshot, with the room's drive at /mnt/drive. POST /v1/rooms/{room_id}/sandboxes is the same call.",
   access: "sandboxes:write",
   params: roomPath,
   query: fields({
@@ -211,13 +213,18 @@ export const sandboxCreate = operation({
   }),
   body: fields({
     agent_id: agentId,
-    guest_cid: guestCid,
-    memory_mib: Type.Integer({
-      minimum: MEMORY_MIB_MIN,
-      code: "memory_mib_out_of_range",
-      description: "Memory in MiB; /v1/config has the host's limit.",
-      examples: [512],
-    }),
+    guest_cid: Type.Optional(
+      Type.Integer({ ...guestCid, description: "Address of the guest, unique on the host. Default: a free one." }),
+    ),
+    memory_mib: Type.Optional(
+      Type.Integer({
+        minimum: MEMORY_MIB_MIN,
+        code: "memory_mib_out_of_range",
+        description:
+          "Memory in MiB; /v1/config has the host's limit. Default: the template's default_memory_mib, or the snapshot's.",
+        examples: [512],
+      }),
+    ),
     vcpu_count: Type.Optional(Type.Integer({ minimum: 1, description: "1 if absent, at most the host's cores." })),
     template_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 128, description: 'Which template; "default" if absent.' }),
@@ -270,7 +277,6 @@ export const sandboxCreate = operation({
   example: {
     body: {
       agent_id: "worker-1",
-      guest_cid: 9100,
       memory_mib: 512,
       env: { LANG: "C.UTF-8" },
       egress_allowlist: ["packages.example.com:443"],
@@ -290,6 +296,28 @@ export const sandboxList = operation({
   query: fields({ state: Type.Optional(oneOf(SANDBOX_STATES)), label: labelFilter, ...pageQuery }),
   body: null,
   output: page(sandbox),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "invalid_cursor"],
+  audit: "sandbox.listed",
+});
+
+export const orgSandboxList = operation({
+  name: "org_sandbox_list",
+  extension: "sandbox.list",
+  method: "GET",
+  path: "/v1/sandboxes",
+  summary: "List sandboxes of all rooms",
+  description: "The sandboxes of the organization that the key can see, oldest first.",
+  access: "sandboxes:read",
+  params: NONE,
+  query: fields({
+    room_id: Type.Optional(Type.String({ description: "Only the sandboxes of this room." })),
+    state: Type.Optional(oneOf(SANDBOX_STATES)),
+    label: labelFilter,
+    ...pageQuery,
+  }),
+  body: null,
+  output: fields({ items: Type.Array(sandbox), next_cursor: nullable(Type.String()), warnings: anyWarnings }),
   outcomes: { ok: 200 },
   errors: ["room_not_found", "invalid_cursor"],
   audit: "sandbox.listed",

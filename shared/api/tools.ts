@@ -125,18 +125,9 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_create,
     title: "Create a sandbox",
     about:
-      "Starts a sandbox, a virtual machine of its own with root inside, for one agent of a room, and waits until it is ready. The room's drive is at /mnt/drive. Each needs a guest_cid that no other sandbox of the host has: on guest_cid_in_use take details.suggested_guest_cid.",
+      "Starts a sandbox, a virtual machine of its own with root inside, for one agent of a room, and waits until it is ready. The room's drive is at /mnt/drive.",
     next: "sandbox_exec. State starting means that it is not ready yet: call what `next` says, which waits for it.",
-    example: { room_id: "build-42", agent_id: "worker-1", guest_cid: 9100, memory_mib: 512 },
-    also: {
-      memory_mib: Type.Optional(
-        Type.Integer({
-          ...sandboxCreate.body.properties.memory_mib,
-          description:
-            "Memory in MiB, from the template's minimum (that of default: 256) up to the host's limit; the template's default (512), or the snapshot's, if absent.",
-        }),
-      ),
-    },
+    example: { room_id: "build-42", agent_id: "worker-1" },
     result: continued(sandboxCreate.output),
     hints: ADDS,
   }),

@@ -156,7 +156,7 @@ export const PROMPTS: readonly Prompt[] = [
     text: `Try whether roomd works, from the first call to the last.
 1. Call \`health\` and \`usage\`; stop if it is not ready or nothing can be added.
 2. Call \`room_create\` with room_id smoke-test and ttl_seconds 1800.
-3. Call \`sandbox_create\` there with agent_id tester, a guest_cid from 9100 to 9999 (another one where it is in use), memory_mib 256 and wait ready.
+3. Call \`sandbox_create\` there with agent_id tester, memory_mib 256 and wait ready.
 4. Call \`sandbox_exec\` with argv ["uname", "-a"], then \`fs_write\` a file hello.txt and read it in the sandbox below /mnt/drive with \`sandbox_exec\`.
 5. Call \`room_destroy\` with drive delete, also where a step failed.
 6. Tell me of each step whether it worked and how long it took, and for what failed the code, the detail and the hint.`,
@@ -256,7 +256,7 @@ export const PROMPTS: readonly Prompt[] = [
     takes: ["goal", "agents"],
     text: `Make a room in which {agents} agents work at this: {goal}.
 1. Call \`usage\`, and stop if there is no room for them.
-2. Call \`room_create\`, then \`sandbox_create\` for each agent with its own guest_cid, as little memory as it needs, and an egress_allowlist only where it needs the network.
+2. Call \`room_create\`, then \`sandbox_create\` for each agent with as little memory as it needs, and an egress_allowlist only where it needs the network.
 3. Write the task of each with \`fs_write\` to tasks/AGENT.md.
 4. Start each agent's program with \`sandbox_exec\` in the background, with its output on the drive.
 5. Let them meet with \`barrier_arrive\` at barrier done, all as parties, and wait with \`agent_wait\`.

@@ -68,7 +68,7 @@ const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "has no such room": names(inRooms),
   "is refused": [...ofOrg, "room_create", "room_from_backup"],
-  "has less of it": [...ofKeys, ...ofIds, "room_list", "room_overview", "top_get"],
+  "has less of it": [...ofKeys, ...ofIds, "room_list", "room_overview", "top_get", "org_sandbox_list"],
   "has all of it": anybodys,
   "is no operator": ["org_create", "host_evacuate"],
 };
@@ -94,7 +94,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "is not that agent": actsAs,
   "is refused": [...ofOrg, ...ofWholeRooms],
   "has no such snapshot": ofSnapshots,
-  "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "snapshot_list", "top_get"],
+  "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "org_sandbox_list", "snapshot_list", "top_get"],
   "has all of it": [
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],

@@ -87,6 +87,9 @@ describe("whichever host is asked", () => {
     for (const host of [one, two]) {
       expect((await pages(host, "/v1/overview/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
       expect((await host.ok("GET", "/v1/top")).items).toEqual([]);
+      expect(await host.ok("GET", "/v1/sandboxes")).toEqual({ items: [], next_cursor: null });
+      expect((await host.ok("GET", "/v1/sandboxes?room_id=b")).items).toEqual([]);
+      expect((await host.problem("GET", "/v1/sandboxes?room_id=none")).code).toBe("room_not_found");
       for (const room of ["a", "b"]) expect((await host.ok("GET", `/v1/top?room_id=${room}`)).items).toEqual([]);
       expect((await host.problem("GET", "/v1/top?room_id=none")).code).toBe("room_not_found");
     }

@@ -51,7 +51,9 @@ describe("the way", () => {
 
   test("a method that no operation of the path has is 405 and names those that it has", async () => {
     const methods = new Map<string, Set<string>>();
-    for (const { method, path } of OPERATIONS) methods.set(path, (methods.get(path) ?? new Set()).add(method));
+    for (const { method, path, aliases = [] } of OPERATIONS) {
+      for (const each of [path, ...aliases]) methods.set(each, (methods.get(each) ?? new Set()).add(method));
+    }
     // The same place by another operation's path: a sandbox may be named so.
     methods.delete("/v1/rooms/{room_id}/sandboxes/from-template");
     for (const [path, own] of methods) {

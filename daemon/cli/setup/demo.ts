@@ -13,7 +13,6 @@ export const ROOM = "demo";
 export const AGENT = "agent-1";
 const MEMORY_MIB = 512;
 /** Leaves 9100, with which docs/guide.md begins. */
-const CID = 9999;
 const FILE_BYTES = 64 * 1024;
 /** The states of a sandbox that is not there yet; the service gives each of them its time. */
 const COMING: readonly string[] = ["creating", "starting"];
@@ -55,7 +54,7 @@ async function makeSandbox(): Promise<string> {
   if (there?.value.state === "running") return `sandbox ${AGENT} is running`;
   // What is left of a failed one goes first.
   if (there !== null) await call(sandboxDestroy, place);
-  await create();
+  await createSandbox(ROOM, AGENT, { memory: MEMORY_MIB });
   const made = await untilItRuns(place);
   return `created sandbox ${AGENT}: a virtual machine with ${MEMORY_MIB} MiB, ready after ${made.create_wall_ms} ms (${made.start_mode})`;
 }
@@ -68,15 +67,6 @@ async function untilItRuns(place: { room_id: string; sandbox: string }) {
     if (!COMING.includes(sandbox.state))
       throw new CliError(`Sandbox ${AGENT} is ${sandbox.state}: ${sandbox.status.message}`);
     await Bun.sleep(LOOK_MS);
-  }
-}
-
-async function create() {
-  try {
-    return await createSandbox(ROOM, AGENT, { memory: MEMORY_MIB, cid: CID });
-  } catch (error) {
-    if (!(error instanceof CliError) || error.complaint.code !== "guest_cid_in_use") throw error;
-    return await createSandbox(ROOM, AGENT, { memory: MEMORY_MIB });
   }
 }
 

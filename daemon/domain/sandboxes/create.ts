@@ -23,13 +23,15 @@ import { egressRules } from "./egress-list.ts";
 import { findRoomTarget } from "./find.ts";
 import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
-import { fieldsOf, requireMakeable, type Source, sourceOf, sourceRules } from "./source.ts";
+import { defaultMemoryMib, fieldsOf, requireMakeable, type Source, sourceOf, sourceRules } from "./source.ts";
 import { heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
 const DEFAULT_WAIT_MS = 60_000;
+/** Of CIDs that are assigned: rooms that arrive from another host take free ones too. */
+const MOST_CID_TRIES = 20;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
 
@@ -108,11 +110,13 @@ export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
   if (row.state === "destroying" || row.state === "destroyed") throw destroyedMeanwhile(row);
 }
 
-/** What a sandbox is to be, as far as somebody says. */
+/** The settings of a new sandbox. Defaults: a free CID, the memory of its template or snapshot. */
 export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms"> & {
   /** Its name, where that is known before. */
   sandbox_id?: SandboxId;
 };
+
+type Settled = Wanted & { guest_cid: number; memory_mib: number };
 
 interface Begun {
   supervisor: Supervisor;
@@ -132,7 +136,10 @@ function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_
   Object.assign(audit, { agent_id, sandbox_id, details: { guest_cid, memory_mib, template_id } });
 }
 
-/** Throws template_not_found, snapshot_not_found, not_ready, guest_cid_in_use, and what `insert` throws. */
+/**
+ * Writes the row of a new sandbox and starts it. Without a guest_cid it gets the next free one; if another program takes that
+ * first, the one after it. Throws template_not_found, snapshot_not_found, not_ready, guest_cid_in_use, and what `insert` throws.
+ */
 export async function begin(
   deps: SandboxDeps,
   supervisors: Supervisors,
@@ -146,8 +153,30 @@ export async function begin(
   // Throws not_ready where no guest could start: nothing is taken or written for one.
   const { transport } = deps.host();
   // Another program's virtual machine may have it.
-  if (transport.firstFree([input.guest_cid]) === null) throw cidInUse(deps, input.guest_cid);
+  if (input.guest_cid !== undefined && transport.firstFree([input.guest_cid]) === null) {
+    throw cidInUse(deps, input.guest_cid);
+  }
   if (source.snapshot) await requireMakeable(deps, source.snapshot, input);
+  const memory_mib = input.memory_mib ?? defaultMemoryMib(deps, source);
+  for (let attempt = 1; ; attempt++) {
+    const guest_cid = input.guest_cid ?? supervisors.cids.next(deps.database.queries, transport);
+    try {
+      return await beginWith(deps, supervisors, call, { ...input, guest_cid, memory_mib }, room, source);
+    } catch (error) {
+      const isTaken = error instanceof ServiceError && error.code === "guest_cid_in_use";
+      if (!isTaken || input.guest_cid !== undefined || attempt === MOST_CID_TRIES) throw error;
+    }
+  }
+}
+
+async function beginWith(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  call: KeyCall,
+  input: Settled,
+  room: RoomTarget,
+  source: Source,
+): Promise<Begun> {
   const warm = takeWarm(deps, input, source);
   const row = newRow(call, input, room, source, deps.egressDefault, warm);
   describe(call, row);
@@ -174,7 +203,7 @@ export async function begin(
 }
 
 /** A machine that waits, with as many processors and no more memory. */
-function takeWarm(deps: SandboxDeps, { vcpu_count, memory_mib }: Wanted, { template }: Source): WarmMachine | null {
+function takeWarm(deps: SandboxDeps, { vcpu_count, memory_mib }: Settled, { template }: Source): WarmMachine | null {
   return template && deps.pool.take(imageOf(template.directory, template.manifest, true, vcpu_count), memory_mib);
 }
 
@@ -251,7 +280,7 @@ function destroyedMeanwhile(row: SandboxRow): ServiceError {
 
 function newRow(
   call: KeyCall,
-  input: Wanted,
+  input: Settled,
   room: RoomTarget,
   source: Source,
   egressDefault: "public" | "none",

@@ -20,6 +20,7 @@ import { type Going, goingIn } from "./going.ts";
 import { makeHibernate } from "./hibernate.ts";
 import { hibernateAll, type Shutdown } from "./host-shutdown.ts";
 import { HostStart } from "./host-start.ts";
+import { makeList } from "./list.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -45,6 +46,7 @@ export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts"
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export { listHibernated } from "./host-shutdown.ts";
+export { cursorAfterSandbox } from "./list.ts";
 export type { Measured } from "./measure.ts";
 export { fitsAsked } from "./move/fits.ts";
 export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
@@ -138,7 +140,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   return {
     operations: [
       makeCreate(deps, supervisors),
-      ...makeGet(deps, supervisors),
+      ...makeList(deps),
+      makeGet(deps, supervisors),
       makeUpdate(deps, supervisors),
       makeDestroy(deps, supervisors),
       makeStandby(deps, supervisors),

@@ -68,6 +68,13 @@ export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: 
   return broken;
 }
 
+/** The memory of a sandbox that names none. */
+export function defaultMemoryMib(deps: Pick<SandboxDeps, "limits">, source: Source): number {
+  if (source.snapshot) return source.snapshot.memory_mib;
+  const [least, most] = memoryBounds(deps, source);
+  return Math.max(least, Math.min(source.template.record.default_memory_mib, most));
+}
+
 /** Before anything is taken for it. Throws snapshot_incompatible, insufficient_capacity, invalid_env_json. */
 export async function requireMakeable(
   { paths, limits }: Pick<SandboxDeps, "paths" | "limits">,
@@ -142,7 +149,10 @@ function unknownSource(deps: SandboxDeps, { template_id, snapshot_id }: Asked, {
 }
 
 /** The least and the most that such a sandbox may have, and for whom that is so. */
-function memoryBounds(deps: SandboxDeps, source: Source | null): [min: number, max: number, whose: string] {
+function memoryBounds(
+  deps: Pick<SandboxDeps, "limits">,
+  source: Source | null,
+): [min: number, max: number, whose: string] {
   const most = deps.limits.memory_mib;
   if (source?.snapshot) {
     const { mode, memory_mib, snapshot_id } = source.snapshot;

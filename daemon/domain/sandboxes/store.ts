@@ -86,7 +86,9 @@ function prepareLookups(queries: Queries) {
 export function listSandboxes(
   queries: Queries,
   filter: {
-    room_uid: SandboxRow["room_uid"];
+    org_id: OrgId;
+    /** Only of these rooms; null for all of the organization. */
+    room_uids: readonly SandboxRow["room_uid"][] | null;
     /** Only this agent's; null for all. */
     agent_id: string | null;
     state?: SandboxState | undefined;
@@ -101,7 +103,8 @@ export function listSandboxes(
     .from(sandboxes)
     .where(
       and(
-        eq(sandboxes.room_uid, filter.room_uid),
+        eq(sandboxes.org_id, filter.org_id),
+        filter.room_uids === null ? undefined : inArray(sandboxes.room_uid, [...filter.room_uids]),
         filter.agent_id === null ? undefined : eq(sandboxes.agent_id, filter.agent_id),
         filter.state === undefined ? ne(sandboxes.state, "destroyed") : eq(sandboxes.state, filter.state),
         filter.label === undefined

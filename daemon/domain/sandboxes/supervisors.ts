@@ -23,6 +23,7 @@ import { boundLog, type ProcessRecord } from "../../host/process.ts";
 import { residentMemoryMib } from "../../host/use.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { Adoptions } from "./adoptions.ts";
+import { FreeCids } from "./cids.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { Idleness } from "./idleness.ts";
@@ -73,6 +74,7 @@ export interface Supervisors {
   sharesOf(roomUid: RoomUid): ProcessRecord[];
   /** What became of sandboxes since the daemon started. */
   outcomes: Outcomes;
+  cids: FreeCids;
   /** What the guests may still take of the host's memory. */
   growth(): Growth;
   /** Resolves when no sandbox is being started, or after a while. */
@@ -338,6 +340,7 @@ export function makeSupervisors(
     },
     schedule,
     outcomes,
+    cids: new FreeCids(),
     recordOf,
     guestRooms: () => [...ofRooms].filter(([, room]) => [...room].some(hasGuest)).map(([roomUid]) => roomUid),
     sharesOf: (roomUid) =>

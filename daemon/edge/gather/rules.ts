@@ -8,6 +8,7 @@ import { creditList } from "../../../shared/api/credits.ts";
 import { locate } from "../../../shared/api/locate.ts";
 import { roomOverview } from "../../../shared/api/room-overview.ts";
 import { roomList } from "../../../shared/api/rooms.ts";
+import { orgSandboxList } from "../../../shared/api/sandboxes.ts";
 import { topGet } from "../../../shared/api/top.ts";
 import { usage } from "../../../shared/api/usage.ts";
 import { webhookDeliveries, webhookGet, webhookList, webhookRedeliver } from "../../../shared/api/webhooks.ts";
@@ -15,6 +16,7 @@ import { listOfAudit, summaryOfAudit, verdictOfAll } from "./audit.ts";
 import { ledgerOfAll } from "./credits.ts";
 import { listOfRooms, overviewOfRooms } from "./rooms.ts";
 import type { Merging, Rule } from "./rule.ts";
+import { listOfSandboxes } from "./sandboxes.ts";
 import { topOfAll } from "./top.ts";
 import { usageOfAll } from "./usage.ts";
 import { deliveriesOfAll, listOfWebhooks, webhookOfAll } from "./webhooks.ts";
@@ -26,6 +28,7 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   merged(usage, usageOfAll),
   merged(creditList, ledgerOfAll),
   merged(topGet, topOfAll),
+  merged(orgSandboxList, listOfSandboxes),
   merged(orgAuditList, listOfAudit),
   merged(orgAuditSummary, summaryOfAudit),
   merged(orgAuditVerify, verdictOfAll),

@@ -17,7 +17,7 @@ export const GUEST_SCOPES = [
 ] as const satisfies Access[];
 
 /** Of what those scopes open, this is about others' sandboxes. */
-const NOT_ITS_OWN: readonly string[] = ["sandbox_list"];
+const NOT_ITS_OWN: readonly string[] = ["sandbox_list", "org_sandbox_list"];
 
 export function allowedIn({ agent_id, sandbox_id }: { agent_id: string; sandbox_id: string }, bound: Bound): Bound {
   return {

@@ -64,6 +64,8 @@ export class Arrival {
 /** What of a request the door has read before the road. */
 interface Read {
   params: Record<string, string>;
+  /** The request's path; if it came by an alias of the operation's path, the latter. */
+  path: string;
   authorization: string | null;
   token: string | null;
   /** Who calls, by a session's cookie. */
@@ -109,7 +111,7 @@ export class HttpRequest implements RoadRequest {
     this.ip = arrival.ip;
     this.authorization = read.authorization;
     this.token = read.token;
-    this.path = arrival.url.pathname;
+    this.path = read.path;
     this.params = read.params;
     this.idempotency_key = headers.get(REQUEST_HEADERS.idempotency_key.name);
     this.trace = readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name));

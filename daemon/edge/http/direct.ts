@@ -8,7 +8,7 @@ import { readTraceparent } from "../../../shared/traceparent.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { toProblem } from "../problem.ts";
-import { matchPath, parsePath } from "../route.ts";
+import { matchPath, parsePath, rewritePath } from "../route.ts";
 import type { RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
@@ -23,6 +23,13 @@ export interface KnownCaller {
   within(bound: Bound): Bound;
 }
 
+interface Found {
+  bound: Bound;
+  params: Record<string, string>;
+  /** The request's, as the operation's own path has it. */
+  path: string;
+}
+
 /** Never rejects. */
 export type Direct = (request: Request, known: KnownCaller) => Promise<Response>;
 
@@ -30,19 +37,19 @@ export type Direct = (request: Request, known: KnownCaller) => Promise<Response>
 export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "labels">): Direct {
   const routes = deps.operations
     .filter(({ operation }) => operation.path !== "")
-    .map((bound) => ({
-      bound,
-      pattern: parsePath(bound.operation.path),
-      length: bound.operation.path.split("/").length,
-    }));
+    .flatMap((bound) => {
+      const { path, aliases = [] } = bound.operation;
+      const own = parsePath(path);
+      return [own, ...aliases.map(parsePath)].map((pattern) => ({ bound, pattern, own }));
+    });
 
-  const find = (method: string, path: string): { bound: Bound; params: Record<string, string> } | null => {
+  const find = (method: string, path: string): Found | null => {
     const length = path.split("/").length;
-    for (const { bound, pattern, length: own } of routes) {
+    for (const { bound, pattern, own } of routes) {
       const rest = pattern.at(-1)?.rest === true;
-      if (bound.operation.method !== method || (rest ? length < own : length !== own)) continue;
+      if (bound.operation.method !== method || (rest ? length < pattern.length : length !== pattern.length)) continue;
       const params = matchPath(pattern, path);
-      if (params) return { bound, params };
+      if (params) return { bound, params, path: pattern === own ? path : rewritePath(path, pattern, own) };
     }
     return null;
   };
@@ -63,7 +70,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "label
       ip: null,
       authorization: null,
       token: null,
-      path: url.pathname,
+      path: found.path,
       params: found.params,
       query: () => readQuery(url.search),
       body: (maxBytes) => readJsonBody(request, maxBytes),

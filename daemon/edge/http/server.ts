@@ -20,7 +20,7 @@ import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { answerWhereabouts, type Whereabouts } from "../hosts/whereabouts.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
-import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
+import { matchPath, type PathPattern, parsePath, rewritePath, toRoute } from "../route.ts";
 import type { Road } from "../run.ts";
 import { Arrival, HttpRequest, type Sender } from "./asked.ts";
 import { makeClientAddress } from "./client-address.ts";
@@ -120,12 +120,15 @@ function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEnc
   const methodsOf = new Map<string, string[]>();
 
   for (const bound of deps.operations) {
-    const { method, path } = bound.operation;
-    const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, arrivals);
+    const { method, path, aliases = [] } = bound.operation;
+    const own = parsePath(path);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
-    for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
-    methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
+    for (const pattern of [own, ...aliases.map(parsePath)]) {
+      const handle = ({ request }: { request: Request }) =>
+        answer(deps, place, bound, { pattern, own }, request, arrivals);
+      for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
+      methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
+    }
   }
   const docsMethods = ["GET", "HEAD"];
   for (const [path, document] of makeDocuments(deps.host, options.url)) {
@@ -247,7 +250,7 @@ async function answer(
   deps: HttpDeps,
   { url: publicUrl, isFromHost }: { url: string; isFromHost: IsFromHost },
   bound: Bound,
-  pattern: PathPattern,
+  { pattern, own }: { pattern: PathPattern; own: PathPattern },
   request: Request,
   arrivals: Arrivals,
 ): Promise<Response> {
@@ -267,7 +270,8 @@ async function answer(
   const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
   // A key or token that is sent says who calls, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
-  const read = { params, authorization, token, session, websocket: wantsSocket };
+  const path = pattern === own ? url.pathname : rewritePath(url.pathname, pattern, own);
+  const read = { params, path, authorization, token, session, websocket: wantsSocket };
   const door = { isFromHost, others: deps.others, host: deps.host };
   const reply = await deps.road.run(bound, new HttpRequest(arrival, door, read));
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;

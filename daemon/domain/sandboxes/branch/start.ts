@@ -10,7 +10,7 @@ import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { Gate } from "../admission.ts";
 import { begin, requireComing } from "../create.ts";
 import { resumeSupervised } from "../resume.ts";
-import { recordMade, withFreeCid } from "../snapshots/fork.ts";
+import { recordMade } from "../snapshots/fork.ts";
 import { getSnapshot } from "../snapshots/store.ts";
 import { locateSandbox } from "../store.ts";
 import type { Supervisor } from "../supervisor.ts";
@@ -107,9 +107,7 @@ async function make(
     ...(max_duration_seconds === null ? {} : { max_duration_seconds }),
   };
   const source = { template: null, snapshot };
-  const { supervisor } = await withFreeCid(deps, (guest_cid) =>
-    begin(deps, supervisors, own, { ...wanted, guest_cid }, room, source),
-  );
+  const { supervisor } = await begin(deps, supervisors, own, wanted, room, source);
   await recordMade(deps, call, room, supervisor.row);
   await supervisor.published
     .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS)

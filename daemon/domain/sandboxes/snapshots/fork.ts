@@ -3,7 +3,6 @@ import type { InputOf } from "../../../../shared/api/contract.ts";
 import { ERRORS } from "../../../../shared/api/errors.ts";
 import type { SandboxRecord } from "../../../../shared/api/sandboxes.ts";
 import { sandboxFork } from "../../../../shared/api/snapshots.ts";
-import { GUEST_CID_MIN } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { actorOf, type Bound, bind, type KeyCall, trialCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
@@ -16,7 +15,7 @@ import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
 import { toSandboxRecord } from "../record.ts";
 import { requireState } from "../state.ts";
-import { findSandbox, unheldCids } from "../store.ts";
+import { findSandbox } from "../store.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import type { SnapshotPlaces } from "./place.ts";
@@ -25,8 +24,6 @@ import { takeSnapshot } from "./take.ts";
 
 type Agent = InputOf<typeof sandboxFork>["agents"][number];
 
-/** Others may take a free guest_cid first. */
-const MOST_TRIES = 20;
 const WAIT_MS = 60_000;
 
 export interface Problem {
@@ -96,11 +93,11 @@ async function forkOne(
     const known = findSandbox(deps.database.queries, room.room_uid, agent_id);
     const isMade = known?.snapshot_id === snapshot_id && known.sandbox_id !== snapshot.sandbox_id;
     if (known && known.state !== "failed" && isMade) return shown(known.sandbox_id);
-    const wanted = { agent_id, memory_mib, snapshot_id, ...(env === undefined ? {} : { env }) };
+    const given = { ...(env === undefined ? {} : { env }), ...(guest_cid === undefined ? {} : { guest_cid }) };
+    const wanted = { agent_id, memory_mib, snapshot_id, ...given };
     const own = { ...trialCall(call.caller), signal: call.signal, request_id: call.request_id };
     const source = { template: null, snapshot };
-    const tried = (cid: number) => begin(deps, supervisors, own, { ...wanted, guest_cid: cid }, room, source);
-    const { supervisor } = guest_cid === undefined ? await withFreeCid(deps, tried) : await tried(guest_cid);
+    const { supervisor } = await begin(deps, supervisors, own, wanted, room, source);
     await recordMade(deps, call, room, supervisor.row);
     await supervisor.published
       .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS, call.signal)
@@ -130,19 +127,6 @@ export async function recordMade(
       details: { guest_cid, memory_mib, template_id, snapshot_id },
     }),
   );
-}
-
-/** Another is tried as long as somebody else was faster. */
-export async function withFreeCid<T>(deps: SandboxDeps, tried: (cid: number) => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    const cid = deps.host().transport.firstFree(unheldCids(deps.database.queries, GUEST_CID_MIN));
-    try {
-      return await tried(cid ?? GUEST_CID_MIN);
-    } catch (error) {
-      const isTaken = error instanceof ServiceError && error.code === "guest_cid_in_use";
-      if (!isTaken || cid === null || attempt === MOST_TRIES) throw error;
-    }
-  }
 }
 
 export function problemOf(error: unknown): Problem {
