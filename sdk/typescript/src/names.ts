@@ -11,12 +11,6 @@ export function roomNameOf(key: string | undefined): string {
   return key === undefined ? `sdk-${randomInt(2 ** 47).toString(36)}` : nameOf(key);
 }
 
-/** A number from `least` to `most`. */
-export function numberOf(key: string | undefined, least: number, most: number): number {
-  if (key === undefined) return randomInt(least, most + 1);
-  return least + Number(BigInt(`0x${digestOf(key)}`) % BigInt(most - least + 1));
-}
-
 /** As the SDK for Python makes it. */
 function digestOf(key: string): string {
   return createHash("sha256").update(key).digest("hex").slice(0, 32);

@@ -14,7 +14,7 @@ import type {
   Snapshot,
   TerminalCreateRequest,
 } from "./generated/schemas.ts";
-import { numberOf, roomNameOf } from "./names.ts";
+import { roomNameOf } from "./names.ts";
 import { Terminal } from "./terminal.ts";
 import type { CallOptions } from "./transport.ts";
 
@@ -40,9 +40,6 @@ export interface SandboxOptions extends CallOptions {
 
 /** A room that was made for one sandbox outlives it so long, and is not there for ever where nobody ends it. */
 export const GRACE_SECONDS = 3600;
-const CIDS = { least: 9100, most: 9999 } as const;
-/** Others may take the free one first. */
-const CID_TRIES = 8;
 /** How long to try to end what nobody waits for any more. */
 const ENDING_MS = 30_000;
 /** The longest that one call waits for one that is still starting. */
@@ -118,19 +115,10 @@ export class Sandbox {
     options: SandboxOptions,
     calls: Calls,
   ): Promise<Sandbox> {
-    const body = await wantedOf(client, agentId, options, calls);
-    let guest_cid = options.guestCid ?? numberOf(options.idempotencyKey, CIDS.least, CIDS.most);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const record = await client.call("sandbox_create", { room_id: roomId, ...body, guest_cid }, calls.next());
-        await untilStarted(client, record, calls);
-        return new Sandbox(client, roomId, agentId);
-      } catch (error) {
-        const free = options.guestCid === undefined && attempt < CID_TRIES ? freeCid(error) : null;
-        if (free === null) throw error;
-        guest_cid = free;
-      }
-    }
+    const wanted = { room_id: roomId, ...wantedOf(agentId, options) };
+    const record = await client.call("sandbox_create", wanted, calls.next());
+    await untilStarted(client, record, calls);
+    return new Sandbox(client, roomId, agentId);
   }
 
   get(options: CallOptions = {}): Promise<SandboxRecord> {
@@ -255,7 +243,7 @@ export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = 
   return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
 }
 
-async function wantedOf(client: Client, agent_id: string, options: SandboxOptions, calls: Calls) {
+function wantedOf(agent_id: string, options: SandboxOptions): SandboxCreateRequest {
   const {
     template,
     snapshot,
@@ -267,17 +255,13 @@ async function wantedOf(client: Client, agent_id: string, options: SandboxOption
     idleTimeoutSeconds,
     maxDurationSeconds,
     lifecycle,
+    guestCid,
   } = options;
-  const memory_mib =
-    memoryMib ??
-    (snapshot === undefined
-      ? (await client.call("template_get", { template_id: template ?? "default" }, calls.next())).default_memory_mib
-      : undefined);
   return {
     agent_id,
     ...(template === undefined ? {} : { template_id: template }),
     ...(snapshot === undefined ? {} : { snapshot_id: snapshot }),
-    ...(memory_mib === undefined ? {} : { memory_mib }),
+    ...(memoryMib === undefined ? {} : { memory_mib: memoryMib }),
     ...(vcpus === undefined ? {} : { vcpu_count: vcpus }),
     ...(env === undefined ? {} : { env }),
     ...(egress === undefined ? {} : { egress_allowlist: [...egress] }),
@@ -285,12 +269,6 @@ async function wantedOf(client: Client, agent_id: string, options: SandboxOption
     ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
     ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
     ...(lifecycle === undefined ? {} : { lifecycle }),
-  } as Omit<SandboxCreateRequest, "guest_cid">;
-}
-
-/** The free guest_cid that a refusal names; null for any other error. */
-function freeCid(error: unknown): number | null {
-  if (!(error instanceof ProblemError) || error.code !== "guest_cid_in_use") return null;
-  const free = error.details.suggested_guest_cid;
-  return typeof free === "number" ? free : null;
+    ...(guestCid === undefined ? {} : { guest_cid: guestCid }),
+  };
 }

@@ -65,7 +65,7 @@ describe("what is made", () => {
     roomd.close();
     expect(service.bodies()).toMatchObject([
       { room_id: `sdk-${digest}` },
-      { guest_cid: 9887 },
+      { agent_id: "w", memory_mib: 512 },
       { exec_id: `sdk-${digest}` },
       { message_id: `sdk-${digest}` },
       { message_id: `sdk-${digest}` },

@@ -41,13 +41,10 @@ class SandboxOptions(CallOptions, total=False):
 TTL_MORE_SECONDS = 3600
 """How much longer a sandbox's own room lasts than it."""
 MOST_TTL_SECONDS = 31_536_000
-LEAST_CID, MOST_CID = 9100, 9999
-CID_TRIES = 8
-"""Others may take the free one first."""
 STARTING = ("creating", "starting")
 STARTING_PAUSE_SECONDS = 0.25
 """A service that has just restarted may answer without waiting."""
-OWN_FIELDS = ("env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
+OWN_FIELDS = ("memory_mib", "guest_cid", "env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
 
 
 class Sandbox:
@@ -121,20 +118,7 @@ class Sandbox:
     def _created(
         cls, client: Client, room_id: str, agent_id: str, agent: Agent | None, calls: Calls, options: SandboxOptions
     ) -> "Sandbox":
-        wanted = _wanted(client, calls, options)
-        cid = options.get("guest_cid")
-        attempt, next_cid = 1, cid or _first_cid(options.get("idempotency_key"))
-        while True:
-            try:
-                begun = client.call(
-                    "sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, guest_cid=next_cid, **wanted
-                )
-                break
-            except ProblemError as error:
-                free = _free_cid(error)
-                if cid is not None or free is None or attempt == CID_TRIES:
-                    raise
-                attempt, next_cid = attempt + 1, free
+        begun = client.call("sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, **_wanted(options))
         _await_start(client, calls, begun)
         return cls(client, room_id, agent_id, agent)
 
@@ -257,23 +241,12 @@ def _room_name(key: str | None) -> str:
     return f"sdk-{secrets.token_hex(6) if key is None else digest_of(key)}"
 
 
-def _first_cid(key: str | None) -> int:
-    count = MOST_CID - LEAST_CID + 1
-    return LEAST_CID + (secrets.randbelow(count) if key is None else int(digest_of(key), 16) % count)
-
-
-def _wanted(client: Client, calls: Calls, options: SandboxOptions) -> dict[str, Any]:
-    template, snapshot = options.get("template"), options.get("snapshot")
-    memory_mib = options.get("memory_mib")
-    if memory_mib is None and snapshot is None:
-        found = client.call("template_get", calls.next(), template_id=template or "default")
-        memory_mib = found["default_memory_mib"]
+def _wanted(options: SandboxOptions) -> dict[str, Any]:
     egress = options.get("egress")
     return given(
         **{name: options.get(name) for name in OWN_FIELDS},
-        template_id=template,
-        snapshot_id=snapshot,
-        memory_mib=memory_mib,
+        template_id=options.get("template"),
+        snapshot_id=options.get("snapshot"),
         vcpu_count=options.get("vcpus"),
         egress_allowlist=None if egress is None else list(egress),
     )
@@ -289,9 +262,3 @@ def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> None:
         record = client.call("sandbox_get", options, **name, wait_ms=wait_ms)
     if record["state"] in ("failed", "destroying", "destroyed"):
         raise RoomdError(f"The sandbox {record['sandbox_id']} has not started: {record['status']['message']}")
-
-
-def _free_cid(error: ProblemError) -> int | None:
-    """The free guest_cid that a refusal names; None for any other error."""
-    free = error.details.get("suggested_guest_cid") if error.code == "guest_cid_in_use" else None
-    return free if isinstance(free, int) else None

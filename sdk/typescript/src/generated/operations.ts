@@ -123,6 +123,8 @@ export interface Operations {
   sandbox_create: { input: s.SandboxCreateInput; answer: s.SandboxCreateAnswer };
   /** List a room's sandboxes. */
   sandbox_list: { input: s.SandboxListInput; answer: s.SandboxListAnswer };
+  /** List sandboxes of all rooms. */
+  org_sandbox_list: { input: s.OrgSandboxListInput; answer: s.OrgSandboxListAnswer };
   /** Get a sandbox. */
   sandbox_get: { input: s.SandboxGetInput; answer: s.SandboxGetAnswer };
   /** Change a sandbox's labels and timeouts. */
@@ -398,6 +400,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   room_destroy: {"method":"DELETE","path":"/v1/rooms/{room_id}","query":["drive"],"answer":"json"},
   sandbox_create: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/from-template","query":["wait","wait_timeout_ms"],"body":"json","answer":"json"},
   sandbox_list: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes","query":["state","label","limit","cursor"],"answer":"json"},
+  org_sandbox_list: {"method":"GET","path":"/v1/sandboxes","query":["room_id","state","label","limit","cursor"],"answer":"json"},
   sandbox_get: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}","query":["wait_ms"],"answer":"json"},
   sandbox_update: {"method":"PATCH","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}","body":"json","answer":"json"},
   sandbox_destroy: {"method":"DELETE","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}","answer":"json"},

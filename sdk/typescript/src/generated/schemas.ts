@@ -1733,6 +1733,12 @@ export interface components {
             /** @description Where to continue after this event; also its id. Opaque. */
             cursor: string;
         };
+        OrgSandboxListResult: {
+            items: components["schemas"]["Sandbox"][];
+            next_cursor: string | null;
+            /** @description Sentences for a person. */
+            warnings?: string[];
+        };
         OutputEvent: {
             /** @description The event's place in the stream: what `after` takes. */
             seq: number;
@@ -2284,15 +2290,15 @@ export interface components {
              */
             agent_id: string;
             /**
-             * @description Address of the guest, unique on the host.
+             * @description Address of the guest, unique on the host. Default: a free one.
              * @example 9100
              */
-            guest_cid: number;
+            guest_cid?: number;
             /**
-             * @description Memory in MiB; /v1/config has the host's limit.
+             * @description Memory in MiB; /v1/config has the host's limit. Default: the template's default_memory_mib, or the snapshot's.
              * @example 512
              */
-            memory_mib: number;
+            memory_mib?: number;
             /** @description 1 if absent, at most the host's cores. */
             vcpu_count?: number;
             /** @description Which template; "default" if absent. */
@@ -3917,6 +3923,19 @@ export interface components {
             cursor?: string;
         };
         SandboxListAnswer: components["schemas"]["SandboxPage"];
+        OrgSandboxListInput: {
+            /** @description Only the sandboxes of this room. */
+            room_id?: string;
+            /** @enum {string} */
+            state?: "creating" | "starting" | "running" | "pausing" | "paused" | "hibernating" | "hibernated" | "resuming" | "failed" | "destroying" | "destroyed";
+            /** @description Only those with this label, as key:value. */
+            label?: string;
+            /** @description Most items to return; 100 if absent. */
+            limit?: number;
+            /** @description next_cursor of the previous page, unchanged. */
+            cursor?: string;
+        };
+        OrgSandboxListAnswer: components["schemas"]["OrgSandboxListResult"];
         SandboxGetInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5244,6 +5263,7 @@ export type OrgCreateRequest = components['schemas']['OrgCreateRequest'];
 export type OrgCreateResult = components['schemas']['OrgCreateResult'];
 export type OrgDeleteResult = components['schemas']['OrgDeleteResult'];
 export type OrgEvent = components['schemas']['OrgEvent'];
+export type OrgSandboxListResult = components['schemas']['OrgSandboxListResult'];
 export type OutputEvent = components['schemas']['OutputEvent'];
 export type Passkey = components['schemas']['Passkey'];
 export type PasskeyAddRequest = components['schemas']['PasskeyAddRequest'];
@@ -5463,6 +5483,8 @@ export type SandboxCreateInput = components['schemas']['SandboxCreateInput'];
 export type SandboxCreateAnswer = components['schemas']['SandboxCreateAnswer'];
 export type SandboxListInput = components['schemas']['SandboxListInput'];
 export type SandboxListAnswer = components['schemas']['SandboxListAnswer'];
+export type OrgSandboxListInput = components['schemas']['OrgSandboxListInput'];
+export type OrgSandboxListAnswer = components['schemas']['OrgSandboxListAnswer'];
 export type SandboxGetInput = components['schemas']['SandboxGetInput'];
 export type SandboxGetAnswer = components['schemas']['SandboxGetAnswer'];
 export type SandboxUpdateInput = components['schemas']['SandboxUpdateInput'];

@@ -251,6 +251,10 @@ class Call(Protocol):
         """List a room's sandboxes."""
 
     @overload
+    def __call__(self, name: Literal["org_sandbox_list"], options: CallOptions | None = None, /, **input: Unpack[s.OrgSandboxListInput]) -> s.OrgSandboxListAnswer:
+        """List sandboxes of all rooms."""
+
+    @overload
     def __call__(self, name: Literal["sandbox_get"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxGetInput]) -> s.SandboxGetAnswer:
         """Get a sandbox."""
 
@@ -849,6 +853,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["sandbox_list"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxListInput]) -> Coroutine[Any, Any, s.SandboxListAnswer]:
         """List a room's sandboxes."""
+
+    @overload
+    def __call__(self, name: Literal["org_sandbox_list"], options: CallOptions | None = None, /, **input: Unpack[s.OrgSandboxListInput]) -> Coroutine[Any, Any, s.OrgSandboxListAnswer]:
+        """List sandboxes of all rooms."""
 
     @overload
     def __call__(self, name: Literal["sandbox_get"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxGetInput]) -> Coroutine[Any, Any, s.SandboxGetAnswer]:

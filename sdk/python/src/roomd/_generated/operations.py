@@ -75,6 +75,7 @@ OPERATIONS: dict[str, Operation] = {
     "room_destroy": Operation("DELETE", "/v1/rooms/{room_id}", ("drive",), None, "json"),
     "sandbox_create": Operation("POST", "/v1/rooms/{room_id}/sandboxes/from-template", ("wait", "wait_timeout_ms"), "json", "json"),
     "sandbox_list": Operation("GET", "/v1/rooms/{room_id}/sandboxes", ("state", "label", "limit", "cursor"), None, "json"),
+    "org_sandbox_list": Operation("GET", "/v1/sandboxes", ("room_id", "state", "label", "limit", "cursor"), None, "json"),
     "sandbox_get": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}", ("wait_ms",), None, "json"),
     "sandbox_update": Operation("PATCH", "/v1/rooms/{room_id}/sandboxes/{sandbox}", (), "json", "json"),
     "sandbox_destroy": Operation("DELETE", "/v1/rooms/{room_id}/sandboxes/{sandbox}", (), None, "json"),

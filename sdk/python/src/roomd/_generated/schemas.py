@@ -1681,6 +1681,13 @@ class OrgEvent(TypedDict):
     """Where to continue after this event; also its id. Opaque."""
 
 
+class OrgSandboxListResult(TypedDict):
+    items: list[Sandbox]
+    next_cursor: str | None
+    warnings: NotRequired[list[str]]
+    """Sentences for a person."""
+
+
 class Passkey(TypedDict):
     passkey_id: str
     name: str
@@ -2078,10 +2085,10 @@ class SandboxCreateRequestLifecycle(TypedDict):
 class SandboxCreateRequest(TypedDict):
     agent_id: str
     """The agent that the sandbox serves; unique among the room's live sandboxes."""
-    guest_cid: int
-    """Address of the guest, unique on the host."""
-    memory_mib: int
-    """Memory in MiB; /v1/config has the host's limit."""
+    guest_cid: NotRequired[int]
+    """Address of the guest, unique on the host. Default: a free one."""
+    memory_mib: NotRequired[int]
+    """Memory in MiB; /v1/config has the host's limit. Default: the template's default_memory_mib, or the snapshot's."""
     vcpu_count: NotRequired[int]
     """1 if absent, at most the host's cores."""
     template_id: NotRequired[str]
@@ -3587,10 +3594,10 @@ class SandboxCreateInputLifecycle(TypedDict):
 class SandboxCreateInput(TypedDict):
     agent_id: str
     """The agent that the sandbox serves; unique among the room's live sandboxes."""
-    guest_cid: int
-    """Address of the guest, unique on the host."""
-    memory_mib: int
-    """Memory in MiB; /v1/config has the host's limit."""
+    guest_cid: NotRequired[int]
+    """Address of the guest, unique on the host. Default: a free one."""
+    memory_mib: NotRequired[int]
+    """Memory in MiB; /v1/config has the host's limit. Default: the template's default_memory_mib, or the snapshot's."""
     vcpu_count: NotRequired[int]
     """1 if absent, at most the host's cores."""
     template_id: NotRequired[str]
@@ -3639,6 +3646,20 @@ class SandboxListInput(TypedDict):
     """next_cursor of the previous page, unchanged."""
 
 SandboxListAnswer: TypeAlias = SandboxPage
+
+
+class OrgSandboxListInput(TypedDict):
+    room_id: NotRequired[str]
+    """Only the sandboxes of this room."""
+    state: NotRequired[Literal["creating", "starting", "running", "pausing", "paused", "hibernating", "hibernated", "resuming", "failed", "destroying", "destroyed"]]
+    label: NotRequired[str]
+    """Only those with this label, as key:value."""
+    limit: NotRequired[int]
+    """Most items to return; 100 if absent."""
+    cursor: NotRequired[str]
+    """next_cursor of the previous page, unchanged."""
+
+OrgSandboxListAnswer: TypeAlias = OrgSandboxListResult
 
 
 class SandboxGetInput(TypedDict):
