@@ -37,18 +37,24 @@ interface SandboxListOptions extends ListOptions {
 
 function list(): Command {
   const about = {
-    summary: "list a room's sandboxes",
-    examples: ["roomd sandbox list build-42", "roomd sandbox list build-42 --state running"],
+    summary: "list a room's sandboxes, or without ROOM those of all rooms",
+    examples: ["roomd sandbox list build-42", "roomd sandbox list --state running"],
   };
-  return asList(command("list <room>", about))
+  return asList(command("list [room]", about))
     .addOption(choice("--state <state>", "only those in this state", sandboxes.SANDBOX_STATES))
     .option("--label <key=value>", "only those with this label", labelFilter)
-    .action(async (room_id: string, { label, state, limit, cursor, json }: SandboxListOptions) => {
-      const reply = await call(sandboxes.sandboxList, { room_id, state, label, limit, cursor });
+    .action(async (room_id: string | undefined, { label, state, limit, cursor, json }: SandboxListOptions) => {
+      const filter = { state, label, limit, cursor };
+      const reply =
+        room_id === undefined
+          ? await call(sandboxes.orgSandboxList, filter)
+          : await call(sandboxes.sandboxList, { room_id, ...filter });
+      const inAll = room_id === undefined;
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
-          ["AGENT", "STATE", "CID", "MEMORY", "VCPUS", "TEMPLATE", "CREATED", "SANDBOX"],
+          [...(inAll ? ["ROOM"] : []), "AGENT", "STATE", "CID", "MEMORY", "VCPUS", "TEMPLATE", "CREATED", "SANDBOX"],
           items.map((sandbox) => [
+            ...(inAll ? [sandbox.room_id] : []),
             sandbox.agent_id,
             sandbox.state,
             sandbox.guest_cid,

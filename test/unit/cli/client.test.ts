@@ -217,7 +217,7 @@ test("trusts a self-signed service by its file only", async () => {
   expect(missing).toMatchObject({ status: 2, stderr: expect.stringContaining("/nowhere") });
 });
 
-test("takes a free guest_cid when none is given, and the template's memory", async () => {
+test("leaves guest_cid and memory to the service when none is given", async () => {
   const made = {
     agent_id: "w",
     guest_cid: 9103,
@@ -226,21 +226,18 @@ test("takes a free guest_cid when none is given, and the template's memory", asy
     create_wall_ms: 210,
     start_mode: "snapshot",
   };
-  await using service = await standIn(({ path, body }) => {
-    if (path === "/v1/templates/default") return Response.json({ template_id: "default", default_memory_mib: 384 });
-    const { guest_cid } = body as { guest_cid: number };
-    if (guest_cid === 9103) return Response.json(made, { status: 201 });
-    // Whichever it tried first, others are quicker once more.
-    const suggested_guest_cid = guest_cid === 9102 ? 9103 : 9102;
-    return problem({ status: 409, code: "guest_cid_in_use", detail: "In use.", details: { suggested_guest_cid } });
-  });
+  await using service = await standIn(({ body }) =>
+    (body as { guest_cid?: number }).guest_cid === undefined
+      ? Response.json(made, { status: 201 })
+      : problem({ status: 409, code: "guest_cid_in_use", detail: "In use.", details: { suggested_guest_cid: 9102 } }),
+  );
   const ran = await run(["sandbox", "create", "a", "w"], service);
   expect(ran).toEqual({
     status: 0,
     stdout: "sandbox w is running in 210 ms (snapshot): cid 9103, 384 MiB\n",
     stderr: "",
   });
-  expect(service.seen.at(-1)?.body).toEqual({ agent_id: "w", guest_cid: 9103, memory_mib: 384 });
+  expect(service.seen.map(({ body }) => body)).toEqual([{ agent_id: "w" }]);
   // A guest_cid of one's own is taken at its word.
   const own = await run(["sandbox", "create", "a", "w", "--cid", "9100", "--memory", "512", "--wait", "none"], service);
   expect(own).toEqual({ status: 1, stdout: "", stderr: "roomd: In use.\n" });
@@ -254,7 +251,6 @@ test("sends every option of a sandbox, and distinguishes none from absent", asyn
   expect(service.seen[0]?.path).toContain("wait_timeout_ms=500");
   expect(service.seen[0]?.body).toEqual({
     agent_id: "w",
-    guest_cid: expect.any(Number),
     memory_mib: 512,
     vcpu_count: 2,
     template_id: "t",
