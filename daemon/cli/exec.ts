@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import type { Command } from "commander";
 import type { CommandEnd } from "../../sdk/typescript/src/execution.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
-import { executionSignal, executionStart, sandboxExec } from "../../shared/api/executions.ts";
+import { DEFAULT_TIMEOUT_MS, executionSignal, executionStart, sandboxExec } from "../../shared/api/executions.ts";
 import { newId } from "../../shared/ids.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
@@ -51,14 +51,17 @@ export function execCommand(setStatus: (status: number) => void): Command {
     .option("--cwd <dir>", "working directory in the sandbox")
     .option("--env <key=value>", "environment variable of the command; repeatable", pair)
     .option("--user <user>", "user name or id (default: root)")
-    .addOption(timeout("end it after this time, at most 1h (default: 30s)"))
+    .addOption(
+      timeout("end the command after this time, at most 7d; 0: never (default: 10m, with --background: never)"),
+    )
     .option("--max-output <bytes>", "with --json: most bytes of each stream (default: 1 MiB)", integer(1))
     .option("--output-to <dir>", "also save the full output in this directory of the drive")
     .option("--exec-id <id>", "your own name for this run; the same name never runs twice")
     .option("--background", "leave it running and print its exec_id; see `roomd execution`")
     .option("--no-stdin", "do not read standard input")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
-      const { cwd, env, user, timeout: timeout_ms, maxOutput, outputTo: output_to, background, json } = options;
+      const { cwd, env, user, maxOutput, outputTo: output_to, background, json } = options;
+      const timeout_ms = options.timeout ?? (background ? 0 : DEFAULT_TIMEOUT_MS);
       const limits = { timeout_ms, max_output_bytes: maxOutput };
       const wanted = { room_id, sandbox, argv, cwd, env, user, ...limits, output_to };
       const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };

@@ -1,4 +1,4 @@
-/** Owns the options by which a sandbox is told what becomes of it when it is idle, and what wakes it. */
+/** The options for a sandbox's idle action and for what wakes it. */
 import { type Command, InvalidArgumentError } from "commander";
 import { ON_IDLE, type OnIdle, WAKE_REASONS, type WakeReason } from "../../shared/api/sandboxes.ts";
 import { choice } from "./command.ts";
@@ -13,7 +13,7 @@ export function withLifecycle(command: Command): Command {
     .addOption(choice("--on-idle <what>", "what becomes of it when it is idle (default: destroy)", ON_IDLE))
     .option(
       "--wake-on <what>",
-      `what resumes it when it rests: ${WAKE_REASONS.join(", ")}; repeatable, or none (default where it rests: api and message)`,
+      `what resumes it from standby or hibernation: ${WAKE_REASONS.join(", ")}; repeatable, or none (default: all)`,
       wakeReason,
     );
 }

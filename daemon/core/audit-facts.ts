@@ -1,5 +1,7 @@
 /** Owns what a verb adds to the record of a call. */
 export interface AuditFacts {
+  /** In place of the operation's event. */
+  event?: string;
   room_id?: string;
   room_uid?: string;
   agent_id?: string;

@@ -160,7 +160,7 @@ function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry 
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
   const { context } = call.trace;
   return {
-    event: operation.audit,
+    event: facts.event ?? operation.audit,
     outcome: outcomeOf(ended),
     at,
     // The operator is of none.

@@ -14,14 +14,16 @@ const LOOK_EVERY_MS = 100;
 
 export class Deadline {
   readonly #group: Group;
-  #timer: Timer;
+  #timer: Timer | undefined;
   readonly #lost = Promise.withResolvers<null>();
   #over: PromiseWithResolvers<void> | null = null;
   #passed = false;
   #commandEnded = false;
 
-  constructor(group: Group, timeoutMs: number) {
+  /** Null: the command has no time limit. */
+  constructor(group: Group, timeoutMs: number | null) {
     this.#group = group;
+    if (timeoutMs === null) return;
     this.#timer = setTimeout(() => {
       this.#passed = true;
       void this.end();

@@ -6,7 +6,13 @@
  *
  * It belongs to the guest, not to who asked for it: whoever follows it may come and go.
  */
-import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import {
+  Channel,
+  type ExecRequest,
+  type ExecState,
+  NO_TIMEOUT_MS,
+  StreamErrorCode,
+} from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
 import { IMAGE } from "../image-defaults.ts";
 import type { Zombie } from "../libc.ts";
@@ -80,7 +86,8 @@ export class Execution {
   #state: Omit<ExecState, "oldest_seq" | "last_seq" | "stdin_bytes" | "stdin_open" | "note">;
 
   constructor(deps: ExecDeps, request: ExecRequest, own: Own) {
-    const { exec_id, argv, timeout_ms } = request;
+    const { exec_id, argv, unlimited } = request;
+    const timeout_ms = unlimited ? NO_TIMEOUT_MS : request.timeout_ms;
     this.exec_id = exec_id;
     this.fingerprint = own.fingerprint;
     this.number = own.number;
@@ -175,7 +182,7 @@ export class Execution {
     this.#state.pid = pid;
     this.input = new Input(command.stdin);
     this.#group = new Group(pid, cgroup);
-    this.#deadline = new Deadline(this.#group, request.timeout_ms);
+    this.#deadline = new Deadline(this.#group, request.unlimited ? null : request.timeout_ms);
     // Within an object: a promise that is returned is waited for.
     return { ended: this.#follow(command, exited, this.#deadline, isBrief) };
   }

@@ -3,11 +3,12 @@ import {
   type ExecRequest,
   type ExecStartRequest,
   MAX_EXEC_TAG_CHARACTERS,
+  NO_TIMEOUT_MS,
 } from "../../shared/agent-protocol/messages.ts";
 import { isArgument, isEnvironment } from "./environment.ts";
 
-/** setTimeout's own bound; a longer one would fire at once. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** The bound of setTimeout, which fires immediately for a longer time. */
+const MAX_TIMEOUT_MS = NO_TIMEOUT_MS;
 
 export class InvalidRequest extends Error {
   override name = "InvalidRequest";
@@ -15,7 +16,8 @@ export class InvalidRequest extends Error {
 
 /** Throws InvalidRequest. */
 export function parseExecRequest(request: object): ExecRequest {
-  const { exec_id, argv, cwd, env, user, timeout_ms, stdin } = request as Partial<Record<keyof ExecRequest, unknown>>;
+  const given = request as Partial<Record<keyof ExecRequest, unknown>>;
+  const { exec_id, argv, cwd, env, user, timeout_ms, unlimited = false, stdin } = given;
   if (typeof exec_id !== "string") throw new InvalidRequest("exec_id must be a string");
   if (!Array.isArray(argv) || argv.length === 0 || !argv.every(isArgument)) {
     throw new InvalidRequest("argv must be one or more strings without NUL");
@@ -26,8 +28,9 @@ export function parseExecRequest(request: object): ExecRequest {
   if (typeof timeout_ms !== "number" || !(timeout_ms >= 1 && timeout_ms <= MAX_TIMEOUT_MS)) {
     throw new InvalidRequest(`timeout_ms must be 1 to ${MAX_TIMEOUT_MS}`);
   }
+  if (typeof unlimited !== "boolean") throw new InvalidRequest("unlimited must be true or false");
   if (typeof stdin !== "boolean") throw new InvalidRequest("stdin must be true or false");
-  return { method: "exec", exec_id, argv, cwd, env, user, timeout_ms, stdin };
+  return { method: "exec", exec_id, argv, cwd, env, user, timeout_ms, unlimited, stdin };
 }
 
 /** Throws InvalidRequest. */

@@ -125,6 +125,8 @@ export interface ExecRequest {
   /** User name or numeric id; null is root. */
   user: string | null;
   timeout_ms: number;
+  /** No time limit: timeout_ms is for older agents, which ignore this. Absent is false. */
+  unlimited?: boolean;
   /** Whether the host will send stdin; without it the command reads end of file at once. */
   stdin: boolean;
 }
@@ -167,6 +169,8 @@ export interface ExecStartRequest {
   /** User name or numeric id; null is root. */
   user: string | null;
   timeout_ms: number;
+  /** As ExecRequest's. */
+  unlimited?: boolean;
   /** Whether there will be standard input; without it the command reads end of file at once. */
   stdin: boolean;
   /** Whether this stream goes on as that of exec_follow does. */
@@ -287,6 +291,9 @@ export interface ExecList {
 }
 
 export const MAX_EXEC_TAG_CHARACTERS = 1024;
+
+/** timeout_ms of a command without a time limit: the most that any agent of generation 1 accepts, 24 days. */
+export const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Wall clock of the guest, to measure its skew. */
 export interface ClockRequest {

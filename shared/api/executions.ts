@@ -18,8 +18,9 @@ import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sand
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
 export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
-export const DEFAULT_TIMEOUT_MS = 30_000;
-export const MAX_TIMEOUT_MS = 3_600_000;
+/** For a command whose caller waits; one that is started has no time limit by default. */
+export const DEFAULT_TIMEOUT_MS = 600_000;
+export const MAX_TIMEOUT_MS = 604_800_000;
 export const MAX_LIVE_EXECUTIONS = 64;
 /** Standard input that waits at once for one sandbox's commands to read it. */
 export const MAX_WAITING_STDIN_BYTES = 64 * 1024 * 1024;
@@ -87,10 +88,11 @@ const command = {
   stdin_b64: Type.Optional(Type.String({ contentEncoding: "base64", description: "Bytes for standard input." })),
   timeout_ms: Type.Optional(
     Type.Integer({
-      minimum: 1,
+      minimum: 0,
       maximum: MAX_TIMEOUT_MS,
       code: "timeout_out_of_range",
-      description: "After this time the command's process group is killed; 30 000 if absent.",
+      description:
+        "Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts.",
     }),
   ),
   max_output_bytes: Type.Optional(
@@ -140,7 +142,7 @@ const commandErrors = [
 
 const savedFile = fields({ path: Type.String(), size_bytes: Type.Integer(), sha256: Type.String() });
 
-/** What became of the streams that `output_to` asked for. */
+/** The result of saving the streams as `output_to` asks. */
 const output = nullable(
   record("SavedOutput", {
     path: Type.String({ description: "The drive directory." }),
@@ -157,14 +159,24 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome. If its output could not be saved, `output` says so. A client that disconnects does not end the command. A second call with the same exec_id and body, or the same Idempotency-Key, gets the first run's outcome and never starts a second run; when that outcome is no longer kept it is 410. A sandbox remembers the newest 65,536 such names.",
+    "Answers 200 whatever the command's outcome, or 202 if the command still runs after wait_ms. If its output could not be saved, `output` says so. A client that disconnects does not end the command. A second call with the same exec_id and body, or the same Idempotency-Key, gets the first run's outcome and never starts a second run; when that outcome is no longer kept it is 410. A sandbox remembers the newest 65,536 such names.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
-  body: fields(command),
+  body: fields({
+    ...command,
+    wait_ms: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_TIMEOUT_MS,
+        description:
+          "Longest wait for the command's end. After it the answer is 202 with state running and the output so far; the command continues under its exec_id. By default the call waits until the end.",
+      }),
+    ),
+  }),
   output: record("ExecResult", {
     exec_id: Type.String(),
-    state: oneOf(["exited"]),
+    state: oneOf(["exited", "running"], { description: "running only in a 202, after wait_ms." }),
     exit_code: nullable(Type.Integer()),
     signal: nullable(Type.String()),
     timed_out: Type.Boolean(),
@@ -177,11 +189,16 @@ export const sandboxExec = operation({
     stdout_truncated: Type.Boolean(),
     stderr_truncated: Type.Boolean(),
     started_at: timestamp,
-    finished_at: timestamp,
-    duration_ms: Type.Integer(),
+    finished_at: nullable(timestamp),
+    duration_ms: Type.Integer({ description: "Of one that runs: so far." }),
+    last_seq: Type.Optional(
+      Type.Integer({
+        description: "Only while it runs: the last piece of output in this answer, for after of its stream.",
+      }),
+    ),
     output,
   }),
-  outcomes: { exited: 200 },
+  outcomes: { exited: 200, running: 202 },
   errors: [...commandErrors, "history_gone"],
   onFullDisk: true,
   audit: "exec.finished",
@@ -200,7 +217,7 @@ const execution = record("Execution", {
   cwd: Type.String(),
   user: Type.String(),
   pid: nullable(Type.Integer({ description: "In the guest." })),
-  timeout_ms: Type.Integer(),
+  timeout_ms: nullable(Type.Integer({ description: "null: no limit." })),
   exit_code: nullable(Type.Integer()),
   signal: nullable(Type.String()),
   timed_out: Type.Boolean(),

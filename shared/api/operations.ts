@@ -96,6 +96,7 @@ export const operations = {
   room_create: rooms.roomCreate,
   room_list: rooms.roomList,
   room_get: rooms.roomGet,
+  room_update: rooms.roomUpdate,
   room_destroy: rooms.roomDestroy,
   sandbox_create: sandboxes.sandboxCreate,
   sandbox_list: sandboxes.sandboxList,

@@ -147,6 +147,36 @@ export const roomGet = operation({
   audit: "room.read",
 });
 
+export const roomUpdate = operation({
+  name: "room_update",
+  extension: "room.update",
+  method: "PATCH",
+  path: "/v1/rooms/{room_id}",
+  summary: "Change a room's labels and end",
+  description: "Absent fields stay as they are.",
+  access: "rooms:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    labels: Type.Optional(labels),
+    expires_in_seconds: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: 31_536_000,
+          description: "Destroys the room this long after now; null: never.",
+        }),
+      ),
+    ),
+  }),
+  output: room,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "room_destroying"],
+  onFullDisk: true,
+  audit: "room.updated",
+  example: { body: { expires_in_seconds: 3600 } },
+});
+
 export const roomDestroy = operation({
   name: "room_destroy",
   method: "DELETE",

@@ -73,7 +73,7 @@ const timeouts = {
       minimum: 1,
       maximum: 2_592_000,
       description:
-        "A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock.",
+        "A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock.",
     }),
   ),
   max_duration_seconds: Type.Optional(
@@ -92,7 +92,7 @@ const onIdle = oneOf(ON_IDLE, {
 const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
   maxItems: WAKE_REASONS.length,
   description:
-    "What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate.",
+    "What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing.",
 });
 /** At create and by PATCH. */
 const lifecycleInput = Type.Optional(
@@ -357,6 +357,15 @@ export const sandboxUpdate = operation({
     labels: Type.Optional(labels),
     idle_timeout_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
     max_duration_seconds: Type.Optional(nullable(timeouts.max_duration_seconds)),
+    expires_in_seconds: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: 2_592_000,
+          description: "Ends the sandbox this long after now, in place of max_duration_seconds; null: never.",
+        }),
+      ),
+    ),
     lifecycle: lifecycleInput,
   }),
   output: sandbox,
@@ -395,7 +404,7 @@ export const sandboxStandby = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/standby",
   summary: "Pause a sandbox",
   description:
-    "Puts it in standby: it uses no CPU and keeps its memory, processes, guest_cid and drive. Running commands and their timeouts are paused too, and calls that wait for them are answered after resume. In standby the drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume, unless lifecycle.wake_on has api.",
+    "Puts it in standby: it uses no CPU and keeps its memory, processes, guest_cid and drive. Running commands and their timeouts are paused too, and calls that wait for them are answered after resume. In standby the drive, logs, metrics, labels and timeouts can be used; a call that uses it, such as exec, resumes it first; without api in lifecycle.wake_on it is 409 invalid_state until POST …/resume.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -442,7 +451,7 @@ export const sandboxHibernate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/hibernate",
   summary: "Put a sandbox to sleep on disk",
   description:
-    "Saves its memory and devices to disk and ends its processes: it uses no memory and no CPU, survives a restart of the host, and keeps its guest_cid, ports and files. Resume brings it back where it was; connections are cut, and programs hear of it by /etc/roomd/after-restore.d. Where it cannot be saved it goes on as before.",
+    "Saves its memory and devices to disk and ends its processes; one in standby is resumed for it. It uses no memory and no CPU, survives a restart of the host, and keeps its guest_cid, ports and files. Resume brings it back where it was; connections are cut, and programs hear of it by /etc/roomd/after-restore.d. Where it cannot be saved it goes on as before.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,

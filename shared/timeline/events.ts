@@ -240,6 +240,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   },
   "room.moved_out": { type: "room", lane: "room", say: ({ to }) => `moved to ${text(to)}` },
   "room.moved_in": { type: "room", lane: "room", say: ({ from }) => `came from ${text(from)}` },
+  "room.updated": { type: "room", lane: "room", say: () => "room changed" },
   "room.created": {
     type: "room",
     lane: "room",

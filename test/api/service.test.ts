@@ -107,7 +107,7 @@ describe("/v1/config", () => {
         ssh_keys_per_organization_max: 256,
         ssh_accesses_per_sandbox_max: 64,
       },
-      defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 30_000, list_limit: 100 },
+      defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 600_000, list_limit: 100 },
       templates: [],
     });
     for (const promise of [...config.guarantees, ...config.non_guarantees]) expect(promise).toMatch(/^\S.*\.$/);

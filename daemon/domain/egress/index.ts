@@ -21,6 +21,8 @@ export interface Egress {
   /** Puts a list in force, for connections that are open too. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
+  /** Moment of its last traffic, as of Date.now(); null if it had none since the daemon started. */
+  lastTrafficOf(sandboxId: string): number | null;
   /** Where it connected to and was refused, also when it is gone. */
   networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
   /** Of all sandboxes together, since the daemon started. */
@@ -43,7 +45,9 @@ export function makeEgress(deps: EgressDeps): Egress {
   let denied = 0;
   const writing = setInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
 
+  const lastAt = new Map<string, number>();
   const drop = (sandboxId: string) => {
+    lastAt.delete(sandboxId);
     guards.get(sandboxId)?.close();
     guards.delete(sandboxId);
     networks.end(sandboxId as SandboxId);
@@ -67,6 +71,7 @@ export function makeEgress(deps: EgressDeps): Egress {
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);
             tally.count(sandbox_id, place, traffic);
+            if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, Date.now());
             told(traffic);
           };
           count({ ...NO_TRAFFIC, connections: 1 });
@@ -85,6 +90,7 @@ export function makeEgress(deps: EgressDeps): Egress {
       const traffic = sumOf(written, tally.of(sandboxId));
       return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
     },
+    lastTrafficOf: (sandboxId) => lastAt.get(sandboxId) ?? null,
     networkOf: ({ sandbox_id, created_at }) => networks.shown(sandbox_id, created_at),
     figures: () => ({
       ...all,

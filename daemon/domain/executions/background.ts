@@ -1,9 +1,8 @@
 /** Owns saving the output of an execution that nobody waits for, and keeping with it what became of that. */
-import { MAX_TIMEOUT_MS } from "../../../shared/api/executions.ts";
 import { noteInGuest } from "../../host/guest-link/exec.ts";
 import { followFrom, outputOf, type Reach } from "./output.ts";
 import { Backstop } from "./patience.ts";
-import { noteOf } from "./record.ts";
+import { noteOf, timeLimitOf } from "./record.ts";
 import { type SaveStreams, Saving } from "./saving.ts";
 
 /** From its first piece to its last, and again from the first after a restart, as long as that is kept. */
@@ -18,8 +17,7 @@ export async function saveOutput(reach: Reach, execId: string, path: string, sav
 
 async function saveAll(reach: Reach, execId: string, saving: Saving) {
   const following = await followFrom(reach, execId, { after: 0, follow: true });
-  // What the guest says of it may be untrue.
-  const backstop = new Backstop(Math.min(following.execution.timeout_ms, MAX_TIMEOUT_MS));
+  const backstop = new Backstop(timeLimitOf(following.execution) ?? Number.POSITIVE_INFINITY);
   for await (const pieces of outputOf(reach, following, 0, { backstop })) await saving.take(pieces);
   return await saving.finish();
 }

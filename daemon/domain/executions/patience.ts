@@ -44,7 +44,7 @@ export class Tries {
   }
 }
 
-/** The time after which a command cannot be running any more, whatever its guest says, in the guest's own time. */
+/** The time after which a command cannot run any more, whatever its guest reports, on the guest's clock. Infinity: no limit. */
 export class Backstop {
   #leftMs: number;
   #lostAt: number | null = null;
@@ -60,6 +60,7 @@ export class Backstop {
 
   /** Counts the time of one connection, and that since the one before, and closes what is followed on it when all of it has passed. Returns its end. */
   watch({ standstill, close }: Following): () => void {
+    if (this.#leftMs === Number.POSITIVE_INFINITY) return () => {};
     if (this.#lostAt !== null) this.#spend(Math.min(performance.now() - this.#lostAt, LONGEST_GAP_MS));
     const since = standstill.guestNowMs;
     const giveUp = afterGuestMs(standstill, this.#leftMs, () => {

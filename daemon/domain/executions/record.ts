@@ -1,6 +1,6 @@
 /** An execution as the API shows it, and what the guest keeps with it. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
-import type { ExecutionRecord } from "../../../shared/api/executions.ts";
+import { type ExecutionRecord, MAX_TIMEOUT_MS } from "../../../shared/api/executions.ts";
 import { at } from "../../core/clock.ts";
 import { outputToOf } from "./request.ts";
 
@@ -11,6 +11,7 @@ export function toExecutionRecord(state: ExecState): ExecutionRecord {
   const { number: _, started_at_ms, finished_at_ms, tag, note, ...shown } = state;
   return {
     ...shown,
+    timeout_ms: timeLimitOf(state),
     started_at: at(started_at_ms),
     finished_at: finished_at_ms === null ? null : at(finished_at_ms),
     duration_ms: finished_at_ms === null ? null : Math.max(0, Math.round(finished_at_ms - started_at_ms)),
@@ -18,12 +19,17 @@ export function toExecutionRecord(state: ExecState): ExecutionRecord {
   };
 }
 
-/** What became of the saving, as it is kept in the guest. */
+/** The time limit of an execution; null for none. A guest may claim any number: what a call cannot ask for counts as none. */
+export function timeLimitOf({ timeout_ms }: Pick<ExecState, "timeout_ms">): number | null {
+  return timeout_ms > MAX_TIMEOUT_MS ? null : timeout_ms;
+}
+
+/** The result of saving, as it is kept in the guest. */
 export function noteOf(output: SavedOutput): string {
   return JSON.stringify({ stdout: output.stdout, stderr: output.stderr, error_code: output.error_code });
 }
 
-function savedOf(path: string | null, note: string): SavedOutput | null {
+export function savedOf(path: string | null, note: string): SavedOutput | null {
   if (path === null) return null;
   const known = readNote(note);
   if (!known) return { path, state: "saving", stdout: null, stderr: null, error_code: null };

@@ -1,5 +1,6 @@
 /** Turns a caller's request into the guest's: the command, its name, and the fingerprint that a retry is recognized by. */
 import { createHash } from "node:crypto";
+import { NO_TIMEOUT_MS } from "../../../shared/agent-protocol/messages.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../shared/api/executions.ts";
 import { newId } from "../../../shared/ids.ts";
@@ -27,17 +28,19 @@ type Named = Partial<Pick<Work, "ulid">>;
 
 /** Of one that is waited for, standard input is what was sent along, or nothing. */
 export function requestOf(input: CommandInput, work: Named, trace: TraceContext | null = null): CommandRequest {
-  return makeRequest(input, false, work, trace);
+  const request = makeRequest(input, false, work, trace, DEFAULT_TIMEOUT_MS);
+  // A caller whose wait ends before the command needs the name afterwards.
+  return input.wait_ms === undefined ? request : { ...request, start: { ...request.start, generated: false } };
 }
 
-/** Of one that is left running, standard input stays open unless all of it was sent along. */
+/** Of one that is left running, without a time limit by default; standard input stays open unless all of it was sent along. */
 export function backgroundRequestOf(
   input: InputOf<typeof executionStart>,
   work: Named,
   trace: TraceContext | null = null,
 ): CommandRequest {
   const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
-  return makeRequest(input, input.stdin_open ?? !given, work, trace);
+  return makeRequest(input, input.stdin_open ?? !given, work, trace, 0);
 }
 
 function makeRequest(
@@ -45,8 +48,10 @@ function makeRequest(
   stdinStaysOpen: boolean,
   { ulid }: Named,
   trace: TraceContext | null,
+  defaultTimeoutMs: number,
 ): CommandRequest {
   const stdin = stdinOf(input);
+  const timeout_ms = input.timeout_ms ?? defaultTimeoutMs;
   const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
   return {
     start: {
@@ -57,7 +62,8 @@ function makeRequest(
       // What the caller says itself stays.
       env: { ...(trace ? { [TRACEPARENT_VARIABLE]: writeTraceparent(trace) } : {}), ...input.env },
       user: input.user ?? null,
-      timeout_ms: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+      timeout_ms: timeout_ms === 0 ? NO_TIMEOUT_MS : timeout_ms,
+      unlimited: timeout_ms === 0,
       stdin: stdin !== null || stdinStaysOpen,
       tag: JSON.stringify(tag),
       generated: input.exec_id === undefined && ulid === undefined,

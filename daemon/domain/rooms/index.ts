@@ -43,6 +43,7 @@ import {
 } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
+import { makeUpdate } from "./update.ts";
 
 export type { FitsAnswer } from "../sandboxes/index.ts";
 export { checkpointBytes, getCheckpoint } from "./checkpoints/store.ts";
@@ -242,6 +243,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     operations: [
       makeCreate(deps, records, finder.lookup, schedule),
       ...makeGet(deps, records, finder.findRow),
+      makeUpdate(deps, records, finder.findRow, schedule),
       destroyer.operation,
       ...checkpoints.operations,
       ...moves.operations,

@@ -8,19 +8,33 @@ import { requireFreeDisk } from "./disk-room.ts";
 import { findTarget } from "./find.ts";
 import { toSandboxRecord } from "./record.ts";
 import { requireState } from "./state.ts";
+import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
 
 export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxHibernate, {
     find: (call, params) => findTarget(deps, call, params),
     run: async (_call, _input, { room, row }) => {
       requireActive(room);
-      requireState(row, ["running"]);
+      requireState(row, ["running", "paused"]);
       requireFreeDisk(deps, row.memory_mib);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
-      const changed = await supervisors.use(row.sandbox_id, () => supervisor.hibernate());
+      const changed = await supervisors.use(row.sandbox_id, () => hibernated(supervisor));
       return { outcome: "hibernated", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
+}
+
+/** One in standby is resumed for it, as saving needs its agent; if it cannot be saved, it returns to standby. */
+async function hibernated(supervisor: Supervisor): Promise<SandboxRow> {
+  if (supervisor.row.state !== "paused") return await supervisor.hibernate();
+  await supervisor.resume(undefined, "hibernate");
+  try {
+    return await supervisor.hibernate();
+  } catch (error) {
+    await supervisor.standby().catch(() => {});
+    throw error;
+  }
 }

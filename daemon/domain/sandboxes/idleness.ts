@@ -1,6 +1,8 @@
 /**
- * Owns when a sandbox is idle, and what becomes of it then: it ends, or it rests, as its row says. One that cannot rest goes on running,
- * its record says why, and it is tried again after another idle time.
+ * Owns when a sandbox is idle, and its idle action: it ends or rests, as its row says. One that cannot rest keeps running, its
+ * record has the reason, and it is retried after another idle time.
+ *
+ *   last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless it had traffic or a busy execution meanwhile
  */
 import { at } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
@@ -17,6 +19,9 @@ const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } a
 const MOST_TOLD = 3;
 /** One that fails again and again is tried more and more seldom, down to once in this time. */
 const LONGEST_PAUSE_SECONDS = 3600;
+/** An execution that no client follows keeps its sandbox awake only while that is busy: by so much of a CPU, over so long. */
+const BUSY_SHARE = 0.01;
+const BUSY_SECONDS = 60;
 /** A message that its agent has neither acked nor read past keeps it awake for so long: it may just not have come to it. */
 const UNREAD_SECONDS = 60;
 
@@ -26,8 +31,17 @@ export interface IdlenessDeps {
   supervisorOf(sandboxId: string): Pick<Supervisor, "row" | "standby" | "hibernate"> | undefined;
   /** Whether a message that wakes it is in its agent's inbox. */
   isCalled(row: SandboxRow): boolean;
+  activityOf(sandboxId: string): Activity;
   /** Destroys one that is idle. Never rejects. */
   end(sandboxId: string): Promise<void>;
+}
+
+/** What a sandbox does on its own, without a call that uses it. */
+export interface Activity {
+  /** Moment of the last traffic to or from outside, as of Date.now(); null if none is known. */
+  traffic_at: number | null;
+  /** CPU time of its virtual machine while an execution runs in it; null if none does, or the time is not known. */
+  cpu_seconds: number | null;
 }
 
 export class Idleness {
@@ -41,7 +55,9 @@ export class Idleness {
   readonly #called = new Map<string, number>();
   /** How often each could not rest, one time after the other. */
   readonly #failures = new Map<string, number>();
-  readonly #clocks = new Deadlines((sandboxId) => void this.#idle(sandboxId));
+  /** CPU time of each whose idle time is nearly over. */
+  readonly #samples = new Map<string, { cpu_seconds: number | null; at: number }>();
+  readonly #clocks = new Deadlines((sandboxId) => void this.#clockFired(sandboxId));
 
   /** `secondMs` is how long a second of an idle time takes. */
   constructor(deps: IdlenessDeps, secondMs = 1000) {
@@ -53,10 +69,16 @@ export class Idleness {
   restart(sandboxId: string): void {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
-    const row = this.#deps.supervisorOf(sandboxId)?.row;
-    const seconds = row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;
-    const pause = seconds === null ? null : at(Date.now() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
-    this.#clocks.set(sandboxId, pause);
+    const seconds = this.#secondsOf(sandboxId);
+    this.#set(sandboxId, seconds === null ? null : Date.now() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
+  }
+
+  /** Has it idle at a moment, as of Date.now(), and sampled before. */
+  #set(sandboxId: string, dueMs: number | null): void {
+    this.#samples.delete(sandboxId);
+    const seconds = this.#secondsOf(sandboxId) ?? 0;
+    const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
+    this.#clocks.set(sandboxId, dueMs === null ? null : at(Math.max(Date.now(), dueMs - windowMs)));
   }
 
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
@@ -84,6 +106,7 @@ export class Idleness {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
     this.#failures.delete(sandboxId);
+    this.#samples.delete(sandboxId);
   }
 
   stop(): void {
@@ -94,6 +117,29 @@ export class Idleness {
     const failures = this.#failures.get(sandboxId) ?? 0;
     const longest = Math.max(seconds, LONGEST_PAUSE_SECONDS);
     return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
+  }
+
+  /** The idle time of one that can be idle now. */
+  #secondsOf(sandboxId: string): number | null {
+    const row = this.#deps.supervisorOf(sandboxId)?.row;
+    return row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;
+  }
+
+  #clockFired(sandboxId: string): void {
+    const seconds = this.#secondsOf(sandboxId);
+    if (seconds === null) return;
+    const sample = this.#samples.get(sandboxId);
+    const { traffic_at, cpu_seconds } = this.#deps.activityOf(sandboxId);
+    if (!sample) {
+      this.#samples.set(sandboxId, { cpu_seconds, at: performance.now() });
+      const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
+      this.#clocks.set(sandboxId, at(Date.now() + windowMs));
+      return;
+    }
+    const idleMs = seconds * this.#secondMs;
+    if (traffic_at !== null && Date.now() - traffic_at < idleMs) this.#set(sandboxId, traffic_at + idleMs);
+    else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, Date.now() + idleMs);
+    else void this.#idle(sandboxId);
   }
 
   #isCalled(row: SandboxRow): boolean {
@@ -136,4 +182,10 @@ export class Idleness {
     this.#deps.log.warn("idle sandbox goes on", { sandbox_id, wanted, error: describeError(error) });
     this.#deps.onEvent(EVENTS[wanted], row, { reason: IDLE, message: row.status_message }, "error");
   }
+}
+
+/** Whether the virtual machine used more than the share of a CPU since the sample. */
+function isBusy(sample: { cpu_seconds: number | null; at: number }, cpuSeconds: number | null): boolean {
+  if (sample.cpu_seconds === null || cpuSeconds === null) return false;
+  return cpuSeconds - sample.cpu_seconds > ((performance.now() - sample.at) / 1000) * BUSY_SHARE;
 }

@@ -1,11 +1,8 @@
-/** Owns what becomes of a sandbox that is idle, and what wakes one that rests: how it is asked for, and how it is shown. */
+/** Owns the idle action of a sandbox and the reasons that wake it: input rules and defaults. */
 import type { InputOf } from "../../../shared/api/contract.ts";
-import type { sandboxUpdate, WakeReason } from "../../../shared/api/sandboxes.ts";
+import { type sandboxUpdate, WAKE_REASONS } from "../../../shared/api/sandboxes.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import type { SandboxRow } from "./table.ts";
-
-/** What wakes a sandbox that rests when it is idle, where nobody says: a call that uses it, and a message to its agent. */
-const WAKES: readonly WakeReason[] = ["api", "message"];
 
 interface Asked {
   idle_timeout_seconds?: number | null | undefined;
@@ -13,7 +10,7 @@ interface Asked {
 }
 type Lifecycle = Pick<SandboxRow, "idle_timeout_seconds" | "on_idle" | "wake_on">;
 
-/** Both say after which time it is idle. */
+/** idle_timeout_seconds and lifecycle.idle_after_seconds are one setting. */
 export function lifecycleRules({ idle_timeout_seconds, lifecycle }: Asked): RuleBreak[] {
   if (idle_timeout_seconds === undefined || lifecycle?.idle_after_seconds === undefined) return [];
   return [
@@ -26,13 +23,12 @@ export function lifecycleRules({ idle_timeout_seconds, lifecycle }: Asked): Rule
   ];
 }
 
-/** Of a new sandbox, or of one that is so far as in `row`. */
+/** Of a new sandbox, or of the one in `row` after a change. By default everything wakes it; a list is exact. */
 export function lifecycleOf({ idle_timeout_seconds, lifecycle = {} }: Asked, row?: Lifecycle): Lifecycle {
   const { idle_after_seconds = idle_timeout_seconds, on_idle = row?.on_idle ?? "destroy", wake_on } = lifecycle;
-  const rests = on_idle !== "destroy" && on_idle !== row?.on_idle;
   return {
     idle_timeout_seconds: idle_after_seconds === undefined ? (row?.idle_timeout_seconds ?? null) : idle_after_seconds,
     on_idle,
-    wake_on: wake_on === undefined ? (rests ? [...WAKES] : (row?.wake_on ?? [])) : [...new Set(wake_on)],
+    wake_on: wake_on === undefined ? (row?.wake_on ?? [...WAKE_REASONS]) : [...new Set(wake_on)],
   };
 }

@@ -20,7 +20,7 @@ import { snapshotSaved } from "../../host/guest/save.ts";
 import { type OnStarted, startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { boundLog, type ProcessRecord } from "../../host/process.ts";
-import { residentMemoryMib } from "../../host/use.ts";
+import { residentMemoryMib, useOfProcess } from "../../host/use.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { Adoptions } from "./adoptions.ts";
 import { FreeCids } from "./cids.ts";
@@ -88,7 +88,11 @@ export interface Supervisors {
 
 export function makeSupervisors(
   deps: SandboxDeps,
-  ends: { watch(sandboxId: string): void },
+  ends: {
+    watch(sandboxId: string): void;
+    /** Whether any execution may run in it. */
+    hasAny(sandboxId: string): boolean;
+  },
   places: SnapshotPlaces,
 ): Supervisors {
   const all = new Map<string, Supervisor>();
@@ -103,6 +107,10 @@ export function makeSupervisors(
     onEvent: deps.onEvent,
     supervisorOf: (sandboxId) => all.get(sandboxId),
     isCalled: (row) => isCalled(deps.database.queries, row),
+    activityOf: (sandboxId) => ({
+      traffic_at: deps.egress.lastTrafficOf(sandboxId),
+      cpu_seconds: ends.hasAny(sandboxId) ? cpuOf(all.get(sandboxId)) : null,
+    }),
     end: (sandboxId) => endUnasked(sandboxId, "idle"),
   });
 
@@ -473,4 +481,14 @@ function identityOf(row: SandboxRow, roomId: string) {
     egress: row.guest_net,
     room: row.fabric_attached,
   };
+}
+
+function cpuOf(supervisor: Supervisor | undefined): number | null {
+  const pid = supervisor?.guest?.machine.process.pid;
+  try {
+    return pid === undefined ? null : useOfProcess(pid).cpu_seconds;
+  } catch {
+    // It has just ended.
+    return null;
+  }
 }

@@ -576,7 +576,7 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
         message_payload_bytes_max: 65_536,
         list_limit_max: 1000,
       },
-      defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 30_000, egress: "public" },
+      defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 600_000, egress: "public" },
       plans: {
         starter: {
           rooms: { soft_cap: 50, hard_cap: 100 },

@@ -3,12 +3,10 @@
  * outlive whoever asked for it, see exec.ts.
  */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
-import { Channel, type ExecRequest, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { Channel, type ExecRequest, NO_TIMEOUT_MS, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "./handshake.ts";
 import { afterGuestMs } from "./standstill.ts";
 
-/** As long as the protocol has it: who sits at a command decides when it is enough. */
-const NO_DEADLINE_MS = 2 ** 31 - 1;
 const START_MS = 15_000;
 
 export interface CommandEnd {
@@ -45,7 +43,8 @@ export async function startCommand(
     ...request,
     cwd: null,
     user: null,
-    timeout_ms: NO_DEADLINE_MS,
+    timeout_ms: NO_TIMEOUT_MS,
+    unlimited: true,
     stdin: true,
   };
   const stream = link.open(full);

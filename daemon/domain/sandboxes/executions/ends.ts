@@ -1,6 +1,6 @@
 /**
  * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
- * to be saved of them is saved; and while one runs its sandbox is not idle. Who records and who meters which is in stage.ts.
+ * to be saved of them is saved. Who records and who meters which is in stage.ts.
  *
  *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
  *
@@ -104,6 +104,11 @@ export class Ends {
     }));
   }
 
+  /** Whether any execution may run in a sandbox, waited for or not. */
+  hasAny(sandboxId: string): boolean {
+    return (this.#watched.get(sandboxId)?.known.size ?? 0) > 0;
+  }
+
   /** An execution runs on by itself; `isMetered` with the record of the call that began it. */
   begun(row: SandboxRow, execution: Told, by: Beginner | null, isMetered = by !== null): void {
     const watched = this.#watched.get(row.sandbox_id);
@@ -113,8 +118,6 @@ export class Ends {
     if (known.duties.runs) return;
     known.by = by;
     known.happened("begun", ...metered(isMetered));
-    const { promise } = known.ended;
-    void this.#supervisors().use(row.sandbox_id, () => promise);
     this.#save(row, watched, execution);
   }
 

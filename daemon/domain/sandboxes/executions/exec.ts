@@ -1,4 +1,4 @@
-/** Owns sandbox_exec: a command that its caller waits for. */
+/** Owns sandbox_exec: a command that its caller waits for until its end, or (exec-within.ts) for a while. */
 import { sandboxExec } from "../../../../shared/api/executions.ts";
 import { now } from "../../../core/clock.ts";
 import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
@@ -13,7 +13,9 @@ import type { SaveStreams } from "../../executions/saving.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
+import type { Supervisors } from "../supervisors.ts";
 import type { ExecutionDeps } from "./deps.ts";
+import { execWithin } from "./exec-within.ts";
 import { reachOf } from "./reach.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
 import { commandSpan, endSpan } from "./span.ts";
@@ -30,6 +32,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
     rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
+      if (input.wait_ms !== undefined) return await execWithin(deps, call, input, target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
       const span = commandSpan(traces, call, target, input);
@@ -49,7 +52,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       );
       // Until the guest has answered nobody knows; and the call may be over before that.
       call.work.effect = { started: "unknown" };
-      return await supervisors.use(row.sandbox_id, async () => {
+      return await whileWaited(supervisors, row.sandbox_id, call.signal, async () => {
         const leaves = () => deps.sandboxes.currentRoom(row.room_uid).is_moving;
         const reach = reachOf(supervisors, row.sandbox_id, leaves);
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
@@ -80,4 +83,23 @@ export function makeExec(deps: ExecutionDeps): Bound {
       });
     },
   });
+}
+
+/** Carries out `work`; the sandbox is in use until that is done or the client is gone. */
+async function whileWaited<T>(
+  supervisors: Supervisors,
+  sandboxId: string,
+  gone: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const left = Promise.withResolvers<void>();
+  const leave = () => left.resolve();
+  gone.addEventListener("abort", leave, { once: true });
+  const done = Promise.withResolvers<T>();
+  const used = supervisors.use(sandboxId, async () => {
+    work().then(done.resolve, done.reject);
+    if (!gone.aborted) await Promise.race([done.promise.catch(() => {}), left.promise]);
+  });
+  await used;
+  return await done.promise.finally(() => gone.removeEventListener("abort", leave));
 }

@@ -22,7 +22,6 @@ export class Known {
   by: Beginner | null;
   /** When it began, as far as the host knows. */
   since = now();
-  readonly ended = Promise.withResolvers<void>();
   #stage: Stage = "unknown";
 
   constructor(by: Beginner | null, ...what: Happening[]) {
@@ -45,6 +44,10 @@ export class Known {
 
 export class KnownExecutions {
   readonly #all = new Map<string, Known>();
+
+  get size(): number {
+    return this.#all.size;
+  }
 
   get(execId: string): Known | undefined {
     return this.#all.get(execId);
@@ -74,7 +77,6 @@ export class KnownExecutions {
 
   forget(execId: string): void {
     const known = this.#all.get(execId);
-    known?.ended.resolve();
     // Of one that has ended this is told already: what is left is cut off with its sandbox, or was begun by nobody after all.
     known?.by?.span.end({ problem: "not_known", attributes: { "roomd.exec_id": execId } });
     this.#all.delete(execId);

@@ -26,7 +26,7 @@ export type Stage =
 interface Duties {
   /** Whether a call waits for it. */
   waits: boolean;
-  /** Until its end the sandbox is in use. */
+  /** It runs on its own until its end. */
   runs: boolean;
   /** Whose record tells of its end: that of the call that waits, or one of ours when the guest tells of it. */
   records: "call" | "end" | null;

@@ -70,7 +70,7 @@ async function underWay(call: ToolCall, input: Named): Promise<Answer> {
 }
 
 async function begin(call: ToolCall, input: Named): Promise<Reply> {
-  const command = Object.fromEntries(Object.entries(input).filter(([name]) => name in COMMAND));
+  const command = Object.fromEntries(Object.entries(input).filter(([name]) => name in COMMAND && name !== "wait_ms"));
   if (input.background) return await call.ask(executionStart, command);
   return await call.ask(sandboxExec, command, call.waitMs(input.wait_ms ?? MAX_TOOL_WAIT_MS));
 }

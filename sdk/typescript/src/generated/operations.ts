@@ -117,6 +117,8 @@ export interface Operations {
   room_list: { input: s.RoomListInput; answer: s.RoomListAnswer };
   /** Get a room. */
   room_get: { input: s.RoomGetInput; answer: s.RoomGetAnswer };
+  /** Change a room's labels and end. */
+  room_update: { input: s.RoomUpdateInput; answer: s.RoomUpdateAnswer };
   /** Destroy a room. */
   room_destroy: { input: s.RoomDestroyInput; answer: s.RoomDestroyAnswer };
   /** Create a sandbox from a template. */
@@ -397,6 +399,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   room_create: {"method":"POST","path":"/v1/rooms","body":"json","answer":"json"},
   room_list: {"method":"GET","path":"/v1/rooms","query":["state","label","host","limit","cursor"],"answer":"json"},
   room_get: {"method":"GET","path":"/v1/rooms/{room_id}","answer":"json"},
+  room_update: {"method":"PATCH","path":"/v1/rooms/{room_id}","body":"json","answer":"json"},
   room_destroy: {"method":"DELETE","path":"/v1/rooms/{room_id}","query":["drive"],"answer":"json"},
   sandbox_create: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/from-template","query":["wait","wait_timeout_ms"],"body":"json","answer":"json"},
   sandbox_list: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes","query":["state","label","limit","cursor"],"answer":"json"},

@@ -656,8 +656,11 @@ export interface components {
         };
         ExecResult: {
             exec_id: string;
-            /** @enum {string} */
-            state: "exited";
+            /**
+             * @description running only in a 202, after wait_ms.
+             * @enum {string}
+             */
+            state: "exited" | "running";
             exit_code: number | null;
             signal: string | null;
             timed_out: boolean;
@@ -678,8 +681,11 @@ export interface components {
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
              */
-            finished_at: string;
+            finished_at: string | null;
+            /** @description Of one that runs: so far. */
             duration_ms: number;
+            /** @description Only while it runs: the last piece of output in this answer, for after of its stream. */
+            last_seq?: number;
             output: components["schemas"]["SavedOutput"] | null;
         };
         Execution: {
@@ -692,7 +698,8 @@ export interface components {
             user: string;
             /** @description In the guest. */
             pid: number | null;
-            timeout_ms: number;
+            /** @description null: no limit. */
+            timeout_ms: number | null;
             exit_code: number | null;
             signal: string | null;
             timed_out: boolean;
@@ -751,7 +758,7 @@ export interface components {
             stdin?: string;
             /** @description Bytes for standard input. */
             stdin_b64?: string;
-            /** @description After this time the command's process group is killed; 30 000 if absent. */
+            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts. */
             timeout_ms?: number;
             /** @description Most bytes of each stream in the answer; 1 MiB if absent. */
             max_output_bytes?: number;
@@ -2152,6 +2159,14 @@ export interface components {
             /** @description URL of the page that shows a trace, with {trace_id} for its id, if the service has one. */
             trace_url: string | null;
         };
+        RoomUpdateRequest: {
+            /** @description Up to 64 labels of the caller's own. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Destroys the room this long after now; null: never. */
+            expires_in_seconds?: number | null;
+        };
         RoomWaitsResult: {
             room_id: string;
             /**
@@ -2243,7 +2258,7 @@ export interface components {
                  * @enum {string}
                  */
                 on_idle: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate. */
+                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on: ("api" | "terminal" | "message" | "port")[];
             };
             /**
@@ -2319,20 +2334,20 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
-            /** @description A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock. */
+            /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
             idle_timeout_seconds?: number;
             /** @description Ends the sandbox this long after its creation, whatever it does, also in standby. */
             max_duration_seconds?: number;
             /** @description When it is idle, what becomes of it then, and what wakes it. */
             lifecycle?: {
-                /** @description A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock. */
+                /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
                 idle_after_seconds?: number | null;
                 /**
                  * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
                  * @enum {string}
                  */
                 on_idle?: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate. */
+                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on?: ("api" | "terminal" | "message" | "port")[];
             };
             /** @description Whether the guest reaches its room; true if absent. */
@@ -2410,7 +2425,7 @@ export interface components {
                  * @enum {string}
                  */
                 on_idle: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate. */
+                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on: ("api" | "terminal" | "message" | "port")[];
             };
             /**
@@ -2484,7 +2499,7 @@ export interface components {
             stdin?: string;
             /** @description Bytes for standard input. */
             stdin_b64?: string;
-            /** @description After this time the command's process group is killed; 30 000 if absent. */
+            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts. */
             timeout_ms?: number;
             /** @description Most bytes of each stream in the answer; 1 MiB if absent. */
             max_output_bytes?: number;
@@ -2492,6 +2507,8 @@ export interface components {
             output_to?: string;
             /** @description The caller's own name for this run. The same name never runs twice. */
             exec_id?: string;
+            /** @description Longest wait for the command's end. After it the answer is 202 with state running and the output so far; the command continues under its exec_id. By default the call waits until the end. */
+            wait_ms?: number;
         };
         SandboxExposePortRequest: {
             /**
@@ -2617,20 +2634,22 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
-            /** @description A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock. */
+            /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
             idle_timeout_seconds?: number | null;
             /** @description Ends the sandbox this long after its creation, whatever it does, also in standby. */
             max_duration_seconds?: number | null;
+            /** @description Ends the sandbox this long after now, in place of max_duration_seconds; null: never. */
+            expires_in_seconds?: number | null;
             /** @description When it is idle, what becomes of it then, and what wakes it. */
             lifecycle?: {
-                /** @description A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock. */
+                /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
                 idle_after_seconds?: number | null;
                 /**
                  * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
                  * @enum {string}
                  */
                 on_idle?: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate. */
+                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on?: ("api" | "terminal" | "message" | "port")[];
             };
         };
@@ -3879,6 +3898,14 @@ export interface components {
             room_id: string;
         };
         RoomGetAnswer: components["schemas"]["Room"];
+        RoomUpdateInput: components["schemas"]["RoomUpdateRequest"] & {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+        };
+        RoomUpdateAnswer: components["schemas"]["Room"];
         RoomDestroyInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5292,6 +5319,7 @@ export type RoomMoved = components['schemas']['RoomMoved'];
 export type RoomOverviewResult = components['schemas']['RoomOverviewResult'];
 export type RoomRestoreResult = components['schemas']['RoomRestoreResult'];
 export type RoomTimelineResult = components['schemas']['RoomTimelineResult'];
+export type RoomUpdateRequest = components['schemas']['RoomUpdateRequest'];
 export type RoomWaitsResult = components['schemas']['RoomWaitsResult'];
 export type Sandbox = components['schemas']['Sandbox'];
 export type SandboxCreateRequest = components['schemas']['SandboxCreateRequest'];
@@ -5477,6 +5505,8 @@ export type RoomListInput = components['schemas']['RoomListInput'];
 export type RoomListAnswer = components['schemas']['RoomListAnswer'];
 export type RoomGetInput = components['schemas']['RoomGetInput'];
 export type RoomGetAnswer = components['schemas']['RoomGetAnswer'];
+export type RoomUpdateInput = components['schemas']['RoomUpdateInput'];
+export type RoomUpdateAnswer = components['schemas']['RoomUpdateAnswer'];
 export type RoomDestroyInput = components['schemas']['RoomDestroyInput'];
 export type RoomDestroyAnswer = components['schemas']['RoomDestroyAnswer'];
 export type SandboxCreateInput = components['schemas']['SandboxCreateInput'];

@@ -95,6 +95,10 @@ export class ExecutionsFixture {
   /** Why outputs cannot be saved. */
   unsaved: Error | null = null;
   readonly #road: Road;
+  /** Executions that run as far as the host knows. */
+  get running(): number {
+    return this.ends.running(this.row.sandbox_id).length;
+  }
   #committed = Promise.withResolvers<void>();
   #flushed: Promise<void> = Promise.resolve();
 

@@ -95,10 +95,10 @@ test("a name whose command could not begin is free: the next one of it is record
   };
   await fixture.run("execution_start", { ...input, output_to: "/out" });
   await until("its output is being saved", async () => fixture.saved.length === 1);
-  expect(fixture.uses).toBe(1);
+  expect([fixture.running, fixture.uses]).toEqual([1, 0]);
   fixture.tell([ended("again")]);
   await until("its end is recorded", async () => fixture.records.length === 1);
-  expect(fixture.uses).toBe(0);
+  expect(fixture.running).toBe(0);
 });
 
 test("an execution is metered once, with the first record of it, however often and by whatever calls it is asked for", async () => {
@@ -200,7 +200,7 @@ test("so is one whose command nobody could say whether it had begun", async () =
   leave({ began: true, recorded: false });
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
   await fixture.run("execution_start", { exec_id: "again", argv: ["true"] });
-  expect(fixture.uses).toBe(1);
+  expect([fixture.running, fixture.uses]).toEqual([1, 0]);
   fixture.tell([ended("again")]);
   await until("its end is recorded", async () => fixture.records.length === 1);
   expect(fixture.records[0]).toMatchObject({ actor_id: "kid_1", details: { argv: ["true"] } });
@@ -316,7 +316,7 @@ test("after a restart a guest has no more running, and gets no more saved at onc
   await until("as many are saved as may be", async () => fixture.saved.length >= MAX_LIVE_EXECUTIONS);
   fixture.tell([ended("exec 4711")]);
   await until("all was looked at", async () => fixture.settled.length === 1);
-  expect([fixture.saved.length, fixture.uses]).toEqual([MAX_LIVE_EXECUTIONS, MAX_LIVE_EXECUTIONS]);
+  expect([fixture.saved.length, fixture.running]).toEqual([MAX_LIVE_EXECUTIONS, MAX_LIVE_EXECUTIONS]);
   expect(fixture.records).toEqual([]);
 });
 

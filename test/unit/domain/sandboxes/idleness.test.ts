@@ -1,5 +1,5 @@
 /** When a sandbox is idle, and what becomes of it then. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../../../harness/guests.ts";
 import { IDLE_MS, restingSandbox } from "./resting-fixture.ts";
 
@@ -30,6 +30,49 @@ test("in use it is not idle, and then for another idle time neither", async () =
   expect(made.supervisor.row.state).toBe("running");
   await made.reached("hibernated");
   expect(performance.now() - free).toBeGreaterThan(IDLE_MS - 2);
+});
+
+describe("an execution that no client follows", () => {
+  test("keeps it awake while that is busy, and no longer", async () => {
+    using made = await restingSandbox({ idle_timeout_seconds });
+    const busyUntil = performance.now() + IDLE_MS * 6;
+    // It uses 2 % of a CPU.
+    const cpu = () => (Math.min(performance.now(), busyUntil) / 1000) * 0.02;
+    made.given.activity = {
+      traffic_at: null,
+      get cpu_seconds() {
+        return cpu();
+      },
+    };
+    await made.reached("hibernated");
+    expect(performance.now()).toBeGreaterThan(busyUntil);
+  });
+
+  test("does not keep it awake with less than one percent of a CPU", async () => {
+    using made = await restingSandbox({ idle_timeout_seconds });
+    const since = performance.now();
+    made.given.activity = {
+      traffic_at: null,
+      get cpu_seconds() {
+        return (performance.now() / 1000) * 0.005;
+      },
+    };
+    await made.reached("hibernated");
+    expect(performance.now() - since).toBeLessThan(IDLE_MS * 20);
+  });
+});
+
+test("traffic keeps it awake, for an idle time after the last of it", async () => {
+  using made = await restingSandbox({ idle_timeout_seconds });
+  const lastAt = Date.now() + IDLE_MS * 6;
+  made.given.activity = {
+    cpu_seconds: null,
+    get traffic_at() {
+      return Math.min(Date.now(), lastAt);
+    },
+  };
+  await made.reached("hibernated");
+  expect(Date.now()).toBeGreaterThanOrEqual(lastAt + IDLE_MS - 2);
 });
 
 test("one that is used when its turn to rest comes goes on", async () => {

@@ -2,7 +2,7 @@
 import { makeLog } from "../../../../daemon/core/log.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
-import { Idleness } from "../../../../daemon/domain/sandboxes/idleness.ts";
+import { type Activity, Idleness } from "../../../../daemon/domain/sandboxes/idleness.ts";
 import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
@@ -30,6 +30,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     ended: 0,
     /** Whether a message waits for its agent. */
     isCalled: false,
+    activity: { traffic_at: null, cpu_seconds: null } as Activity,
   };
   const sandbox = await makeSandbox("running", {
     adopt: async () => ({ guest: pretended.guest, paused: false }),
@@ -44,7 +45,8 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
   const { supervisor } = sandbox;
   const end = async () => void given.ended++;
   const isCalled = () => given.isCalled;
-  const idleness = new Idleness({ log, onEvent, supervisorOf: () => supervisor, isCalled, end }, IDLE_MS);
+  const activityOf = () => given.activity;
+  const idleness = new Idleness({ log, onEvent, supervisorOf: () => supervisor, isCalled, activityOf, end }, IDLE_MS);
   const supervisors = {
     get: () => supervisor,
     use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),

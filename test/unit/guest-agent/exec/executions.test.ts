@@ -163,3 +163,15 @@ test("a name is chosen by an exec_id or by an Idempotency-Key", () => {
   const generated = [requestOf(input, {}), requestOf(input, { ulid }), requestOf({ ...input, exec_id: "x" }, {})];
   expect(generated.map(({ start }) => start.generated)).toEqual([true, false, false]);
 });
+
+test("a command without a time limit outlives any timeout_ms, and its state says the longest", async () => {
+  const request = { method: "exec", argv: ["sleep", "0.2"], cwd: "/", env: {}, user: null, timeout_ms: 1, stdin: false };
+  const naming = { fingerprint: "", tag: "{}", isGenerated: false, isBrief: false };
+  const start = (exec_id: string, unlimited: boolean) =>
+    executions.start({ ...request, exec_id, unlimited } as Parameters<Executions["start"]>[0], naming);
+  const { execution: free } = await start("free", true);
+  const { execution: limited } = await start("limited", false);
+  await Promise.all([free.ended, limited.ended]);
+  expect(limited.state).toMatchObject({ timed_out: true, timeout_ms: 1 });
+  expect(free.state).toMatchObject({ timed_out: false, exit_code: 0, timeout_ms: 2 ** 31 - 1 });
+});

@@ -239,6 +239,10 @@ class Call(Protocol):
         """Get a room."""
 
     @overload
+    def __call__(self, name: Literal["room_update"], options: CallOptions | None = None, /, **input: Unpack[s.RoomUpdateInput]) -> s.RoomUpdateAnswer:
+        """Change a room's labels and end."""
+
+    @overload
     def __call__(self, name: Literal["room_destroy"], options: CallOptions | None = None, /, **input: Unpack[s.RoomDestroyInput]) -> s.RoomDestroyAnswer:
         """Destroy a room."""
 
@@ -841,6 +845,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["room_get"], options: CallOptions | None = None, /, **input: Unpack[s.RoomGetInput]) -> Coroutine[Any, Any, s.RoomGetAnswer]:
         """Get a room."""
+
+    @overload
+    def __call__(self, name: Literal["room_update"], options: CallOptions | None = None, /, **input: Unpack[s.RoomUpdateInput]) -> Coroutine[Any, Any, s.RoomUpdateAnswer]:
+        """Change a room's labels and end."""
 
     @overload
     def __call__(self, name: Literal["room_destroy"], options: CallOptions | None = None, /, **input: Unpack[s.RoomDestroyInput]) -> Coroutine[Any, Any, s.RoomDestroyAnswer]:

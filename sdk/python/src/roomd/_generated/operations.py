@@ -72,6 +72,7 @@ OPERATIONS: dict[str, Operation] = {
     "room_create": Operation("POST", "/v1/rooms", (), "json", "json"),
     "room_list": Operation("GET", "/v1/rooms", ("state", "label", "host", "limit", "cursor"), None, "json"),
     "room_get": Operation("GET", "/v1/rooms/{room_id}", (), None, "json"),
+    "room_update": Operation("PATCH", "/v1/rooms/{room_id}", (), "json", "json"),
     "room_destroy": Operation("DELETE", "/v1/rooms/{room_id}", ("drive",), None, "json"),
     "sandbox_create": Operation("POST", "/v1/rooms/{room_id}/sandboxes/from-template", ("wait", "wait_timeout_ms"), "json", "json"),
     "sandbox_list": Operation("GET", "/v1/rooms/{room_id}/sandboxes", ("state", "label", "limit", "cursor"), None, "json"),

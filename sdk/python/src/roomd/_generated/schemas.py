@@ -688,7 +688,8 @@ class SavedOutput(TypedDict):
 
 class ExecResult(TypedDict):
     exec_id: str
-    state: Literal["exited"]
+    state: Literal["exited", "running"]
+    """running only in a 202, after wait_ms."""
     exit_code: int | None
     signal: str | None
     timed_out: bool
@@ -702,9 +703,12 @@ class ExecResult(TypedDict):
     stderr_truncated: bool
     started_at: str
     """RFC 3339, in UTC."""
-    finished_at: str
+    finished_at: str | None
     """RFC 3339, in UTC."""
     duration_ms: int
+    """Of one that runs: so far."""
+    last_seq: NotRequired[int]
+    """Only while it runs: the last piece of output in this answer, for after of its stream."""
     output: SavedOutput | None
 
 
@@ -717,7 +721,8 @@ class Execution(TypedDict):
     user: str
     pid: int | None
     """In the guest."""
-    timeout_ms: int
+    timeout_ms: int | None
+    """null: no limit."""
     exit_code: int | None
     signal: str | None
     timed_out: bool
@@ -800,7 +805,7 @@ class ExecutionStartRequest(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """After this time the command's process group is killed; 30 000 if absent."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
@@ -911,7 +916,7 @@ class SandboxLifecycle(TypedDict):
     on_idle: Literal["destroy", "standby", "hibernate"]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: list[Literal["api", "terminal", "message", "port"]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreatedBy(TypedDict):
@@ -2034,6 +2039,13 @@ class RoomTimelineResult(TypedDict):
     """URL of the page that shows a trace, with {trace_id} for its id, if the service has one."""
 
 
+class RoomUpdateRequest(TypedDict):
+    labels: NotRequired[dict[str, str]]
+    """Up to 64 labels of the caller's own."""
+    expires_in_seconds: NotRequired[int | None]
+    """Destroys the room this long after now; null: never."""
+
+
 class Wait(TypedDict):
     agent_id: str
     """Who waits."""
@@ -2075,11 +2087,11 @@ class SandboxCreateRequestLifecycle(TypedDict):
     """When it is idle, what becomes of it then, and what wakes it."""
 
     idle_after_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateRequest(TypedDict):
@@ -2106,7 +2118,7 @@ class SandboxCreateRequest(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Up to 64 labels of the caller's own."""
     idle_timeout_seconds: NotRequired[int]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     max_duration_seconds: NotRequired[int]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
     lifecycle: NotRequired[SandboxCreateRequestLifecycle]
@@ -2149,7 +2161,7 @@ class SandboxCreateResultLifecycle(TypedDict):
     on_idle: Literal["destroy", "standby", "hibernate"]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: list[Literal["api", "terminal", "message", "port"]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateResultCreatedBy(TypedDict):
@@ -2229,13 +2241,15 @@ class SandboxExecRequest(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """After this time the command's process group is killed; 30 000 if absent."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
     """Drive directory where the full streams are saved as stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
+    wait_ms: NotRequired[int]
+    """Longest wait for the command's end. After it the answer is 202 with state running and the output so far; the command continues under its exec_id. By default the call waits until the end."""
 
 
 class SandboxExposePortRequest(TypedDict):
@@ -2352,20 +2366,22 @@ class SandboxUpdateRequestLifecycle(TypedDict):
     """When it is idle, what becomes of it then, and what wakes it."""
 
     idle_after_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxUpdateRequest(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Up to 64 labels of the caller's own."""
     idle_timeout_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     max_duration_seconds: NotRequired[int | None]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
+    expires_in_seconds: NotRequired[int | None]
+    """Ends the sandbox this long after now, in place of max_duration_seconds; null: never."""
     lifecycle: NotRequired[SandboxUpdateRequestLifecycle]
     """When it is idle, what becomes of it then, and what wakes it."""
 
@@ -3571,6 +3587,17 @@ class RoomGetInput(TypedDict):
 RoomGetAnswer: TypeAlias = Room
 
 
+class RoomUpdateInput(TypedDict):
+    labels: NotRequired[dict[str, str]]
+    """Up to 64 labels of the caller's own."""
+    expires_in_seconds: NotRequired[int | None]
+    """Destroys the room this long after now; null: never."""
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+
+RoomUpdateAnswer: TypeAlias = Room
+
+
 class RoomDestroyInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
@@ -3584,11 +3611,11 @@ class SandboxCreateInputLifecycle(TypedDict):
     """When it is idle, what becomes of it then, and what wakes it."""
 
     idle_after_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateInput(TypedDict):
@@ -3615,7 +3642,7 @@ class SandboxCreateInput(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Up to 64 labels of the caller's own."""
     idle_timeout_seconds: NotRequired[int]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     max_duration_seconds: NotRequired[int]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
     lifecycle: NotRequired[SandboxCreateInputLifecycle]
@@ -3677,20 +3704,22 @@ class SandboxUpdateInputLifecycle(TypedDict):
     """When it is idle, what becomes of it then, and what wakes it."""
 
     idle_after_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
     """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it when it is in standby or hibernates: api is a call that uses it, terminal who attaches to a terminal or opens a shell by SSH, message one that comes into its agent's inbox, port a request to an exposed port. Calls and requests wait until it runs, or are answered with why it does not. Who sends a message does not wait. Metrics, lists, records and who only looks wake nothing. api and message if absent, where on_idle becomes standby or hibernate."""
+    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxUpdateInput(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Up to 64 labels of the caller's own."""
     idle_timeout_seconds: NotRequired[int | None]
-    """A running sandbox is idle after this time without a call that uses it: exec, standby, resume. lifecycle.on_idle says what becomes of it then; absent, it ends. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock."""
+    """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     max_duration_seconds: NotRequired[int | None]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
+    expires_in_seconds: NotRequired[int | None]
+    """Ends the sandbox this long after now, in place of max_duration_seconds; null: never."""
     lifecycle: NotRequired[SandboxUpdateInputLifecycle]
     """When it is idle, what becomes of it then, and what wakes it."""
     room_id: str
@@ -3976,13 +4005,15 @@ class SandboxExecInput(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """After this time the command's process group is killed; 30 000 if absent."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
     """Drive directory where the full streams are saved as stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
+    wait_ms: NotRequired[int]
+    """Longest wait for the command's end. After it the answer is 202 with state running and the output so far; the command continues under its exec_id. By default the call waits until the end."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4326,7 +4357,7 @@ class ExecutionStartInput(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """After this time the command's process group is killed; 30 000 if absent."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]

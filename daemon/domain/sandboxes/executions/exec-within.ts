@@ -1,0 +1,60 @@
+/** sandbox_exec with wait_ms: a command that runs on its own, as one of execution_start, and a caller who waits for a while. */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { executionStart, type sandboxExec } from "../../../../shared/api/executions.ts";
+import { type KeyCall, keyBehind } from "../../../core/operation.ts";
+import { begin, feedAll } from "../../executions/output.ts";
+import { commandFacts } from "../../executions/redact.ts";
+import { requestOf } from "../../executions/request.ts";
+import { resultWithin } from "../../executions/run-within.ts";
+import { heldInstead, requireDriveFor } from "../drive-held.ts";
+import type { SandboxTarget } from "../find.ts";
+import { placeOf } from "../metering.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { reachOf } from "./reach.ts";
+import { beginnerOf } from "./record-end.ts";
+import { commandSpan } from "./span.ts";
+
+/** Throws ServiceError. The call is recorded as the start of the command; the end has a record of its own. */
+export async function execWithin(
+  deps: ExecutionDeps,
+  call: KeyCall,
+  input: InputOf<typeof sandboxExec>,
+  target: SandboxTarget,
+) {
+  const { supervisors, ends, bounds } = deps;
+  const { room, row } = target;
+  requireDriveFor(deps.sandboxes, room, input);
+  const span = commandSpan(deps.sandboxes.traces, call, target, input);
+  const request = requestOf(input, call.work, span.context);
+  const { exec_id } = request.start;
+  const facts = { exec_id, ...commandFacts(input, request.stdin) };
+  Object.assign(call.audit, { event: executionStart.audit, details: facts });
+  using _place = { [Symbol.dispose]: bounds.waiting.take(row.sandbox_id) };
+  const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
+  const reach = reachOf(supervisors, row.sandbox_id);
+  return await supervisors.use(row.sandbox_id, async () => {
+    const { execution, existing } = await begin(reach, request).catch((error: unknown) => {
+      fed();
+      throw heldInstead(deps.sandboxes, room, error);
+    });
+    call.work.effect = { started: true, exec_id };
+    call.audit.details = { ...facts, existing };
+    if (!existing) {
+      ends.begun(row, execution, beginnerOf(call, request, span));
+      call.work.along(() => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
+      call.work.whenSettled((recorded) => recorded || ends.unmetered(row, exec_id));
+    }
+    void feedAll(reach, request, deps.stopping).finally(fed);
+    using wait = timeout(input.wait_ms ?? 0);
+    const over = AbortSignal.any([wait.signal, call.signal, deps.stopping]);
+    const body = await resultWithin(reach, request, input, over);
+    if (body.state === "running") deps.stopping.throwIfAborted();
+    return { outcome: body.state, body };
+  });
+}
+
+function timeout(ms: number) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), ms);
+  return { signal: late.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}
