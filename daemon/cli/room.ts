@@ -10,7 +10,7 @@ import { moveRoomCommand } from "./move.ts";
 import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { backupRoomCommand } from "./room-file.ts";
-import { labelFilter, pair, seconds } from "./values.ts";
+import { labelFilter, pair, seconds, secondsOrNone } from "./values.ts";
 
 export { asList, type ListOptions };
 
@@ -23,6 +23,7 @@ export function roomCommand(): Command {
     .addCommand(list())
     .addCommand(overview())
     .addCommand(get())
+    .addCommand(update())
     .addCommand(takeCheckpointCommand())
     .addCommand(checkpointListCommand())
     .addCommand(forkRoomCommand())
@@ -134,6 +135,26 @@ function get(): Command {
   }).action(async (room_id: string, options: JsonOption) => {
     await show(await call(rooms.roomGet, { room_id }), options, fieldLines);
   });
+}
+
+interface UpdateOptions extends JsonOption {
+  label?: Record<string, string>;
+  expiresIn?: number | "none";
+}
+
+function update(): Command {
+  return command("update <room>", {
+    summary: "change a room's labels and its end; the others stay",
+    examples: ["roomd room update build-42 --expires-in 2h", "roomd room update build-42 --expires-in none"],
+  })
+    .option("--label <key=value>", "a label; repeatable; these replace all earlier ones", pair)
+    .option("--expires-in <time>", "destroy the room this long after now, or none", secondsOrNone)
+    .action(async (room_id: string, options: UpdateOptions) => {
+      const { label: labels, expiresIn } = options;
+      const expires_in_seconds = expiresIn === "none" ? null : expiresIn;
+      const reply = await call(rooms.roomUpdate, { room_id, labels, expires_in_seconds });
+      await show(reply, options, fieldLines);
+    });
 }
 
 interface DestroyOptions extends JsonOption {

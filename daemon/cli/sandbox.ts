@@ -95,6 +95,7 @@ interface UpdateOptions extends JsonOption, LifecycleOptions {
   label?: Record<string, string>;
   idleTimeout?: number | "none";
   maxDuration?: number | "none";
+  expiresIn?: number | "none";
 }
 
 function update(): Command {
@@ -113,7 +114,8 @@ function update(): Command {
       "it is idle after this time without a call, and ends unless --on-idle says else; or none",
       secondsOrNone,
     )
-    .option("--max-duration <time>", "end it after this time, or none", secondsOrNone)
+    .option("--max-duration <time>", "end it this long after its creation, or none", secondsOrNone)
+    .option("--expires-in <time>", "end it this long after now, or none", secondsOrNone)
     .action(async (room_id: string, sandbox: string, options: UpdateOptions) => {
       const reply = await call(sandboxes.sandboxUpdate, {
         room_id,
@@ -121,6 +123,7 @@ function update(): Command {
         labels: options.label,
         idle_timeout_seconds: orNull(options.idleTimeout),
         max_duration_seconds: orNull(options.maxDuration),
+        expires_in_seconds: orNull(options.expiresIn),
         lifecycle: lifecycleFrom(options),
       });
       await show(reply, options, fieldLines);

@@ -10,7 +10,7 @@ const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 const LIVE = SANDBOX_STATES.filter((state) => state !== "destroyed");
 const ALLOWED = [
   ["standby", ["running"]],
-  ["hibernate", ["running"]],
+  ["hibernate", ["running", "paused"]],
   ["resume", ["paused", "hibernated"]],
   ["exec", ["running"]],
 ] as const satisfies [string, SandboxState[]][];

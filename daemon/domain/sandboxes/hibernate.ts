@@ -1,5 +1,5 @@
 /** Puts a sandbox to sleep on disk. How the guest is saved is in daemon/host/guest/save.ts. */
-import { sandboxHibernate } from "../../../shared/api/sandboxes.ts";
+import { type SandboxState, sandboxHibernate } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -12,12 +12,14 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
+const FROM = ["running", "paused"] as const satisfies SandboxState[];
+
 export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxHibernate, {
     find: (call, params) => findTarget(deps, call, params),
     run: async (_call, _input, { room, row }) => {
       requireActive(room);
-      requireState(row, ["running", "paused"]);
+      requireState(row, FROM);
       requireFreeDisk(deps, row.memory_mib);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
@@ -29,6 +31,7 @@ export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Boun
 
 /** One in standby is resumed for it, as saving needs its agent; if it cannot be saved, it returns to standby. */
 async function hibernated(supervisor: Supervisor): Promise<SandboxRow> {
+  requireState(supervisor.row, FROM);
   if (supervisor.row.state !== "paused") return await supervisor.hibernate();
   await supervisor.resume(undefined, "hibernate");
   try {
