@@ -150,6 +150,27 @@ describe("the end of a room", () => {
     });
   });
 
+  test("comes at the time that PATCH sets, counted from now, or not at all", async () => {
+    const room = await daemon.ok("POST", "/v1/rooms", { room_id: "later", ttl_seconds: 3600, labels: { a: "b" } });
+    const never = await daemon.ok("PATCH", "/v1/rooms/later", { expires_in_seconds: null });
+    expect(never).toMatchObject({ expires_at: null, labels: { a: "b" } });
+    const before = Date.now();
+    const soon = await daemon.ok("PATCH", "/v1/rooms/later", { expires_in_seconds: 2, labels: { c: "d" } });
+    expect(soon).toMatchObject({ room_uid: room.room_uid, labels: { c: "d" }, state: "active" });
+    expect(Date.parse(soon.expires_at)).toBeGreaterThanOrEqual(before + 2000);
+    await until(
+      () => daemon.api("GET", "/v1/rooms/later"),
+      ({ status }) => status === 404,
+    );
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(soon.expires_at));
+    const gone = { status: 404, code: "room_not_found" };
+    expect(await daemon.problem("PATCH", "/v1/rooms/later", { expires_in_seconds: 60 })).toMatchObject(gone);
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=room.updated");
+    expect(
+      items.filter((record: Json) => record.outcome === "success" && record.room_uid === room.room_uid),
+    ).toHaveLength(2);
+  });
+
   test("by ttl_seconds comes also when the daemon was away at that moment", async () => {
     const other = await TestDaemon.start();
     try {

@@ -18,7 +18,10 @@ test.each([
 
 test("a change of the idle action leaves the list as it is", () => {
   const row = { idle_timeout_seconds: null, on_idle: "destroy" as const, wake_on: [] };
-  expect(lifecycleOf({ lifecycle: { on_idle: "hibernate" } }, row)).toMatchObject({ on_idle: "hibernate", wake_on: [] });
+  expect(lifecycleOf({ lifecycle: { on_idle: "hibernate" } }, row)).toMatchObject({
+    on_idle: "hibernate",
+    wake_on: [],
+  });
 });
 
 test("rows that have a former default get the present one, and lists that were given stay", () => {

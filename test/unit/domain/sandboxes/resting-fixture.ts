@@ -1,4 +1,5 @@
 /** Owns one sandbox that rests when it is idle and is woken, with a guest that only pretends. */
+import { tmpdir } from "node:os";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
@@ -50,6 +51,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
   const supervisors = {
     get: () => supervisor,
     use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),
+    schedule: () => {},
     growth: () => ({ overcommit_percent: 0, others_mib: 0, resident_mib: new Map() }),
     outcomes: new Outcomes(),
   } as unknown as Supervisors;
@@ -67,12 +69,16 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     },
     pool: { makeRoom: async () => false },
     driveMode: () => "open",
+    portsOf: () => [],
+    paths: { data: tmpdir() },
   } as unknown as SandboxDeps;
   const waking = new Waking(deps, supervisors, TIMES_MS);
   await supervisor.adopt();
   await supervisor.change({ on_idle: "hibernate", wake_on: ["api", "message"], ...change });
   idleness.restart(supervisor.row.sandbox_id);
   return {
+    deps,
+    supervisors,
     given,
     pretended,
     supervisor,
