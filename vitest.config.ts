@@ -38,10 +38,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       // The computing rings; `packaging/check` runs them beside the rings of guests, which mostly wait.
-      ring("house", 0),
-      // Files of the drive are many, and the disk may be slow.
+      // Timeouts are deadlines of a machine that does other work too, with a slow disk.
+      ring("house", 0, { testTimeout: 30_000 }),
       ring("unit", 0, { testTimeout: 30_000 }),
-      ring("protocol", 0),
+      ring("protocol", 0, { testTimeout: 30_000 }),
       ring("api", 0, { testTimeout: 20_000, hookTimeout: 30_000, globalSetup: "test/harness/shared-postgres.ts" }),
       ring("web", 0, { testTimeout: 20_000, hookTimeout: 60_000 }),
       // Without KVM each guest needs a core of its own while it boots.

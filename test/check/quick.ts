@@ -73,9 +73,9 @@ async function main(): Promise<boolean> {
   show("tests chosen", chosen);
   show("tests left out, which take too long here: npm test -- FILE runs one of them", left);
 
-  // Side by side: each of them uses one core for most of its time.
+  // First and alone: it may install packages that the others load.
+  if (!(await passes("build", "packaging/build", []))) return false;
   const stages = await Promise.all([
-    passes("build", "packaging/build", []),
     passes("types", "npm", ["run", "--silent", "typecheck"]),
     passes("style", "node_modules/.bin/biome", ["ci", "--colors=off", "."]),
     passes("unused code", "node_modules/.bin/knip", ["--no-progress"]),
