@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 /** Owns the entry of the binary, which is daemon, client and operator tool, and each process that these start for themselves. */
-import { runCommandLine } from "./cli/program.ts";
+import { makeProgram } from "./cli/program.ts";
+import { runCommandLine } from "./cli/run-command-line.ts";
 import { BACKUP_WORKER, BUILD_WORKER, FETCH_RELAY } from "./host/own-processes.ts";
 
 const [first, ...rest] = process.argv.slice(2);
@@ -10,4 +11,4 @@ const own = new Map<string | undefined, () => Promise<number>>([
   [BACKUP_WORKER, async () => await (await import("./cli/backup-worker.ts")).runBackupWorker()],
   [FETCH_RELAY, async () => await (await import("./host/fetch-relay.ts")).runFetchRelay(rest)],
 ]);
-process.exit(await (own.get(first)?.() ?? runCommandLine(process.argv.slice(2))));
+process.exit(await (own.get(first)?.() ?? runCommandLine(process.argv.slice(2), makeProgram)));

@@ -2,14 +2,11 @@
  * Where the service is and how to reach it: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else where this user has signed in, else this host's
  * configuration.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { loadConfig } from "../core/config.ts";
-import { makePaths } from "../core/paths.ts";
-import { planListen } from "../edge/http/tls.ts";
-import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
+import { readFileSync } from "node:fs";
 import { CliError, EXIT } from "./cli-error.ts";
 import { readCredentials, tokenFor } from "./credentials.ts";
 import { isLoopback, listeners, ownersOf } from "./listeners.ts";
+import { ownService } from "./own-host.ts";
 import type { Place } from "./token-endpoint.ts";
 
 export interface Connection extends Place {
@@ -59,11 +56,9 @@ export function placeOf(env: Record<string, string | undefined> = process.env): 
     }
     return { url: url.href.replace(/\/+$/, ""), ca: caFile ? readCa(caFile) : null };
   }
-  const { config } = loadConfig({ env });
-  const plan = planListen(config);
-  const own = selfSignedFile(makePaths(config).tls);
-  const ca = caFile ?? (plan.tls === "self-signed" && existsSync(own) ? own : null);
-  return { url: plan.url, ca: ca ? readCa(ca) : null };
+  const own = ownService(env);
+  const ca = caFile ?? own.caFile;
+  return { url: own.url, ca: ca ? readCa(ca) : null };
 }
 
 function readCa(file: string): string {

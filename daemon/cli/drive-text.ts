@@ -5,6 +5,7 @@ import { plainJson } from "../core/text.ts";
 import { call, download } from "./client.ts";
 import { command } from "./command.ts";
 import { bytesText, type JsonOption, print, show, write } from "./output.ts";
+import { stdinBytes } from "./standard-input.ts";
 import { integer, type Place, place } from "./values.ts";
 
 interface ReadOptions extends JsonOption {
@@ -54,7 +55,7 @@ export function writeCommand(): Command {
     .option("--if-match <sha256>", "only if the file has this sha256")
     .action(async (at: Place, text: string | undefined, options: WriteOptions) => {
       const { append, mode, overwrite, ifMatch: if_match } = options;
-      const content = text === undefined ? { content_b64: (await Bun.stdin.bytes()).toBase64() } : { content: text };
+      const content = text === undefined ? { content_b64: (await stdinBytes()).toString("base64") } : { content: text };
       const how = { append, mode, overwrite: overwrite ? undefined : false, if_match };
       const reply = await call(fsWrite, { ...at, ...content, ...how });
       await show(reply, options, ({ path, size_bytes }) => [`wrote ${path}, ${bytesText(size_bytes)}`]);

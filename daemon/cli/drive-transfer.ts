@@ -9,6 +9,7 @@ import { localFile } from "./local-file.ts";
 import { bytesText, type JsonOption, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { saveAnswer, whole } from "./save-answer.ts";
+import { stdinParts } from "./standard-input.ts";
 import { type Place, place } from "./values.ts";
 
 const OF_A_DIRECTORY = "to copy a directory, pipe `tar c` into `drive put -`";
@@ -33,7 +34,7 @@ export function putCommand(): Command {
     .action(async (local: string, at: Place, options: PutOptions) => {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
       const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
-      const body = local === "-" ? Bun.stdin.stream() : localFile(local, OF_A_DIRECTORY);
+      const body = local === "-" ? stdinParts() : await localFile(local, OF_A_DIRECTORY);
       const reply = await withProgress(`writing ${path}`, () => call(filePut, input, { body }));
       await show(reply, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
     });

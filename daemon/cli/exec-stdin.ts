@@ -6,6 +6,7 @@ import { executionStdin } from "../../shared/api/executions.ts";
 import { toCliError } from "./cli-error.ts";
 import { LASTING, sdk } from "./client.ts";
 import type { ExecutionName } from "./exec-follow.ts";
+import { stdinParts } from "./standard-input.ts";
 
 /** Whether standard input is a file or a pipe, and no terminal, device or closed. */
 export function isPiped(): boolean {
@@ -22,7 +23,7 @@ export async function passOnStdin(name: ExecutionName, over: AbortSignal): Promi
   const execution = new Execution(sdk(executionStdin), name, name.exec_id, 0);
   const options = { retry: LASTING, signal: over, timeoutMs: Number.POSITIVE_INFINITY };
   try {
-    for await (const chunk of Bun.stdin.stream()) await execution.write(chunk, options);
+    for await (const chunk of stdinParts()) await execution.write(chunk, options);
     await execution.end(options);
   } catch (error) {
     // It has ended, or reads no more: as a broken pipe, but without the noise.

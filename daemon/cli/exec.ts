@@ -12,6 +12,7 @@ import { type ExecutionName, followOutput } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
 import { type JsonOption, say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { stdinBytes } from "./standard-input.ts";
 import { integer, pair } from "./values.ts";
 
 interface ExecOptions extends JsonOption {
@@ -114,8 +115,8 @@ async function runAsJson(
   piped: boolean,
   setStatus: (status: number) => void,
 ): Promise<void> {
-  const stdin = piped ? await Bun.stdin.bytes() : null;
-  const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toBase64() } : {}) };
+  const stdin = piped ? await stdinBytes() : null;
+  const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toString("base64") } : {}) };
   const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
   await show(reply, { json: true }, () => []);
   setStatus(statusOf(reply.value));

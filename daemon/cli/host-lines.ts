@@ -4,6 +4,7 @@ import type { hostList } from "../../shared/api/hosts.ts";
 import { adviceFor, DIRECTORY_STALE_SECONDS, type ListedHost } from "../../shared/host-advice.ts";
 import { shellLine } from "../../shared/shell.ts";
 import { bytesText, paint, printable, table } from "./output.ts";
+import { textWidth } from "./text-width.ts";
 import { durationText } from "./top-columns.ts";
 
 const HEADERS = ["HOST", "STATE", "SINCE", "ROOMS", "MEMORY", "DISK FREE", "VERSION"];
@@ -21,7 +22,7 @@ export function hostLines(
     [...HEADERS, "URL"],
     rows.map((row, n) => [...row, hosts[n]?.url ?? ""]),
   );
-  const fits = wide.every((line) => Bun.stringWidth(line) <= cols);
+  const fits = wide.every((line) => textWidth(line) <= cols);
   return [
     ...(fits ? wide : table(HEADERS, rows)),
     ...staleLines(age),

@@ -1,10 +1,10 @@
 /** Owns a file of this host that a command reads. */
-import { statSync } from "node:fs";
+import { openAsBlob, statSync } from "node:fs";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 
 /** Throws CliError where there is none; `instead` says what to do with what is no regular file. */
-export function localFile(path: string, instead = ""): Bun.BunFile {
+export async function localFile(path: string, instead = ""): Promise<Blob> {
   let isFile: boolean;
   try {
     isFile = statSync(path).isFile();
@@ -12,5 +12,5 @@ export function localFile(path: string, instead = ""): Bun.BunFile {
     throw new CliError(`${path}: ${errnoOf(error) === "ENOENT" ? "no such file" : "cannot be read"}.`);
   }
   if (!isFile) throw new CliError(`${path}: not a regular file${instead && `; ${instead}`}.`);
-  return Bun.file(path);
+  return await openAsBlob(path);
 }

@@ -1,4 +1,5 @@
 /** Owns `roomd login` and `roomd logout`: signing this user in at a service, without a key. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
@@ -38,7 +39,7 @@ async function letIn(place: Place, { device_code, interval, expires_in }: Asked)
   const end = performance.now() + expires_in * 1000;
   let pauseMs = interval * 1000;
   while (performance.now() < end) {
-    await Bun.sleep(pauseMs);
+    await sleep(pauseMs);
     const answer = await post(place, "/token", form);
     if (answer.ok) return keepTokens(place.url, answer.body, true);
     if (answer.error === "slow_down") pauseMs += interval * 1000;

@@ -1,4 +1,5 @@
 /** Owns `roomd logs`: what a sandbox's console or agent wrote. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";
 import { call, LASTING } from "./client.ts";
@@ -44,7 +45,7 @@ export function logsCommand(): Command {
         if (!follow) return;
         const hasMore = reply.value.next_after !== after && reply.value.items.length > 0;
         after = reply.value.next_after;
-        if (!hasMore) await Bun.sleep(LOOK_EVERY_MS);
+        if (!hasMore) await sleep(LOOK_EVERY_MS);
       }
     });
 }

@@ -20,6 +20,7 @@ import { meGet } from "../../shared/api/service.ts";
 import { call } from "./client.ts";
 import { choice, command } from "./command.ts";
 import { type Connection, findConnection } from "./connection.ts";
+import { fetchFrom } from "./web.ts";
 
 /** A message with a file of 16 MiB in it. */
 const MOST_MESSAGE_BYTES = 24 * 1024 * 1024;
@@ -57,13 +58,7 @@ async function relay({ url, ca }: Connection, path: string): Promise<void> {
       // A token of who has signed in is another after an hour.
       const headers = new Headers(init?.headers);
       headers.set("Authorization", `Bearer ${(await findConnection()).key}`);
-      // Bun gives up after five minutes otherwise; the service has its own deadlines.
-      return await fetch(to, {
-        ...init,
-        headers,
-        timeout: false,
-        ...(ca === null ? {} : { tls: { ca } }),
-      } as RequestInit);
+      return await fetchFrom(ca, to, { ...init, headers });
     },
   });
   const underWay = new Map<RequestId, AbortController>();

@@ -8,6 +8,7 @@ import { command } from "./command.ts";
 import { localFile } from "./local-file.ts";
 import { counted, type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { stdinBytes } from "./standard-input.ts";
 
 type Receipt = Awaited<ReturnType<typeof call<typeof messageSendMany>>>["value"]["messages"][number];
 type Message = Parameters<typeof call<typeof messageSendMany>>[1]["messages"][number];
@@ -26,7 +27,7 @@ export function sendManyCommand(): Command {
   })
     .option("--from <agent>", "the agent that sends those that name no source", DEFAULT_NAME)
     .action(async (room_id: string, file: string, options: JsonOption & { from: string }) => {
-      const text = await (file === "-" ? Bun.stdin.text() : localFile(file).text());
+      const text = file === "-" ? String(await stdinBytes()) : await (await localFile(file)).text();
       const messages = messagesOf(text).map((message) => ({ source: options.from, ...message }));
       if (messages.length === 0) throw new CliError("There is no message to send.", EXIT.usage);
       const receipts = await withProgress(`sending ${counted(messages.length, "message")}`, async () => {

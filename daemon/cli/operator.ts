@@ -9,6 +9,9 @@ import { makePaths, type Paths } from "../core/paths.ts";
 import { CliError } from "./cli-error.ts";
 import { withProgress } from "./progress.ts";
 
+/** Whether commands can work on the data of a service of this host: not those of the client (client/operator.ts). */
+export const IS_HOST: boolean = true;
+
 export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 export interface ConfigOption {

@@ -5,6 +5,7 @@
 import { styleText } from "node:util";
 import { plainJson } from "../core/text.ts";
 import type { CliError } from "./cli-error.ts";
+import { textWidth } from "./text-width.ts";
 
 /** What --json sets on every command. */
 export interface JsonOption {
@@ -58,11 +59,11 @@ export function showError(error: CliError, json: boolean): Promise<void> {
 export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const cells = rows.map((row) => row.map(cellText));
   const widths = headers.map((header, column) =>
-    Math.max(header.length, ...cells.map((row) => Bun.stringWidth(row[column] ?? ""))),
+    Math.max(header.length, ...cells.map((row) => textWidth(row[column] ?? ""))),
   );
   const line = (row: readonly string[], style: (text: string) => string) =>
     row
-      .map((text, column) => style(text) + " ".repeat(Math.max(0, (widths[column] ?? 0) - Bun.stringWidth(text))))
+      .map((text, column) => style(text) + " ".repeat(Math.max(0, (widths[column] ?? 0) - textWidth(text))))
       .join("  ")
       .trimEnd();
   return [line(headers, (text) => paint("bold", text)), ...cells.map((row) => line(row, paintState))];

@@ -8,6 +8,7 @@ import { localFile } from "./local-file.ts";
 import { bytesText, counted, type JsonOption, show, showValue, write } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { saveAnswer, whole } from "./save-answer.ts";
+import { stdinParts } from "./standard-input.ts";
 
 /** More than the first line of a room's file has. */
 const MOST_LINE_BYTES = 256 * 1024;
@@ -66,7 +67,7 @@ interface FileOptions extends JsonOption {
 
 /** Makes a room of a file of the caller's; - is standard input. Throws CliError. */
 export async function restoreFile(file: string, { name, host, json }: FileOptions): Promise<void> {
-  const source = (file === "-" ? Bun.stdin : localFile(file)).stream();
+  const source = file === "-" ? stdinParts() : (await localFile(file)).stream();
   const { line, stream } = await opened(source);
   const room_id = name ?? aboutOf(line).room_id;
   if (room_id === undefined) throw new CliError(`${file} is no room's file.`, EXIT.usage);

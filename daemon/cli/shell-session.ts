@@ -6,13 +6,17 @@
  *     ▲           │ └──~.──▶ left
  *     └── broken ─┘
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { TERMINAL_CLOSE, terminalAttach, terminalGet } from "../../shared/api/terminals.ts";
 import { CliError } from "./cli-error.ts";
 import { call, sdk } from "./client.ts";
 import { findConnection } from "./connection.ts";
 import { KeyReader } from "./shell-keys.ts";
 import type { LocalTerminal } from "./shell-local.ts";
+import { openSocket } from "./web.ts";
 
+/** WebSocket.OPEN, of any WebSocket. */
+const OPEN = 1;
 /** How long a terminal without a client goes on. */
 const GIVE_UP_MS = 10 * 60_000;
 const RETRY_MS = { first: 100, most: 2_000 } as const;
@@ -87,7 +91,7 @@ export class ShellSession {
         this.#local.note("the connection is lost, reconnecting; ~. leaves");
         isTold = true;
       }
-      await Bun.sleep(pauseMs);
+      await sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
     }
   }
@@ -96,10 +100,8 @@ export class ShellSession {
   async #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
     const { key, ca } = await findConnection();
     const input = { ...this.#place, takeover: "1", since: this.#offset ?? undefined };
-    const socket = new WebSocket(sdk(terminalAttach).socketUrl("terminal_attach", input), {
-      headers: { Authorization: `Bearer ${key}` },
-      ...(ca === null ? {} : { tls: { ca } }),
-    });
+    const url = sdk(terminalAttach).socketUrl("terminal_attach", input);
+    const socket = openSocket(ca, url, { Authorization: `Bearer ${key}` });
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     let wasAttached = false;
@@ -156,7 +158,7 @@ export class ShellSession {
   }
 
   get #isAttached(): boolean {
-    return this.#socket?.readyState === WebSocket.OPEN;
+    return this.#socket?.readyState === OPEN;
   }
 
   /** Throws what no waiting can cure: the terminal, the sandbox or the key is gone. */

@@ -15,20 +15,19 @@ import { buildOnHost } from "./build-on-host.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { type ConfigOption, IS_HOST, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { integer, pair, word } from "./values.ts";
 
 export function templateCommand(): Command {
-  return commandGroup("template", {
-    summary: "templates, from which sandboxes start (build, import, list and remove: on the host)",
+  const made = commandGroup("template", {
+    summary: `templates, from which sandboxes start${IS_HOST ? " (build, import, list and remove: on the host)" : ""}`,
     notes: ["`roomd template request` has the service build one for your organization alone, from wherever you are."],
-    examples: ["roomd template build default", "roomd template list"],
-  })
-    .addCommand(build())
-    .addCommand(importImage())
-    .addCommand(refresh())
+    examples: [...(IS_HOST ? ["roomd template build default"] : []), "roomd template list"],
+  });
+  if (IS_HOST) for (const each of [build(), importImage(), refresh()]) made.addCommand(each);
+  return made
     .addCommand(request())
     .addCommand(follow())
     .addCommand(cancel())
@@ -337,7 +336,7 @@ function list(): Command {
   };
   const listed = withConfigOption(command("list", about)).option("--org", "ask the service, with your own key");
   return listed.action(async (options: JsonOption & ConfigOption & { org?: true }) => {
-    if (options.org) {
+    if (options.org || !IS_HOST) {
       return await show(await call(templateList, {}), options, ({ items }) =>
         table(
           ["TEMPLATE", "OF", ...FACTS],
@@ -379,7 +378,7 @@ function remove(): Command {
   return withConfigOption(command("remove <template>", about))
     .option("--own", "ask the service to remove the organization's own one")
     .action(async (template_id: string, options: JsonOption & ConfigOption & { own?: boolean }) => {
-      if (options.own) await call(templateRemove, { template_id });
+      if (options.own || !IS_HOST) await call(templateRemove, { template_id });
       else await withOperator(options, ({ templates }) => templates.remove(template_id));
       if (options.json) await print(JSON.stringify({ template_id, state: "removed" }));
       else await print(`template ${template_id} is removed`);

@@ -1,6 +1,7 @@
 /** Owns how the command line speaks to the authorization server: as an application without a browser (RFC 8628). */
 import { unreachable } from "../../sdk/typescript/src/transport.ts";
 import { CliError } from "./cli-error.ts";
+import { fetchFrom } from "./web.ts";
 
 /** How the service knows the command line. */
 export const COMMAND_LINE_ID = "roomd";
@@ -39,13 +40,12 @@ export async function post<T = Tokens>(
 ): Promise<Answer<T>> {
   let response: Response;
   try {
-    response = await fetch(url + path, {
+    response = await fetchFrom(ca, url + path, {
       method: "POST",
       body: new URLSearchParams(form),
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
-      ...(ca === null ? {} : { tls: { ca } }),
-    } as RequestInit);
+    });
   } catch (error) {
     throw unreachable(url, error);
   }

@@ -1,4 +1,5 @@
 /** Owns `roomd top`: what sandboxes use just now, live on a terminal, or once. One request each time, however many sandboxes there are. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { type Top, topGet } from "../../shared/api/top.ts";
 import { CliError } from "./cli-error.ts";
@@ -60,7 +61,7 @@ export function topCommand(): Command {
 
 async function lookTwice(look: () => Promise<Top>, everyMs: number): Promise<TopRates> {
   const before = await look();
-  await Bun.sleep(everyMs);
+  await sleep(everyMs);
   return ratesOf(before, await look());
 }
 
@@ -117,7 +118,7 @@ class LiveTop {
       const startedAt = performance.now();
       await this.#refresh();
       this.#draw();
-      await Bun.sleep(Math.max(this.#everyMs - (performance.now() - startedAt), LEAST_INTERVAL_MS));
+      await sleep(Math.max(this.#everyMs - (performance.now() - startedAt), LEAST_INTERVAL_MS));
     }
   }
 

@@ -5,7 +5,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { makeProgram, runCommandLine } from "../../../daemon/cli/program.ts";
+import { makeProgram } from "../../../daemon/cli/program.ts";
+import { runCommandLine } from "../../../daemon/cli/run-command-line.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { operations } from "../../../shared/api/operations.ts";
 import { type Seen, scratch, standIn } from "./cli-fixture.ts";
@@ -269,7 +270,8 @@ beforeAll(async () => {
   const files: Record<string, string> = { PNG: picture, MESSAGES: messages };
   for (const line of LINES) {
     printed.length = 0;
-    const status = await runCommandLine(line.map((word) => files[word] ?? word.replace(/^(\w+=)?FILE$/, `$1${file}`)));
+    const words = line.map((word) => files[word] ?? word.replace(/^(\w+=)?FILE$/, `$1${file}`));
+    const status = await runCommandLine(words, makeProgram);
     if (status === 2 || printed.join("").includes("unknown option")) refused.push(`${line.join(" ")}: ${printed}`);
   }
   vi.restoreAllMocks();

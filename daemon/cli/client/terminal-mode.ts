@@ -1,0 +1,22 @@
+/** In place of ../../host/terminal-mode.ts: a raw terminal by stty(1), on Windows by Node. */
+import { spawnSync } from "node:child_process";
+
+/**
+ * Makes the terminal of standard input raw and returns what restores it. Node's own raw mode still writes a return before every new
+ * line, which moves what full-screen programs draw.
+ */
+export function makeRaw(fd: number): () => void {
+  if (process.platform === "win32") {
+    process.stdin.setRawMode(true);
+    return () => process.stdin.setRawMode(false);
+  }
+  const stty = (...args: string[]) => spawnSync("stty", args, { stdio: [fd, "pipe", "inherit"], encoding: "utf8" });
+  const before = stty("-g");
+  if (before.status !== 0) throw new Error(`descriptor ${fd} is no terminal`);
+  if (stty("raw", "-echo").status !== 0) throw new Error("the terminal cannot be made raw");
+  let isRaw = true;
+  return () => {
+    if (isRaw) stty(before.stdout.trim());
+    isRaw = false;
+  };
+}

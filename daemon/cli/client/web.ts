@@ -1,0 +1,41 @@
+/** In place of ../web.ts: requests by Node's own client, which takes a certificate to trust, and WebSockets by the package ws. */
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { Readable } from "node:stream";
+import WebSocketOfNode from "ws";
+
+/** Statuses whose answers have no body. */
+const EMPTY = [204, 205, 304];
+
+export async function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {
+  // What is to be sent, with the headers that it needs, as the global function would send it.
+  const asked = new Request(String(url), init);
+  const body = asked.body === null ? null : Buffer.from(await asked.arrayBuffer());
+  const open = asked.url.startsWith("https:") ? httpsRequest : httpRequest;
+  return await new Promise((resolve, reject) => {
+    const request = open(asked.url, {
+      method: asked.method,
+      headers: Object.fromEntries(asked.headers),
+      signal: asked.signal,
+      ...(ca === null ? {} : { ca }),
+    });
+    request.on("error", reject);
+    request.on("response", (answer) => {
+      const { statusCode: status = 0, headers } = answer;
+      const pairs = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+      const isEmpty = EMPTY.includes(status) || asked.method === "HEAD";
+      if (isEmpty) answer.resume();
+      resolve(
+        new Response(isEmpty ? null : (Readable.toWeb(answer) as unknown as ReadableStream), {
+          status,
+          headers: pairs,
+        }),
+      );
+    });
+    request.end(body);
+  });
+}
+
+export function openSocket(ca: string | null, url: string, headers: Record<string, string>): WebSocket {
+  return new WebSocketOfNode(url, { headers, ...(ca === null ? {} : { ca }) });
+}

@@ -1,0 +1,47 @@
+/** One command line from its words to its exit status. */
+import { type Command, CommanderError } from "commander";
+import { CliError, EXIT, toCliError } from "./cli-error.ts";
+import { JSON_FLAG } from "./command.ts";
+import { showError, write } from "./output.ts";
+
+/** What exits with a command's own status: that of a failure of roomd's is another than any command has by custom. */
+const RUNS = [["exec"], ["shell"], ["execution", "attach"]];
+
+/** Runs one command line, without the program's name; resolves with its exit status and never rejects. */
+export async function runCommandLine(
+  args: readonly string[],
+  makeProgram: (setStatus: (status: number) => void) => Command,
+): Promise<number> {
+  let status: number = EXIT.ok;
+  const program = makeProgram((given) => {
+    status = given;
+  });
+  // A reader that has seen enough (`| head`) is no error.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => process.exit(EXIT.ok));
+  try {
+    // `roomd help room create` asks what `roomd room create --help` does.
+    await program.parseAsync(args[0] === "help" ? [...args.slice(1), "--help"] : args, { from: "user" });
+  } catch (error) {
+    status = await failed(error, args);
+  }
+  await Promise.all([write(process.stdout, ""), write(process.stderr, "")]);
+  return status;
+}
+
+async function failed(error: unknown, args: readonly string[]): Promise<number> {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+  // Of a noun without a verb commander has printed the help.
+  if (error instanceof CommanderError && error.code.startsWith("commander.help")) return EXIT.usage;
+  const isExec = RUNS.some((words) => words.every((word, at) => args[at] === word));
+  const known = error instanceof CommanderError ? usageError(error) : toCliError(error);
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  await showError(known, own.includes(JSON_FLAG));
+  return isExec ? EXIT.roomd : known.status;
+}
+
+/** What commander says of a command line, with the word that was probably meant. */
+function usageError({ message }: CommanderError): CliError {
+  const [detail = "", ...meant] = message.replace(/^error: /, "").split("\n");
+  const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Run it with --help to see what it takes."];
+  return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
+}
