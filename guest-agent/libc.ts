@@ -48,6 +48,8 @@ const { symbols: libc } = dlopen("libc.so.6", {
   syncfs: { args: [i32], returns: i32 },
   madvise: { args: [u64, u64, i32], returns: i32 },
   reboot: { args: [i32], returns: i32 },
+  inotify_init1: { args: [i32], returns: i32 },
+  inotify_add_watch: { args: [i32, pointer, i32], returns: i32 },
 });
 
 export const Errno = { EINTR: 4, EAGAIN: 11, ENODEV: 19, EINPROGRESS: 115 } as const;
@@ -621,6 +623,18 @@ function wait(kind: number, pid: number, options: number): Zombie | null {
   return code === CLD_EXITED
     ? { pid: ended, exit_code: status, signal: null }
     : { pid: ended, exit_code: null, signal: status };
+}
+
+// ---- changes of files ----
+
+/** A descriptor that tells of changes, of the places that `watchPlace` adds. It does not block. */
+export function openInotify(): number {
+  return check("inotify_init1", libc.inotify_init1(O_NONBLOCK | O_CLOEXEC));
+}
+
+/** The number by which changes of the place name it; the same place has the same number again. `path` has no zero at its end. */
+export function watchPlace(inotify: number, path: Uint8Array, mask: number): number {
+  return check("inotify_add_watch", libc.inotify_add_watch(inotify, Buffer.concat([path, Buffer.alloc(1)]), mask));
 }
 
 // ---- memory ----

@@ -12,6 +12,7 @@ import type { Executions } from "./exec/executions.ts";
 import { executionMethods } from "./exec/methods.ts";
 import { InvalidRequest } from "./exec/request.ts";
 import { runExec } from "./exec/run.ts";
+import { fileMethods } from "./files/methods.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { connect } from "./ports/connect.ts";
@@ -30,6 +31,7 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => runExec(executions, stream, request),
     ...executionMethods(executions),
+    ...fileMethods(drive),
     clock: (stream, request) => {
       const by = "adjust_ns" in request ? String(request.adjust_ns) : "0";
       if (!/^-?\d{1,18}$/.test(by)) return stream.fail(StreamErrorCode.invalid_request, "adjust_ns is not a number");

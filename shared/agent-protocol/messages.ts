@@ -10,6 +10,8 @@
  *     ── open{method} ────────────▶      what the guest asks of the host, see GuestRequest
  */
 
+import type { FileRequest } from "./files.ts";
+
 /** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
 export const GENERATION = 2;
 /** The oldest that this host still speaks. */
@@ -521,7 +523,8 @@ export type HostRequest =
   | TerminalCloseRequest
   | ConnectRequest
   | ScreenConnectRequest
-  | ListeningRequest;
+  | ListeningRequest
+  | FileRequest;
 
 /** Asks whether a name has an address. Answered with EgressResolved. */
 export interface EgressResolveRequest {
@@ -607,6 +610,11 @@ export const StreamErrorCode = {
   history_gone: "history_gone",
   /** The command has ended, or has closed its standard input. */
   not_running: "not_running",
+  /** A system call on a file failed; the message is the name of its errno. */
+  file_failed: "file_failed",
+  /** The file is not the one that may be replaced. */
+  file_changed: "file_changed",
+  too_many_watches: "too_many_watches",
   /** Bytes of standard input before these are missing. */
   stdin_gap: "stdin_gap",
   /** By the host: the sandbox may not connect there. */

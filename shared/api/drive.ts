@@ -49,9 +49,18 @@ const writtenOrAdded = fields({
   ),
 });
 
-const mode = Type.Optional(
-  Type.String({ pattern: "^0?[0-7]{3}$", description: "Permissions in octal; 0644 if absent.", examples: ["0644"] }),
-);
+export const fileMode = Type.String({
+  pattern: "^0?[0-7]{3}$",
+  description: "Permissions in octal; 0644 if absent.",
+  examples: ["0644"],
+});
+const mode = Type.Optional(fileMode);
+
+export const owner = Type.String({
+  pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$",
+  description: "uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.",
+  examples: ["1000:1000"],
+});
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
 /** invalid_state: the room was turned back to a checkpoint during the call. */

@@ -26,6 +26,7 @@ import * as recordings from "./recordings.ts";
 import * as roomBackups from "./room-backups.ts";
 import * as roomOverview from "./room-overview.ts";
 import * as rooms from "./rooms.ts";
+import * as sandboxFiles from "./sandbox-files.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as screen from "./screen.ts";
 import * as service from "./service.ts";
@@ -128,6 +129,14 @@ export const operations = {
   egress_set: egress.egressSet,
   sandbox_network: egress.sandboxNetwork,
   sandbox_exec: executions.sandboxExec,
+  sandbox_file_put: sandboxFiles.sandboxFilePut,
+  sandbox_file_get: sandboxFiles.sandboxFileGet,
+  sandbox_file_list: sandboxFiles.sandboxFileList,
+  sandbox_file_stat: sandboxFiles.sandboxFileStat,
+  sandbox_file_mkdir: sandboxFiles.sandboxFileMkdir,
+  sandbox_file_move: sandboxFiles.sandboxFileMove,
+  sandbox_file_delete: sandboxFiles.sandboxFileDelete,
+  sandbox_file_watch: sandboxFiles.sandboxFileWatch,
   terminal_create: terminals.terminalCreate,
   terminal_list: terminals.terminalList,
   terminal_get: terminals.terminalGet,

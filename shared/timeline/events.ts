@@ -53,6 +53,11 @@ const ofDrive = (verb: string): Told => ({
   say: (facts) => `${verb} ${text(facts.path)}${bytes(facts)}`,
   ref: named("file", "path"),
 });
+/** Of the sandbox's own disk: the hub shows files of the drive alone, so that there is nothing to refer to. */
+const ofFile = (verb: string): Told => ({
+  type: "command",
+  say: (facts) => `${verb} ${text(facts.path)} in the sandbox${bytes(facts)}`,
+});
 const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
 // What became of it comes first: lines are cut where there is little space.
 const ofCheckpoint = (verb: string): Told => ({
@@ -203,6 +208,10 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     say: ({ path, to }) => `moved ${text(path)} to ${text(to)}`,
     ref: named("file", "to"),
   },
+  "file.written": ofFile("wrote"),
+  "file.deleted": ofFile("deleted"),
+  "file.directory_made": ofFile("made directory"),
+  "file.moved": { type: "command", say: ({ path, to }) => `moved ${text(path)} to ${text(to)} in the sandbox` },
   "quota.drive_open": ofDriveSpace("the drive has space again"),
   "quota.drive_stopped": ofDriveSpace("the drive is full: guests that write are stopped"),
   "quota.drive_held": ofDriveSpace("the drive is over its limit: guests cannot use it"),
@@ -280,6 +289,7 @@ export const LEFT_OUT: readonly string[] = [
   "screen.film_read",
   ...["snapshot.listed", "snapshot.read", "checkpoint.listed", "checkpoint.read"],
   ...["drive.read", "drive.listed", "drive.stat_read"],
+  ...["file.read", "file.listed", "file.stat_read", "file.watched"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],
   ...["usage.read", "usage.capped", "quota.rate_limited", "quota.credits_exhausted"],
 ];

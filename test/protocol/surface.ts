@@ -4,9 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import * as files from "../../shared/agent-protocol/files.ts";
 import * as frame from "../../shared/agent-protocol/frame.ts";
 import * as link from "../../shared/agent-protocol/link.ts";
 import * as messages from "../../shared/agent-protocol/messages.ts";
+
+const PROTOCOL = join(import.meta.dirname, "../../shared/agent-protocol");
 
 export const GENERATION = messages.GENERATION;
 
@@ -24,11 +27,15 @@ export interface Surface {
 }
 
 export function surface(): Surface {
-  const shapes = shapesIn(readFileSync(join(import.meta.dirname, "../../shared/agent-protocol/messages.ts"), "utf8"));
+  const sources = ["messages.ts", "files.ts"].map((name) => join(PROTOCOL, name));
+  const shapes = Object.assign({}, ...sources.map((file) => shapesIn(readFileSync(file, "utf8")))) as Record<
+    string,
+    Shape
+  >;
   const methodOf = (shape: Shape) =>
     typeof shape === "string" ? undefined : /^"(\w+)"$/.exec(shape.method ?? "")?.[1];
   const entries = Object.entries(shapes);
-  const plain = Object.entries(messages).filter(
+  const plain = Object.entries({ ...messages, ...files }).filter(
     ([name, value]) => !name.endsWith("GENERATION") && typeof value !== "object",
   );
   return {

@@ -1,16 +1,13 @@
 /** Owns file_put: a file of any size from the body of a request, streamed to its place. */
 import { filePut } from "../../../shared/api/drive.ts";
 import type { Bound, TransferOf } from "../../core/operation.ts";
-import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { FILE_MODE, factsAt, parseMode } from "./entry.ts";
 import { etagOf, namesEtag } from "./etag.ts";
 import { type DrivePath, parsePath, pathRule } from "./path.ts";
 import { placeFile } from "./place-file.ts";
+import { receive } from "./receive.ts";
 import { bindDrive, type Drive, type Place } from "./verb.ts";
-
-// A client that sends nothing for this long is taken for gone, and its temporary file with it.
-const SILENCE_MS = 120_000;
 
 export function putFile(drive: Drive): Bound {
   return bindDrive(drive, filePut, {
@@ -40,32 +37,5 @@ function requireEtag({ root }: Place, path: DrivePath, { if_match, if_none_match
     (if_match === null || namesEtag(if_match, etag)) && (if_none_match === null || !namesEtag(if_none_match, etag));
   if (!holds) {
     throw new ServiceError("precondition_failed", { details: { etag } });
-  }
-}
-
-/** Reads the body to its end, waiting for each write. A body that ends early is no file. */
-async function receive(
-  body: ReadableStream<Uint8Array> | null,
-  signal: AbortSignal,
-  write: (bytes: Uint8Array) => Promise<void>,
-): Promise<void> {
-  const endedEarly = (cause?: unknown) => new ServiceError("invalid_body", { detail: "The body ended early.", cause });
-  const reader = body?.getReader();
-  const giveUp = () => void reader?.cancel().catch(() => {});
-  signal.addEventListener("abort", giveUp, { once: true });
-  try {
-    while (reader) {
-      const next = await within(reader.read(), SILENCE_MS, "the next part of the body").catch((error: unknown) => {
-        throw endedEarly(error);
-      });
-      if (next.done) break;
-      await write(next.value);
-    }
-    if (signal.aborted) throw signal.reason instanceof ServiceError ? signal.reason : endedEarly();
-  } catch (error) {
-    giveUp();
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", giveUp);
   }
 }

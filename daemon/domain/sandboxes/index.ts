@@ -15,6 +15,7 @@ import { makeDestroy } from "./destroy.ts";
 import { makeEgressCalls } from "./egress.ts";
 import { Ends } from "./executions/ends.ts";
 import { makeExecutions } from "./executions/index.ts";
+import { makeFiles } from "./files/index.ts";
 import { makeGet } from "./get.ts";
 import { type Going, goingIn } from "./going.ts";
 import { makeHibernate } from "./hibernate.ts";
@@ -121,6 +122,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   const snapshots = makeSnapshots(deps, supervisors, places, ends);
   const waking = new Waking(deps, supervisors);
   const executions = makeExecutions(deps, supervisors, waking, ends);
+  const files = makeFiles(deps, supervisors, waking);
   const { queries } = deps.database;
   const hostStart = new HostStart(deps, supervisors);
   const parts = { deps, supervisors, places, ends, waking };
@@ -152,6 +154,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       ...makeEgressCalls(deps, supervisors),
       ...snapshots.operations,
       ...executions.operations,
+      ...files.operations,
     ],
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors, waking),
@@ -211,7 +214,10 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     shares: supervisors,
     unstall: () => supervisors.unstall(),
     boundLogs: () => supervisors.boundLogs(),
-    endStreams: () => executions.stop(),
+    endStreams: () => {
+      executions.stop();
+      files.stop();
+    },
     branch: makeSandboxesBranch(parts),
     moves: makeSandboxesMove({
       ...{ parts, hostStart, snapshots },

@@ -400,6 +400,9 @@ export const STORY: Record<string, readonly unknown[]> = {
 
   // The drive.
   path: ["/notes.txt"],
+  uid: [0],
+  gid: [0],
+  owner: ["1000:1000"],
   guest_path: ["/mnt/drive/notes.txt"],
   size_bytes: [TEXT.length],
   length: [TEXT.length],
@@ -490,6 +493,18 @@ const NEW_KEY = {
 /** As it was made, with one entry. */
 const FIRST_EGRESS = { allowlist: ["packages.example.com:443"], revision: 1 };
 const DONE = { finished_at: at("12:01:41.903"), duration_ms: 41_903, stdin_open: false };
+const IN_SANDBOX = { path: "/root/notes.txt", mode: "0644", uid: 0, gid: 0 };
+const NOTES = {
+  ...IN_SANDBOX,
+  ...{ name: "notes.txt", type: "file", size_bytes: TEXT.length, modified_at: RAN },
+};
+const SANDBOX_RESULTS = {
+  path: "/root/results",
+  name: "results",
+  type: "directory",
+  size_bytes: 4096,
+  mode: "0755",
+};
 const RESULTS = {
   path: "/results",
   guest_path: "/mnt/drive/results",
@@ -709,6 +724,15 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
     created: RESULTS,
     existing: { ...RESULTS, created: false },
   },
+  sandbox_file_put: { replaced: { ...IN_SANDBOX, created: false }, created: IN_SANDBOX },
+  sandbox_file_list: { ok: { path: "/root", items: [NOTES] } },
+  sandbox_file_stat: { ok: NOTES },
+  sandbox_file_mkdir: {
+    created: { ...NOTES, ...SANDBOX_RESULTS },
+    existing: { ...NOTES, ...SANDBOX_RESULTS, created: false },
+  },
+  sandbox_file_move: { ok: { ...NOTES, path: "/root/final.txt", name: "final.txt" } },
+  sandbox_file_delete: { ok: { path: "/root/notes.txt" } },
   fs_move: { ok: { path: "/final.txt", guest_path: "/mnt/drive/final.txt", name: "final.txt" } },
   agent_send: {
     accepted: { reply: null },

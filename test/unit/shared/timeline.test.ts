@@ -167,6 +167,8 @@ describe("an item", () => {
     ["sandbox.resume", {}, { title: "resumed", type: "standby" }],
     ["drive.written", { path: "/a", size_bytes: 4 }, { title: "wrote /a (4 bytes)", ref: { type: "file", id: "/a" } }],
     ["drive.deleted", { path: "/a" }, { title: "deleted /a" }],
+    ["file.written", { path: "/root/a", size_bytes: 4 }, { title: "wrote /root/a in the sandbox (4 bytes)" }],
+    ["file.moved", { path: "/a", to: "/b" }, { title: "moved /a to /b in the sandbox" }],
     ["drive.directory_made", { path: "/a" }, { title: "made directory /a" }],
     ["drive.moved", { path: "/a", to: "/b" }, { title: "moved /a to /b", to: [], ref: { type: "file", id: "/b" } }],
     ["quota.drive_open", {}, { type: "drive", lane: "room" }],

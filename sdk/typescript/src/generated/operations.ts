@@ -181,6 +181,22 @@ export interface Operations {
   sandbox_network: { input: s.SandboxNetworkInput; answer: s.SandboxNetworkAnswer };
   /** Run a command and wait for it. */
   sandbox_exec: { input: s.SandboxExecInput; answer: s.SandboxExecAnswer };
+  /** Stream a file into a sandbox. */
+  sandbox_file_put: { input: s.SandboxFilePutInput; answer: s.SandboxFilePutAnswer };
+  /** Stream a file out of a sandbox. */
+  sandbox_file_get: { input: s.SandboxFileGetInput; answer: Uint8Array };
+  /** List a directory of a sandbox. */
+  sandbox_file_list: { input: s.SandboxFileListInput; answer: s.SandboxFileListAnswer };
+  /** Delete an entry of a sandbox's file system. */
+  sandbox_file_delete: { input: s.SandboxFileDeleteInput; answer: s.SandboxFileDeleteAnswer };
+  /** Describe one entry of a sandbox's file system. */
+  sandbox_file_stat: { input: s.SandboxFileStatInput; answer: s.SandboxFileStatAnswer };
+  /** Make a directory in a sandbox. */
+  sandbox_file_mkdir: { input: s.SandboxFileMkdirInput; answer: s.SandboxFileMkdirAnswer };
+  /** Move an entry of a sandbox's file system. */
+  sandbox_file_move: { input: s.SandboxFileMoveInput; answer: s.SandboxFileMoveAnswer };
+  /** Watch a directory or a file of a sandbox. */
+  sandbox_file_watch: { input: s.SandboxFileWatchInput; answer: s.SandboxFileWatchAnswer };
   /** Open a terminal. */
   terminal_create: { input: s.TerminalCreateInput; answer: s.TerminalCreateAnswer };
   /** List a sandbox's terminals. */
@@ -431,6 +447,14 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   egress_set: {"method":"PUT","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/egress","body":"json","answer":"json"},
   sandbox_network: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/network","answer":"json"},
   sandbox_exec: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/exec","body":"json","answer":"json"},
+  sandbox_file_put: {"method":"PUT","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/raw/{path}","query":["mode","owner","overwrite"],"body":"bytes","answer":"json"},
+  sandbox_file_get: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/raw/{path}","answer":"bytes"},
+  sandbox_file_list: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files","query":["path","recursive","limit","cursor"],"answer":"json"},
+  sandbox_file_delete: {"method":"DELETE","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files","query":["path","recursive"],"answer":"json"},
+  sandbox_file_stat: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/stat","query":["path","follow"],"answer":"json"},
+  sandbox_file_mkdir: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/mkdir","body":"json","answer":"json"},
+  sandbox_file_move: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/move","body":"json","answer":"json"},
+  sandbox_file_watch: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/watch","query":["path","recursive","after"],"answer":"events"},
   terminal_create: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals","body":"json","answer":"json"},
   terminal_list: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals","answer":"json"},
   terminal_get: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}","answer":"json"},

@@ -832,6 +832,26 @@ export interface components {
             min?: number;
             max?: number;
         };
+        FileChangeEvent: components["schemas"]["FileWatchingEvent"] | components["schemas"]["FileChanged"] | components["schemas"]["ErrorEvent"];
+        FileChanged: {
+            /** @description The change's place in the stream: what `after` takes. */
+            cursor: string;
+            /** @enum {string} */
+            type: "created" | "modified" | "deleted" | "moved" | "overflow";
+            path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
+            /** @description The former path of what was moved. */
+            from?: string;
+            is_directory: boolean;
+        };
+        FileWatchingEvent: {
+            /** @description The change's place in the stream: what `after` takes. */
+            cursor: string;
+            /** @enum {string} */
+            type: "watching";
+            path: string;
+        };
         Fork: {
             /**
              * @description The agent that the sandbox serves; unique among the room's live sandboxes.
@@ -1282,6 +1302,26 @@ export interface components {
             path: string;
             room_id: string | null;
             agent_id: string | null;
+        };
+        MadeSandboxDirectory: {
+            path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
+            name: string;
+            /** @enum {string} */
+            type: "file" | "directory" | "symlink" | "other";
+            size_bytes: number;
+            mode: string;
+            uid: number;
+            gid: number;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            modified_at: string;
+            /** @description Where a symbolic link points. */
+            target?: string;
+            created: boolean;
         };
         MeGetResult: {
             org_id: string;
@@ -2531,6 +2571,66 @@ export interface components {
             /** @description How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells. */
             wait_ms?: number;
         };
+        SandboxFileDeleteResult: {
+            path: string;
+            /** @enum {string} */
+            state: "deleted";
+        };
+        SandboxFileEntry: {
+            path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
+            name: string;
+            /** @enum {string} */
+            type: "file" | "directory" | "symlink" | "other";
+            size_bytes: number;
+            mode: string;
+            uid: number;
+            gid: number;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            modified_at: string;
+            /** @description Where a symbolic link points. */
+            target?: string;
+        };
+        SandboxFileListResult: {
+            path: string;
+            items: components["schemas"]["SandboxFileEntry"][];
+            next_cursor: string | null;
+        };
+        SandboxFileMkdirRequest: {
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            /**
+             * @description Permissions in octal; 0755 if absent.
+             * @example 0644
+             */
+            mode?: string;
+            /**
+             * @description User of the sandbox, user:group or uid:gid; the user that commands run as if absent.
+             * @example 1000:1000
+             */
+            owner?: string;
+        };
+        SandboxFileMoveRequest: {
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            from: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            to: string;
+            /** @description false if absent: refuse when the target exists. */
+            overwrite?: boolean;
+        };
         SandboxForkRequest: {
             /** @description One for each copy: the agent that it serves. */
             agents: {
@@ -3614,6 +3714,20 @@ export interface components {
             /** @description Sentences for a person. */
             warnings?: string[];
         };
+        WrittenSandboxFile: {
+            path: string;
+            size_bytes: number;
+            sha256: string;
+            mode: string;
+            uid: number;
+            gid: number;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            modified_at: string;
+            created: boolean;
+        };
         HealthInput: Record<string, never>;
         HealthAnswer: components["schemas"]["HealthResult"];
         MetricsInput: Record<string, never>;
@@ -4242,6 +4356,140 @@ export interface components {
             sandbox: string;
         };
         SandboxExecAnswer: components["schemas"]["ExecResult"];
+        SandboxFilePutInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            /**
+             * @description Permissions in octal; if absent, those of the file that is replaced, else 0644.
+             * @example 0644
+             */
+            mode?: string;
+            /**
+             * @description User of the sandbox, user:group or uid:gid; if absent, that of the file that is replaced, else the user that commands run as.
+             * @example 1000:1000
+             */
+            owner?: string;
+            /** @description false: refuse when the file exists; true if absent. */
+            overwrite?: boolean;
+        };
+        SandboxFilePutAnswer: components["schemas"]["WrittenSandboxFile"];
+        SandboxFileGetInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+        };
+        SandboxFileListInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            /** @description false if absent. */
+            recursive?: boolean;
+            /** @description Most items to return; 100 if absent. */
+            limit?: number;
+            /** @description next_cursor of the previous page, unchanged. */
+            cursor?: string;
+        };
+        SandboxFileListAnswer: components["schemas"]["SandboxFileListResult"];
+        SandboxFileDeleteInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            recursive?: boolean;
+        };
+        SandboxFileDeleteAnswer: components["schemas"]["SandboxFileDeleteResult"];
+        SandboxFileStatInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            /** @description true: what a symbolic link leads to; false if absent. */
+            follow?: boolean;
+        };
+        SandboxFileStatAnswer: components["schemas"]["SandboxFileEntry"];
+        SandboxFileMkdirInput: components["schemas"]["SandboxFileMkdirRequest"] & {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+        };
+        SandboxFileMkdirAnswer: components["schemas"]["MadeSandboxDirectory"];
+        SandboxFileMoveInput: components["schemas"]["SandboxFileMoveRequest"] & {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+        };
+        SandboxFileMoveAnswer: components["schemas"]["SandboxFileEntry"];
+        SandboxFileWatchInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /**
+             * @description Absolute path in the sandbox.
+             * @example /root/notes.txt
+             */
+            path: string;
+            /** @description Directories below it too; false if absent. */
+            recursive?: boolean;
+            /** @description cursor of the last event you have. */
+            after?: string;
+        };
+        SandboxFileWatchAnswer: components["schemas"]["FileChangeEvent"] | components["schemas"]["PingEvent"];
         TerminalCreateInput: components["schemas"]["TerminalCreateRequest"] & {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5226,6 +5474,9 @@ export type ExitEvent = components['schemas']['ExitEvent'];
 export type ExposedPort = components['schemas']['ExposedPort'];
 export type ExposedPortPage = components['schemas']['ExposedPortPage'];
 export type FieldError = components['schemas']['FieldError'];
+export type FileChangeEvent = components['schemas']['FileChangeEvent'];
+export type FileChanged = components['schemas']['FileChanged'];
+export type FileWatchingEvent = components['schemas']['FileWatchingEvent'];
 export type Fork = components['schemas']['Fork'];
 export type ForkProblem = components['schemas']['ForkProblem'];
 export type FsDeleteResult = components['schemas']['FsDeleteResult'];
@@ -5266,6 +5517,7 @@ export type KeyRotateResult = components['schemas']['KeyRotateResult'];
 export type LedgerEntry = components['schemas']['LedgerEntry'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type LocateResult = components['schemas']['LocateResult'];
+export type MadeSandboxDirectory = components['schemas']['MadeSandboxDirectory'];
 export type MeGetResult = components['schemas']['MeGetResult'];
 export type Member = components['schemas']['Member'];
 export type MemberListResult = components['schemas']['MemberListResult'];
@@ -5327,6 +5579,11 @@ export type SandboxCreateResult = components['schemas']['SandboxCreateResult'];
 export type SandboxDestroyResult = components['schemas']['SandboxDestroyResult'];
 export type SandboxExecRequest = components['schemas']['SandboxExecRequest'];
 export type SandboxExposePortRequest = components['schemas']['SandboxExposePortRequest'];
+export type SandboxFileDeleteResult = components['schemas']['SandboxFileDeleteResult'];
+export type SandboxFileEntry = components['schemas']['SandboxFileEntry'];
+export type SandboxFileListResult = components['schemas']['SandboxFileListResult'];
+export type SandboxFileMkdirRequest = components['schemas']['SandboxFileMkdirRequest'];
+export type SandboxFileMoveRequest = components['schemas']['SandboxFileMoveRequest'];
 export type SandboxForkRequest = components['schemas']['SandboxForkRequest'];
 export type SandboxForkResult = components['schemas']['SandboxForkResult'];
 export type SandboxLogsResult = components['schemas']['SandboxLogsResult'];
@@ -5392,6 +5649,7 @@ export type WebhookRotateRequest = components['schemas']['WebhookRotateRequest']
 export type WebhookTest = components['schemas']['WebhookTest'];
 export type WebhookUpdateRequest = components['schemas']['WebhookUpdateRequest'];
 export type WrittenFile = components['schemas']['WrittenFile'];
+export type WrittenSandboxFile = components['schemas']['WrittenSandboxFile'];
 export type HealthInput = components['schemas']['HealthInput'];
 export type HealthAnswer = components['schemas']['HealthAnswer'];
 export type MetricsInput = components['schemas']['MetricsInput'];
@@ -5568,6 +5826,21 @@ export type SandboxNetworkInput = components['schemas']['SandboxNetworkInput'];
 export type SandboxNetworkAnswer = components['schemas']['SandboxNetworkAnswer'];
 export type SandboxExecInput = components['schemas']['SandboxExecInput'];
 export type SandboxExecAnswer = components['schemas']['SandboxExecAnswer'];
+export type SandboxFilePutInput = components['schemas']['SandboxFilePutInput'];
+export type SandboxFilePutAnswer = components['schemas']['SandboxFilePutAnswer'];
+export type SandboxFileGetInput = components['schemas']['SandboxFileGetInput'];
+export type SandboxFileListInput = components['schemas']['SandboxFileListInput'];
+export type SandboxFileListAnswer = components['schemas']['SandboxFileListAnswer'];
+export type SandboxFileDeleteInput = components['schemas']['SandboxFileDeleteInput'];
+export type SandboxFileDeleteAnswer = components['schemas']['SandboxFileDeleteAnswer'];
+export type SandboxFileStatInput = components['schemas']['SandboxFileStatInput'];
+export type SandboxFileStatAnswer = components['schemas']['SandboxFileStatAnswer'];
+export type SandboxFileMkdirInput = components['schemas']['SandboxFileMkdirInput'];
+export type SandboxFileMkdirAnswer = components['schemas']['SandboxFileMkdirAnswer'];
+export type SandboxFileMoveInput = components['schemas']['SandboxFileMoveInput'];
+export type SandboxFileMoveAnswer = components['schemas']['SandboxFileMoveAnswer'];
+export type SandboxFileWatchInput = components['schemas']['SandboxFileWatchInput'];
+export type SandboxFileWatchAnswer = components['schemas']['SandboxFileWatchAnswer'];
 export type TerminalCreateInput = components['schemas']['TerminalCreateInput'];
 export type TerminalCreateAnswer = components['schemas']['TerminalCreateAnswer'];
 export type TerminalListInput = components['schemas']['TerminalListInput'];

@@ -363,6 +363,30 @@ class Call(Protocol):
         """Run a command and wait for it."""
 
     @overload
+    def __call__(self, name: Literal["sandbox_file_put"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFilePutInput]) -> s.SandboxFilePutAnswer:
+        """Stream a file into a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_list"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileListInput]) -> s.SandboxFileListAnswer:
+        """List a directory of a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_delete"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileDeleteInput]) -> s.SandboxFileDeleteAnswer:
+        """Delete an entry of a sandbox's file system."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_stat"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileStatInput]) -> s.SandboxFileStatAnswer:
+        """Describe one entry of a sandbox's file system."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_mkdir"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileMkdirInput]) -> s.SandboxFileMkdirAnswer:
+        """Make a directory in a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_move"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileMoveInput]) -> s.SandboxFileMoveAnswer:
+        """Move an entry of a sandbox's file system."""
+
+    @overload
     def __call__(self, name: Literal["terminal_create"], options: CallOptions | None = None, /, **input: Unpack[s.TerminalCreateInput]) -> s.TerminalCreateAnswer:
         """Open a terminal."""
 
@@ -969,6 +993,30 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["sandbox_exec"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxExecInput]) -> Coroutine[Any, Any, s.SandboxExecAnswer]:
         """Run a command and wait for it."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_put"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFilePutInput]) -> Coroutine[Any, Any, s.SandboxFilePutAnswer]:
+        """Stream a file into a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_list"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileListInput]) -> Coroutine[Any, Any, s.SandboxFileListAnswer]:
+        """List a directory of a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_delete"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileDeleteInput]) -> Coroutine[Any, Any, s.SandboxFileDeleteAnswer]:
+        """Delete an entry of a sandbox's file system."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_stat"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileStatInput]) -> Coroutine[Any, Any, s.SandboxFileStatAnswer]:
+        """Describe one entry of a sandbox's file system."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_mkdir"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileMkdirInput]) -> Coroutine[Any, Any, s.SandboxFileMkdirAnswer]:
+        """Make a directory in a sandbox."""
+
+    @overload
+    def __call__(self, name: Literal["sandbox_file_move"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxFileMoveInput]) -> Coroutine[Any, Any, s.SandboxFileMoveAnswer]:
+        """Move an entry of a sandbox's file system."""
 
     @overload
     def __call__(self, name: Literal["terminal_create"], options: CallOptions | None = None, /, **input: Unpack[s.TerminalCreateInput]) -> Coroutine[Any, Any, s.TerminalCreateAnswer]:

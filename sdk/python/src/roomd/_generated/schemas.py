@@ -869,6 +869,31 @@ class FieldError(TypedDict):
     max: NotRequired[float]
 
 
+class FileWatchingEvent(TypedDict):
+    cursor: str
+    """The change's place in the stream: what `after` takes."""
+    type: Literal["watching"]
+    path: str
+
+
+FileChanged = TypedDict(
+    "FileChanged",
+    {
+        # The change's place in the stream: what `after` takes.
+        "cursor": str,
+        "type": Literal["created", "modified", "deleted", "moved", "overflow"],
+        "path": str,
+        # The path's bytes, if they are not UTF-8.
+        "path_b64": NotRequired[str],
+        # The former path of what was moved.
+        "from": NotRequired[str],
+        "is_directory": bool,
+    },
+)
+
+FileChangeEvent: TypeAlias = FileWatchingEvent | FileChanged | ErrorEvent
+
+
 class SandboxStatus(TypedDict):
     reason: str
     """One word for programs."""
@@ -1351,6 +1376,23 @@ class LocateResult(TypedDict):
     """Where its page is, beneath the address of the web."""
     room_id: str | None
     agent_id: str | None
+
+
+class MadeSandboxDirectory(TypedDict):
+    path: str
+    path_b64: NotRequired[str]
+    """The path's bytes, if they are not UTF-8."""
+    name: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size_bytes: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: str
+    """RFC 3339, in UTC."""
+    target: NotRequired[str]
+    """Where a symbolic link points."""
+    created: bool
 
 
 class MeGetResult(TypedDict):
@@ -2265,6 +2307,55 @@ class SandboxExposePortRequest(TypedDict):
     """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells."""
 
 
+class SandboxFileDeleteResult(TypedDict):
+    path: str
+    state: Literal["deleted"]
+
+
+class SandboxFileEntry(TypedDict):
+    path: str
+    path_b64: NotRequired[str]
+    """The path's bytes, if they are not UTF-8."""
+    name: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size_bytes: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: str
+    """RFC 3339, in UTC."""
+    target: NotRequired[str]
+    """Where a symbolic link points."""
+
+
+class SandboxFileListResult(TypedDict):
+    path: str
+    items: list[SandboxFileEntry]
+    next_cursor: str | None
+
+
+class SandboxFileMkdirRequest(TypedDict):
+    path: str
+    """Absolute path in the sandbox."""
+    mode: NotRequired[str]
+    """Permissions in octal; 0755 if absent."""
+    owner: NotRequired[str]
+    """User of the sandbox, user:group or uid:gid; the user that commands run as if absent."""
+
+
+SandboxFileMoveRequest = TypedDict(
+    "SandboxFileMoveRequest",
+    {
+        # Absolute path in the sandbox.
+        "from": str,
+        # Absolute path in the sandbox.
+        "to": str,
+        # false if absent: refuse when the target exists.
+        "overwrite": NotRequired[bool],
+    },
+)
+
+
 class SandboxForkRequestAgentsItem(TypedDict):
     agent_id: str
     """The agent that the sandbox serves; unique among the room's live sandboxes."""
@@ -3136,6 +3227,18 @@ class WrittenFile(TypedDict):
     created: bool
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
+
+
+class WrittenSandboxFile(TypedDict):
+    path: str
+    size_bytes: int
+    sha256: str
+    mode: str
+    uid: int
+    gid: int
+    modified_at: str
+    """RFC 3339, in UTC."""
+    created: bool
 
 
 class HealthInput(TypedDict):
@@ -4020,6 +4123,123 @@ class SandboxExecInput(TypedDict):
     """agent_id of a live sandbox of the room, or its sandbox_id."""
 
 SandboxExecAnswer: TypeAlias = ExecResult
+
+
+class SandboxFilePutInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+    mode: NotRequired[str]
+    """Permissions in octal; if absent, those of the file that is replaced, else 0644."""
+    owner: NotRequired[str]
+    """User of the sandbox, user:group or uid:gid; if absent, that of the file that is replaced, else the user that commands run as."""
+    overwrite: NotRequired[bool]
+    """false: refuse when the file exists; true if absent."""
+
+SandboxFilePutAnswer: TypeAlias = WrittenSandboxFile
+
+
+class SandboxFileGetInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+
+
+class SandboxFileListInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+    recursive: NotRequired[bool]
+    """false if absent."""
+    limit: NotRequired[int]
+    """Most items to return; 100 if absent."""
+    cursor: NotRequired[str]
+    """next_cursor of the previous page, unchanged."""
+
+SandboxFileListAnswer: TypeAlias = SandboxFileListResult
+
+
+class SandboxFileDeleteInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+    recursive: NotRequired[bool]
+
+SandboxFileDeleteAnswer: TypeAlias = SandboxFileDeleteResult
+
+
+class SandboxFileStatInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+    follow: NotRequired[bool]
+    """true: what a symbolic link leads to; false if absent."""
+
+SandboxFileStatAnswer: TypeAlias = SandboxFileEntry
+
+
+class SandboxFileMkdirInput(TypedDict):
+    path: str
+    """Absolute path in the sandbox."""
+    mode: NotRequired[str]
+    """Permissions in octal; 0755 if absent."""
+    owner: NotRequired[str]
+    """User of the sandbox, user:group or uid:gid; the user that commands run as if absent."""
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+
+SandboxFileMkdirAnswer: TypeAlias = MadeSandboxDirectory
+
+
+SandboxFileMoveInput = TypedDict(
+    "SandboxFileMoveInput",
+    {
+        # Absolute path in the sandbox.
+        "from": str,
+        # Absolute path in the sandbox.
+        "to": str,
+        # false if absent: refuse when the target exists.
+        "overwrite": NotRequired[bool],
+        # Name of the room, unique among the organization's active rooms.
+        "room_id": str,
+        # agent_id of a live sandbox of the room, or its sandbox_id.
+        "sandbox": str,
+    },
+)
+
+SandboxFileMoveAnswer: TypeAlias = SandboxFileEntry
+
+
+class SandboxFileWatchInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    path: str
+    """Absolute path in the sandbox."""
+    recursive: NotRequired[bool]
+    """Directories below it too; false if absent."""
+    after: NotRequired[str]
+    """cursor of the last event you have."""
+
+SandboxFileWatchAnswer: TypeAlias = FileChangeEvent | PingEvent
 
 
 class TerminalCreateInput(TypedDict):

@@ -1,0 +1,102 @@
+/** What all calls about files of a sandbox share: the sandbox awake and in use, a place among its calls, and the meaning of errors. */
+import type { Operation } from "../../../../shared/api/contract.ts";
+import { FILE_CALL_WAIT_MS, MAX_FILE_CALLS } from "../../../../shared/api/sandbox-files.ts";
+import { FairPlaces } from "../../../core/fair-places.ts";
+import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../../core/operation.ts";
+import { DeadlineError } from "../../../core/published.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { GuestLink } from "../../../host/guest-link/handshake.ts";
+import type { SandboxDeps } from "../deps.ts";
+import { heldInstead, requireDriveFor } from "../drive-held.ts";
+import { findTarget, type SandboxTarget } from "../find.ts";
+import { inUse, linkOf } from "../reach.ts";
+import type { Supervisors } from "../supervisors.ts";
+import type { Waking } from "../waking.ts";
+import { type FileCall, fileError } from "./errors.ts";
+
+export interface FileDeps {
+  sandboxes: SandboxDeps;
+  supervisors: Supervisors;
+  waking: Waking;
+  places: FairPlaces;
+  /** Aborted, with a ServiceError, when the daemon stops. */
+  stopping: AbortSignal;
+}
+
+/** An organization may have half of what the service has. */
+const ALL_CALLS = 1024;
+
+export function makePlaces(): FairPlaces {
+  return new FairPlaces({ all: ALL_CALLS, org: ALL_CALLS / 2, sandbox: MAX_FILE_CALLS, waiting: 8 * MAX_FILE_CALLS });
+}
+
+/** A sandbox during one call. */
+export interface Opened {
+  link: GuestLink;
+  target: SandboxTarget;
+  /** Keeps the sandbox in use, and the call's place taken, until this resolves: for answers that stream. */
+  until(over: Promise<unknown>): void;
+}
+
+type Run<Op extends Operation> = Verb<Op, Opened>["run"];
+
+interface FileVerb<Op extends Operation> {
+  rules: NonNullable<Verb<Op, SandboxTarget>["rules"]>;
+  /** What errors mean that depend on what is done. */
+  kind?: FileCall;
+  /** Paths that it touches; those on a drive that is held are refused. */
+  paths(input: Parameters<Run<Op>>[1]): string[];
+  run: Run<Op>;
+}
+
+export function bindFiles<Op extends Operation>(
+  deps: FileDeps,
+  operation: Op,
+  { rules, kind = "any", paths, run }: FileVerb<NoInfer<Op>>,
+): Bound {
+  return bind<Op, SandboxTarget>(operation, {
+    find: (call, params) => findTarget(deps.sandboxes, call as KeyCall, params),
+    rules,
+    run: async (call, input, target, transfer): Promise<Done<Op>> => {
+      await deps.waking.requireAwake(target);
+      for (const cwd of paths(input)) requireDriveFor(deps.sandboxes, target.room, { cwd });
+      const leave = await placeOf(deps, target, call.signal);
+      let streaming: Promise<unknown> | null = null;
+      const done = Promise.withResolvers<void>();
+      const used = inUse(deps.supervisors, target, async () => {
+        const link = await linkOf(deps.supervisors, target.row.sandbox_id);
+        const until = (over: Promise<unknown>) => {
+          streaming = over;
+        };
+        return { answer: await run(call, input, { link, target, until }, transfer) };
+      });
+      try {
+        const { answer } = await used;
+        if (streaming) void inUse(deps.supervisors, target, () => done.promise);
+        return answer;
+      } catch (error) {
+        const { owner } = input as { owner?: string };
+        throw heldInstead(deps.sandboxes, target.room, fileError(error, kind, owner));
+      } finally {
+        const end = () => {
+          leave();
+          done.resolve();
+        };
+        void (streaming ?? Promise.resolve()).then(end, end);
+      }
+    },
+  });
+}
+
+/** Throws rate_limited. */
+async function placeOf({ places }: FileDeps, { row }: SandboxTarget, signal: AbortSignal): Promise<() => void> {
+  try {
+    return await places.take(row, FILE_CALL_WAIT_MS, signal);
+  } catch (error) {
+    if (!(error instanceof DeadlineError)) throw error;
+    throw new ServiceError("rate_limited", {
+      detail: `${MAX_FILE_CALLS} calls about files of this sandbox are under way, which is the maximum.`,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/** sandbox_file_watch: changes below a directory as they happen, from any place on that is still kept. */
+import { sandboxFileWatch } from "../../../../shared/api/sandbox-files.ts";
+import { errorEvent } from "../../../core/error-event.ts";
+import type { Bound, StreamEvent } from "../../../core/operation.ts";
+import { type GuestWatch, watchInGuest } from "../../../host/guest-link/files.ts";
+import { fileError } from "./errors.ts";
+import { parsePath, pathRule } from "./path.ts";
+import { bindFiles, type FileDeps } from "./verb.ts";
+
+const CURSOR = /^([\w-]{1,64})\.(\d{1,15})$/;
+
+export function makeWatch(deps: FileDeps): Bound {
+  return bindFiles(deps, sandboxFileWatch, {
+    rules: ({ path }) => pathRule("path", path),
+    paths: ({ path }) => [parsePath(path)],
+    run: async (call, input, { link, until }, { last_event_id }) => {
+      const path = parsePath(input.path);
+      call.audit.details = { path };
+      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      const [, watch_id = null, seq = "0"] = CURSOR.exec(last_event_id ?? "") ?? CURSOR.exec(input.after ?? "") ?? [];
+      const request = { path, recursive: input.recursive ?? false, watch_id, after: Number(seq) };
+      const watch = await watchInGuest(link, request);
+      const over = Promise.withResolvers<void>();
+      until(over.promise);
+      const gone = new AbortController();
+      const signal = AbortSignal.any([call.signal, gone.signal, deps.stopping]);
+      const end = () => {
+        watch.close();
+        over.resolve();
+      };
+      if (signal.aborted) end();
+      signal.addEventListener("abort", end, { once: true });
+      const events = eventsOf(watch, { path, isNew: watch_id === null, signal }, over.resolve);
+      return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
+    },
+  });
+}
+
+/** Never throws: what goes wrong is the last event. */
+async function* eventsOf(
+  { watch_id, changes, close }: GuestWatch,
+  { path, isNew, signal }: { path: string; isNew: boolean; signal: AbortSignal },
+  over: () => void,
+): AsyncGenerator<readonly StreamEvent[]> {
+  try {
+    if (isNew) {
+      const cursor = `${watch_id}.0`;
+      yield [{ id: cursor, data: { cursor, type: "watching", path } }];
+    }
+    for await (const some of changes) {
+      yield some.map(({ seq, ...change }) => {
+        const cursor = `${watch_id}.${seq}`;
+        return { id: cursor, data: { cursor, ...change } };
+      });
+    }
+  } catch (error) {
+    yield [errorEvent(signal.aborted ? signal.reason : fileError(error, "any"))];
+  } finally {
+    close();
+    over();
+  }
+}

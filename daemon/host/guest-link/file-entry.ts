@@ -1,0 +1,96 @@
+/** The checks of what a guest answers about files: the shape, and bounds for every part of it. */
+import {
+  type FileAnswer,
+  type FileChange,
+  type FileEntry,
+  MAX_FILE_LINE_BYTES,
+  MAX_FILE_PATH_BYTES,
+} from "../../../shared/agent-protocol/files.ts";
+
+const TYPES: readonly string[] = ["file", "directory", "symlink", "other"] satisfies FileEntry["type"][];
+const CHANGES: readonly string[] = [
+  "created",
+  "modified",
+  "deleted",
+  "moved",
+  "overflow",
+] satisfies FileChange["type"][];
+const MOST_VERSION_CHARACTERS = 256;
+const MOST_BASE64 = Math.ceil(MAX_FILE_PATH_BYTES / 3) * 4;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+/** Permission bits, and the greatest id of a user. */
+const MOST = { mode: 0o7777, id: 2 ** 32 - 1 } as const;
+const LATEST_MS = 253_402_300_799_000;
+const LINE_END = 0x0a;
+
+type Unsure = Partial<Record<string, unknown>>;
+
+/** Throws for what is no entry. */
+export function readEntry(value: unknown): FileEntry {
+  const { path_b64, type, mode, uid, gid, target, identity, version, ...told } = Object(value) as Unsure;
+  if (typeof type !== "string" || !TYPES.includes(type)) throw new Error("the guest told of no file");
+  const millis = Number(told.modified_at_ms);
+  return {
+    path: pathText(told.path),
+    ...bytesOf(path_b64),
+    type: type as FileEntry["type"],
+    size_bytes: count(told.size_bytes, Number.MAX_SAFE_INTEGER),
+    mode: count(mode, MOST.mode),
+    uid: count(uid, MOST.id),
+    gid: count(gid, MOST.id),
+    modified_at_ms: Number.isFinite(millis) ? Math.min(Math.max(0, millis), LATEST_MS) : 0,
+    ...(target === undefined ? {} : { target: pathText(target) }),
+    identity: short(identity),
+    version: short(version),
+  };
+}
+
+export function readAnswer(value: unknown): Required<FileAnswer> {
+  const { entry, created } = Object(value) as Unsure;
+  return { entry: readEntry(entry), created: created === true };
+}
+
+export function readChange(value: unknown): FileChange {
+  const { seq, type, path_b64, from, is_directory, ...told } = Object(value) as Unsure;
+  if (typeof type !== "string" || !CHANGES.includes(type) || !Number.isSafeInteger(seq)) {
+    throw new Error("the guest told of no change");
+  }
+  return {
+    seq: seq as number,
+    type: type as FileChange["type"],
+    path: pathText(told.path),
+    ...bytesOf(path_b64),
+    ...(typeof from === "string" ? { from: pathText(from) } : {}),
+    is_directory: is_directory === true,
+  };
+}
+
+/** Lines of JSON out of bytes as they come; the lines that are whole by then. Throws for one that is too long. */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown[]> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes = rest.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    const end = bytes.lastIndexOf(LINE_END) + 1;
+    rest = bytes.subarray(end);
+    if (rest.byteLength > MAX_FILE_LINE_BYTES) throw new Error("a line of the guest is too long");
+    const lines = bytes.toString("utf8", 0, end).split("\n").slice(0, -1);
+    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as unknown);
+  }
+}
+
+function bytesOf(path_b64: unknown): { path_b64?: string } {
+  const isBase64 = typeof path_b64 === "string" && path_b64.length <= MOST_BASE64 && BASE64.test(path_b64);
+  return isBase64 ? { path_b64 } : {};
+}
+
+function pathText(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, MAX_FILE_PATH_BYTES).toWellFormed() : "";
+}
+
+function short(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, MOST_VERSION_CHARACTERS) : "";
+}
+
+function count(value: unknown, most: number): number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= most ? (value as number) : 0;
+}

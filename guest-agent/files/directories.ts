@@ -1,0 +1,30 @@
+/** Making directories, with those above them. */
+import { chmod, chown, mkdir, stat } from "node:fs/promises";
+import { errnoOf, FileError } from "./file-error.ts";
+import type { Owner } from "./owner.ts";
+import { parentOf } from "./path.ts";
+
+const DIRECTORY_MODE = 0o755;
+
+/** Returns whether the last directory is new. What exists stays as it is; links to directories are followed. */
+export async function makeDirectories(path: Buffer, owner: Owner, mode = DIRECTORY_MODE): Promise<boolean> {
+  try {
+    if (!(await stat(path)).isDirectory()) throw new FileError("ENOTDIR");
+    return false;
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+  const above = parentOf(path);
+  // The root always exists.
+  if (above.byteLength < path.byteLength) await makeDirectories(above, owner);
+  try {
+    await mkdir(path, 0o700);
+  } catch (error) {
+    // A link to nothing has this name, or another call has made it.
+    if (errnoOf(error) !== "EEXIST" || !(await stat(path)).isDirectory()) throw error;
+    return false;
+  }
+  await chown(path, owner.uid, owner.gid);
+  await chmod(path, mode);
+  return true;
+}

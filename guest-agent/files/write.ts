@@ -1,0 +1,166 @@
+/**
+ * The method `file_write`: a file is replaced as a whole, by a temporary file, fsync and rename. A link in the last place is followed. What
+ * cannot be replaced by a rename, as below /proc or where a file is mounted, is written in place.
+ */
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { copyFile, type FileHandle, link, open, realpath, rename, unlink } from "node:fs/promises";
+import type { FileAnswer, FileEntry, FileWritable } from "../../shared/agent-protocol/files.ts";
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import { makeDirectories } from "./directories.ts";
+import { entryAt, entryIfThere } from "./entry.ts";
+import { errnoOf, FileError, FileRefusal } from "./file-error.ts";
+import { modeOf, type Owner, ownerOf, usualOwner } from "./owner.ts";
+import { joined, parentOf, parsePath } from "./path.ts";
+
+const FILE_MODE = 0o644;
+/** Bytes that wait to be written while others are. */
+const MOST_QUEUED_BYTES = 1024 * 1024;
+/** Reasons for which no temporary file can be made where a file can be written all the same. */
+const NO_TEMPORARY = ["EACCES", "EPERM", "EROFS", "ENOENT", "EINVAL", "EOPNOTSUPP"];
+/** The file is mounted there by itself, or lies on another file system than its directory. */
+const NO_RENAME = ["EBUSY", "EXDEV"];
+
+export async function writeFile(stream: Stream, request: object): Promise<void> {
+  const { path, mode, owner, overwrite, expect } = request as Record<string, unknown>;
+  const owned = ownerOf(owner);
+  const wanted = { mode: modeOf(mode), overwrite: overwrite === true, expect };
+  const { target, before } = await targetOf(parsePath(path), owned ?? usualOwner());
+  requireReplaceable(before, wanted);
+  const part = await openPart(target, before);
+  try {
+    const writable: FileWritable = { type: "writable" };
+    stream.say(writable);
+    await fill(part.file, stream);
+    // The host has not sent all of it.
+    if (stream.ended) return;
+    const as = owned ?? (before ? { uid: before.uid, gid: before.gid } : usualOwner());
+    if (part.path) {
+      await part.file.chown(as.uid, as.gid);
+      await part.file.chmod(wanted.mode ?? before?.mode ?? FILE_MODE);
+      await part.file.sync();
+    }
+    const created = part.path ? await place(part.path, target, wanted) : false;
+    part.path = null;
+    const answer: FileAnswer = { entry: await entryAt(target), created };
+    stream.finish(answer);
+  } finally {
+    await part.file.close();
+    if (part.path) await unlink(part.path).catch(() => {});
+  }
+}
+
+interface Wanted {
+  overwrite: boolean;
+  expect: unknown;
+}
+
+/** Where the bytes go, and what is there. Directories above it are made. */
+async function targetOf(path: Buffer, owner: Owner): Promise<{ target: Buffer; before: FileEntry | null }> {
+  if (path.byteLength === 1) throw new FileError("EISDIR");
+  await makeDirectories(parentOf(path), owner);
+  const before = await entryIfThere(path);
+  if (before?.type !== "symlink") return { target: path, before };
+  const target = await realpath(path, { encoding: "buffer" });
+  return { target, before: await entryAt(target) };
+}
+
+function requireReplaceable(before: FileEntry | null, { overwrite, expect }: Wanted): void {
+  if (expect !== undefined && (before?.version ?? null) !== expect) {
+    throw new FileRefusal(StreamErrorCode.file_changed, "the file is another one by now");
+  }
+  if (before?.type === "directory") throw new FileError("EISDIR");
+  if (before?.type === "other") throw new FileError("ENXIO");
+  if (before && !overwrite) throw new FileError("EEXIST");
+}
+
+/** Where the bytes are gathered; `path` is null where that is the file itself. */
+async function openPart(target: Buffer, before: FileEntry | null): Promise<{ file: FileHandle; path: Buffer | null }> {
+  const path = joined(parentOf(target), temporaryName());
+  const { O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
+  try {
+    return { file: await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600), path };
+  } catch (error) {
+    if (!before || !NO_TEMPORARY.includes(errnoOf(error) ?? "")) throw error;
+  }
+  return { file: await open(target, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY), path: null };
+}
+
+function temporaryName(): string {
+  return `.roomd-${randomBytes(12).toString("hex")}.part`;
+}
+
+/** Brings the finished file to its place, on the disk. Returns whether nothing was there before. */
+async function place(part: Buffer, target: Buffer, wanted: Wanted): Promise<boolean> {
+  const now = await entryIfThere(target);
+  requireReplaceable(now, wanted);
+  if (wanted.overwrite) {
+    try {
+      await rename(part, target);
+    } catch (error) {
+      if (!now || !NO_RENAME.includes(errnoOf(error) ?? "")) throw error;
+      await copyFile(part, target);
+      await unlink(part);
+    }
+  } else {
+    // rename(2) would replace what another one has made meanwhile.
+    await link(part, target);
+    await unlink(part);
+  }
+  await syncDirectory(parentOf(target));
+  return now === null;
+}
+
+export async function syncDirectory(path: Buffer): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // Not every file system can.
+    if (errnoOf(error) !== "EINVAL") throw error;
+  } finally {
+    await directory.close();
+  }
+}
+
+/** Writes what comes, as much of it at once as has come while the last write went on. */
+async function fill(file: FileHandle, stream: Stream): Promise<void> {
+  let queue: Uint8Array[] = [];
+  let queued = 0;
+  let writing: Promise<void> | null = null;
+  let failure: { error: unknown } | null = null as { error: unknown } | null;
+  const flush = async () => {
+    while (queue.length > 0) {
+      const parts = queue;
+      queue = [];
+      queued = 0;
+      await writeAll(file, parts);
+    }
+    writing = null;
+  };
+  for await (const bytes of stream.read(Channel.stdin)) {
+    queue.push(bytes);
+    queued += bytes.byteLength;
+    // A failure is thrown where it is waited for, which is at the next part or at the end.
+    writing ??= flush().catch((error: unknown) => {
+      failure ??= { error };
+    });
+    if (queued >= MOST_QUEUED_BYTES) await writing;
+    if (failure) throw failure.error;
+  }
+  await writing;
+  if (failure) throw failure.error;
+}
+
+async function writeAll(file: FileHandle, parts: Uint8Array[]): Promise<void> {
+  const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  let { bytesWritten: done } = await file.writev(parts);
+  if (done === total) return;
+  const all = Buffer.concat(parts);
+  while (done < total) {
+    const { bytesWritten } = await file.write(all, done, total - done);
+    if (bytesWritten === 0) throw new FileError("EIO");
+    done += bytesWritten;
+  }
+}

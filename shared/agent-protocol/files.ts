@@ -1,0 +1,157 @@
+/**
+ * Messages about files in the guest's own view of its file systems. They are part of the surface of the protocol, as messages.ts is. Agents
+ * that were built before them answer `unknown_method`.
+ *
+ * A path is absolute. A failed system call ends the stream with `file_failed` and the name of its errno as the message.
+ */
+
+/** Most bytes of a path, with its terminating zero (PATH_MAX). */
+export const MAX_FILE_PATH_BYTES = 4096;
+/** Most bytes of one line of a list or a watch: two paths in base64 and in text, each character of which may take six. */
+export const MAX_FILE_LINE_BYTES = 96 * 1024;
+
+export interface FileEntry {
+  /** U+FFFD stands for bytes that are not UTF-8. */
+  path: string;
+  /** The path's bytes, where they are not UTF-8. */
+  path_b64?: string;
+  type: "file" | "directory" | "symlink" | "other";
+  size_bytes: number;
+  /** Permission bits. */
+  mode: number;
+  uid: number;
+  gid: number;
+  modified_at_ms: number;
+  /** Where a symbolic link points. */
+  target?: string;
+  /** Device and inode. */
+  identity: string;
+  /** Differs after each change of the file. */
+  version: string;
+}
+
+/** Ends with a FileAnswer. */
+export interface FileStatRequest {
+  method: "file_stat";
+  path: string;
+  /** Whether a symbolic link is followed. */
+  follow: boolean;
+}
+export interface FileAnswer {
+  entry: FileEntry;
+  /** For a write or a new directory: it did not exist before. */
+  created?: boolean;
+}
+
+/**
+ * A page of a directory, on the channel `output`: a FileEntry as JSON on each line, in the order of the names' bytes, a directory before
+ * what is in it. Ends with a FileListEnd. A recursive list stays on the directory's own file system.
+ */
+export interface FileListRequest {
+  method: "file_list";
+  path: string;
+  recursive: boolean;
+  /** Base64 of the last path of the previous page, relative to `path`; null for the first page. */
+  after_b64: string | null;
+  limit: number;
+}
+export interface FileListEnd {
+  more: boolean;
+}
+
+/** Opens a regular file. The agent says FileOpened, the host FileTake; the bytes come on the channel `stdout`. Ends with null. */
+export interface FileReadRequest {
+  method: "file_read";
+  path: string;
+}
+export interface FileOpened {
+  type: "opened";
+  entry: FileEntry;
+}
+export interface FileTake {
+  type: "take";
+  offset: number;
+  length: number;
+}
+
+/**
+ * Replaces a file as a whole with the bytes of the channel `stdin`, and makes the directories above it. The agent says FileWritable
+ * once it has checked the request. Ends with a FileAnswer after the end of the channel, once the file is on the disk.
+ */
+export interface FileWriteRequest {
+  method: "file_write";
+  path: string;
+  /** Permission bits; null keeps those of the file that is replaced, or is 0644. */
+  mode: number | null;
+  /** User name or `uid:gid`; null keeps that of the file that is replaced, or is the user that commands run as. */
+  owner: string | null;
+  overwrite: boolean;
+  /** `version` of the file that may be replaced, null for none; absent is any. */
+  expect?: string | null;
+}
+export interface FileWritable {
+  type: "writable";
+}
+
+/** Makes a directory and those above it; one that exists stays as it is. Ends with a FileAnswer. */
+export interface FileMkdirRequest {
+  method: "file_mkdir";
+  path: string;
+  mode: number | null;
+  owner: string | null;
+}
+
+/** Renames an entry of any kind; between file systems it is copied and removed. Ends with a FileAnswer. */
+export interface FileMoveRequest {
+  method: "file_move";
+  from: string;
+  to: string;
+  overwrite: boolean;
+}
+
+/** Ends with null. */
+export interface FileRemoveRequest {
+  method: "file_remove";
+  path: string;
+  recursive: boolean;
+}
+
+/**
+ * Changes below a directory, or of a file: FileWatching is said first, then a FileChange as JSON on each line of the channel `output`. The
+ * agent keeps a watch, and its latest changes, for WATCH_KEPT_MS after its stream has ended.
+ */
+export interface FileWatchRequest {
+  method: "file_watch";
+  path: string;
+  recursive: boolean;
+  /** A watch to go on with; null begins one. */
+  watch_id: string | null;
+  /** `seq` of the last change that is known. */
+  after: number;
+}
+export interface FileWatching {
+  type: "watching";
+  watch_id: string;
+}
+export interface FileChange {
+  seq: number;
+  /** `overflow`: changes were lost, and the directory has to be listed again. */
+  type: "created" | "modified" | "deleted" | "moved" | "overflow";
+  path: string;
+  path_b64?: string;
+  /** For `moved`: the former path. */
+  from?: string;
+  is_directory: boolean;
+}
+
+export const WATCH_KEPT_MS = 60_000;
+
+export type FileRequest =
+  | FileStatRequest
+  | FileListRequest
+  | FileReadRequest
+  | FileWriteRequest
+  | FileMkdirRequest
+  | FileMoveRequest
+  | FileRemoveRequest
+  | FileWatchRequest;
