@@ -17,8 +17,13 @@ export const drivePath = Type.String({
 
 const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
 
+export const pathBytes = Type.Optional(
+  Type.String({ contentEncoding: "base64", description: "The path's bytes, if they are not UTF-8." }),
+);
+
 const entry = record("DriveEntry", {
   path: Type.String(),
+  path_b64: pathBytes,
   name: Type.String(),
   type: oneOf(ENTRY_TYPES),
   size_bytes: Type.Integer(),
@@ -61,6 +66,7 @@ export const owner = Type.String({
   description: "uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.",
   examples: ["1000:1000"],
 });
+const driveOwner = Type.Optional(owner);
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
 /** invalid_state: the room was turned back to a checkpoint during the call. */
@@ -88,6 +94,7 @@ export const fsWrite = operation({
       }),
     ),
     mode,
+    owner: driveOwner,
     overwrite: Type.Optional(Type.Boolean({ description: "false: refuse when the file exists; true if absent." })),
     if_match: Type.Optional(
       Type.String({ maxLength: 128, description: "Only if the file has this sha256; else 412." }),
@@ -196,7 +203,7 @@ export const fsMkdir = operation({
   access: "drive:write",
   params: roomPath,
   query: NONE,
-  body: fields({ path: drivePath, mode }),
+  body: fields({ path: drivePath, mode, owner: driveOwner }),
   output: fields({ ...stat.properties, created: Type.Boolean() }),
   outcomes: { created: 201, existing: 200 },
   errors: [...writeErrors, "already_exists"],
@@ -253,7 +260,7 @@ export const filePut = operation({
   description: "The body is the file. No size limit but the drive's quota.",
   access: "drive:write",
   params: filePath,
-  query: fields({ mode, overwrite: Type.Optional(Type.Boolean()) }),
+  query: fields({ mode, owner: driveOwner, overwrite: Type.Optional(Type.Boolean()) }),
   headers: ["if_match", "if_none_match"],
   body: "bytes",
   output: written,

@@ -12,7 +12,7 @@ import {
   record,
   timestamp,
 } from "./contract.ts";
-import { fileMode, MAX_PATH_BYTES, owner } from "./drive.ts";
+import { fileMode, MAX_PATH_BYTES, owner, pathBytes } from "./drive.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 /** Calls about files of one sandbox at once; further ones wait for as long as this. */
@@ -28,9 +28,6 @@ const guestPath = Type.String({
 });
 
 const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
-const pathBytes = Type.Optional(
-  Type.String({ contentEncoding: "base64", description: "The path's bytes, if they are not UTF-8." }),
-);
 
 const entry = record("SandboxFileEntry", {
   path: Type.String(),

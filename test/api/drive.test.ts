@@ -1,7 +1,7 @@
 /** The drive as HTTP clients have it: every call of it, its headers, and what a client that goes away leaves. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -54,6 +54,34 @@ describe("write and read", () => {
     const read = await daemon.ok("GET", at("read?path=/notes/a.txt"));
     expect(read).toMatchObject({ size_bytes: 2, offset: 0, length: 2, eof: true, content: null, content_b64: "AP8=" });
     expect(read.sha256).toBe(sha256(Uint8Array.of(0, 255)));
+  });
+
+  test("belongs to whom it is for, with the directories that are made for it", async () => {
+    // Users of a guest are of a range that begins with the drive's own.
+    const base = statSync(directory).uid;
+    const ids = (path: string) => {
+      const { uid, gid } = statSync(join(directory, path));
+      return [uid - base, gid - base];
+    };
+    const asRoot = process.geteuid?.() === 0;
+    expect((await write({ path: "for/agent/in.txt", content: "x", owner: "1000:1001" })).status).toBe(201);
+    expect((await file("for/streamed?owner=1000", { method: "PUT", body: "x" })).status).toBe(201);
+    expect((await daemon.api("POST", at("mkdir"), { path: "for/made", owner: "7:8" })).status).toBe(201);
+    if (asRoot) {
+      expect(["for", "for/agent", "for/agent/in.txt"].map(ids)).toEqual(Array(3).fill([1000, 1001]));
+      expect([ids("for/streamed"), ids("for/made")]).toEqual([
+        [1000, 1000],
+        [7, 8],
+      ]);
+    }
+    await write({ path: "for/agent/in.txt", content: "y", append: true, owner: "5:6" });
+    if (asRoot) expect(ids("for/agent/in.txt")).toEqual([5, 6]);
+    await write({ path: "for/agent/in.txt", content: "z", owner: "root" });
+    if (asRoot) expect(ids("for/agent/in.txt")).toEqual([0, 0]);
+    for (const owner of ["agent", "65536:0", "0:65536", "1000:users"]) {
+      const refused = await daemon.problem("POST", at("write"), { path: "for/none", content: "x", owner });
+      expect([refused.code, refused.errors[0]?.field]).toEqual(["validation_failed", "owner"]);
+    }
   });
 
   test("add to the end, and keep what another has changed", async () => {
@@ -158,6 +186,21 @@ describe("list, stat, mkdir, move, delete", () => {
     for (const path of ["b/two", "b/one", "a", "c/d/e"]) await daemon.ok("POST", own("write"), { path, content: path });
   });
   const paths = (list: Json) => list.items.map(({ path }: Json) => path);
+
+  test("a name that is not UTF-8 is shown with its bytes", async () => {
+    const bad = Buffer.concat([Buffer.from(`${directory}/odd-`), Buffer.of(0xff)]);
+    writeFileSync(bad, "x");
+    try {
+      const { items } = await daemon.ok("GET", at("list?path=/"));
+      const odd = items.filter(({ path }: Json) => path.startsWith("/odd-"));
+      expect(odd).toMatchObject([
+        { path: "/odd-\ufffd", path_b64: Buffer.from([...Buffer.from("/odd-"), 0xff]).toString("base64") },
+      ]);
+      expect(items.filter(({ path_b64 }: Json) => path_b64 !== undefined)).toHaveLength(1);
+    } finally {
+      rmSync(bad);
+    }
+  });
 
   test("the whole drive is listed when nothing is asked, one directory when it is named", async () => {
     const whole = await daemon.ok("GET", own("list"));

@@ -10,6 +10,7 @@
 import { faultPoint } from "../../core/fault-points.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { GuestOwner } from "../../host/files/open-file.ts";
 import { HERE } from "../../host/files/raw-path.ts";
 import { digestAfter, openIfThere, requireDigest, requireHashable } from "./digest.ts";
 import { restOf } from "./once.ts";
@@ -23,16 +24,18 @@ export interface Addition {
   bytes: Uint8Array;
   /** Null leaves the file's own. */
   mode: number | null;
+  /** Undefined leaves the file's own. */
+  owner: GuestOwner | undefined;
   if_match: string | undefined;
   call: KeyCall;
 }
 
 /** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full, room_destroying. */
 export async function appendToFile(drive: Drive, { room, root, usage }: Place, addition: Addition) {
-  const { path, mode, if_match, call } = addition;
+  const { path, mode, owner, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(path);
-  using directory = (await openOrMake(drive, { room, root }, parent)).directory;
+  using directory = (await openOrMake(drive, { room, root }, parent, { owner })).directory;
   return await drive.turns.take(turnKey(directory, name), async () => {
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
@@ -47,6 +50,7 @@ export async function appendToFile(drive: Drive, { room, root, usage }: Place, a
       file.reserve(bytes.byteLength);
       await file.write(bytes);
       await faultPoint("append.written");
+      if (owner) file.setOwner(owner);
       if (mode !== null) file.setMode(mode);
       await file.sync();
       await faultPoint("append.synced");

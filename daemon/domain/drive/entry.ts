@@ -1,4 +1,5 @@
 /** An entry of the drive as answers show it. */
+import { isUtf8 } from "node:buffer";
 import type { DriveEntry } from "../../../shared/api/drive.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
@@ -37,12 +38,19 @@ export async function describePath(root: Beneath, path: DrivePath): Promise<Plac
 export function entryOf(facts: Facts, path: DrivePath): DriveEntry {
   return {
     path: shownPath(path),
+    ...bytesOf(path),
     name: path === HERE ? "/" : toText(path.slice(path.lastIndexOf("/") + 1) as RawPath),
     type: facts.type,
     size_bytes: facts.size_bytes,
     mode: shownMode(facts),
     modified_at: facts.modified_at,
   };
+}
+
+/** The path's bytes where its text has lost some: no call finds the entry by that. */
+function bytesOf(path: DrivePath): { path_b64?: string } {
+  const bytes = Buffer.from(path, "latin1");
+  return isUtf8(bytes) ? {} : { path_b64: Buffer.concat([Buffer.from("/"), bytes]).toString("base64") };
 }
 
 /** What is at `path` now, links in its last name not followed; null when nothing is. */

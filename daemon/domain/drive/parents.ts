@@ -1,6 +1,7 @@
 /** Opens the parent directories of what is written, and makes the missing ones. */
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
+import type { GuestOwner } from "../../host/files/open-file.ts";
 import type { RawPath } from "../../host/files/raw-path.ts";
 import { DIRECTORY_MODE } from "./entry.ts";
 import { meaning } from "./errors.ts";
@@ -17,13 +18,20 @@ export function openOrMake(
   { stillness }: Pick<Drive, "stillness">,
   { room, root }: Pick<Place, "room" | "root">,
   path: DrivePath,
-  mode = DIRECTORY_MODE,
+  made: Made = {},
 ): Promise<Opened> {
   return meaning(ON_THE_WAY, async () => {
     const existing = openExisting(root, path);
     if (existing) return { directory: existing, created: false };
-    return await stillness.passing({ room, root }, () => makeEach(root, path, mode));
+    return await stillness.passing({ room, root }, () => makeEach(root, path, made));
   });
+}
+
+/** What a directory gets that is missing. */
+interface Made {
+  /** Of the last one; those above it have the usual mode. */
+  mode?: number;
+  owner?: GuestOwner | undefined;
 }
 
 export interface Opened {
@@ -42,7 +50,7 @@ function openExisting(root: Beneath, path: DrivePath): Beneath | null {
   }
 }
 
-async function makeEach(root: Beneath, path: DrivePath, mode: number): Promise<Opened> {
+async function makeEach(root: Beneath, path: DrivePath, { mode = DIRECTORY_MODE, owner }: Made): Promise<Opened> {
   const names = path.split("/") as RawPath[];
   let above = root.directory("." as RawPath);
   let created = false;
@@ -53,7 +61,7 @@ async function makeEach(root: Beneath, path: DrivePath, mode: number): Promise<O
     let next = openExisting(root, upTo);
     created = next === null;
     if (!next) {
-      await makeOne(parent, name, index === names.length - 1 ? mode : DIRECTORY_MODE);
+      await makeOne(parent, name, index === names.length - 1 ? mode : DIRECTORY_MODE, owner);
       next = root.directory(upTo);
     }
     above = next;
@@ -61,9 +69,9 @@ async function makeEach(root: Beneath, path: DrivePath, mode: number): Promise<O
   return { directory: above, created };
 }
 
-async function makeOne(parent: Beneath, name: RawPath, mode: number): Promise<void> {
+async function makeOne(parent: Beneath, name: RawPath, mode: number, owner: GuestOwner | undefined): Promise<void> {
   try {
-    await parent.makeDirectory(name, mode);
+    await parent.makeDirectory(name, mode, owner);
   } catch (error) {
     // Somebody else made it meanwhile, or a link of that name points to nothing; opening it will tell.
     if (errnoOf(error) !== "EEXIST") throw error;

@@ -9,7 +9,7 @@ import { nextTurn } from "../../core/turn.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { Facts } from "../../host/files/facts.ts";
 import { Hash } from "../../host/files/hash.ts";
-import { CHUNK_BYTES } from "../../host/files/open-file.ts";
+import { CHUNK_BYTES, type GuestOwner } from "../../host/files/open-file.ts";
 import { HERE, type RawPath } from "../../host/files/raw-path.ts";
 import { Temporary, temporaryName } from "../../host/files/temporary.ts";
 import { shownMode } from "./entry.ts";
@@ -21,6 +21,8 @@ import type { Drive, Place } from "./verb.ts";
 export interface NewFile {
   path: DrivePath;
   mode: number;
+  /** Of the file and of directories that are made for it; root of the guests if absent. */
+  owner?: GuestOwner | undefined;
   overwrite: boolean;
   /** How many bytes there will be, where it is known: then all of the quota they take is set aside before the first. */
   size_bytes?: number;
@@ -38,7 +40,7 @@ export async function placeFile(
 ) {
   if (file.path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(file.path);
-  using directory = (await openOrMake(drive, { room, root }, parent)).directory;
+  using directory = (await openOrMake(drive, { room, root }, parent, { owner: file.owner })).directory;
   const before = mayBeReplaced(directory, name, file.overwrite);
   using claim = await usage.claim(room.drive_limit_bytes, before === null ? 1 : 0);
   claim.grow(file.size_bytes ?? 0, freedBy(before).used_bytes);
@@ -62,7 +64,7 @@ export async function placeFile(
   await file.fill(write, over).catch((error: unknown) => {
     throw over.aborted ? over.reason : error;
   });
-  await temporary.finish(file.mode);
+  await temporary.finish(file.mode, file.owner);
   const { facts, replaced } = await drive.turns.take(turnKey(directory, name), () =>
     drive.stillness.passing({ room, root }, async () => {
       const replaced = mayBeReplaced(directory, name, file.overwrite);

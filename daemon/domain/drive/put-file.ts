@@ -4,6 +4,7 @@ import type { Bound, TransferOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { FILE_MODE, factsAt, parseMode } from "./entry.ts";
 import { etagOf, namesEtag } from "./etag.ts";
+import { ownerRule, parseOwner } from "./owner.ts";
 import { type DrivePath, parsePath, pathRule } from "./path.ts";
 import { placeFile } from "./place-file.ts";
 import { receive } from "./receive.ts";
@@ -11,13 +12,14 @@ import { bindDrive, type Drive, type Place } from "./verb.ts";
 
 export function putFile(drive: Drive): Bound {
   return bindDrive(drive, filePut, {
-    rules: (input) => pathRule("path", input.path),
+    rules: (input) => [...pathRule("path", input.path), ...ownerRule(input.owner)],
     run: async (call, input, place, transfer) => {
       const path = parsePath(input.path);
       requireEtag(place, path, transfer);
       const body = await placeFile(drive, place, {
         path,
         mode: parseMode(input.mode, FILE_MODE),
+        owner: parseOwner(input.owner),
         overwrite: input.overwrite ?? true,
         fill: (write, over) => receive(transfer.body, AbortSignal.any([call.signal, over]), write),
         check: async () => requireEtag(place, path, transfer),

@@ -8,6 +8,7 @@ import { appendToFile } from "./append.ts";
 import { openIfThere, requireDigestAt } from "./digest.ts";
 import { FILE_MODE, parseMode } from "./entry.ts";
 import { isMade } from "./once.ts";
+import { ownerRule, parseOwner } from "./owner.ts";
 import { parsePath, pathRule } from "./path.ts";
 import { placeFile, written } from "./place-file.ts";
 import { bindDrive, type Drive, type Place } from "./verb.ts";
@@ -16,7 +17,7 @@ type Input = InputOf<typeof fsWrite>;
 
 export function write(drive: Drive): Bound {
   return bindDrive(drive, fsWrite, {
-    rules: (input) => [...pathRule("path", input.path), ...contentRules(input)],
+    rules: (input) => [...pathRule("path", input.path), ...ownerRule(input.owner), ...contentRules(input)],
     run: async (call, input, place) => {
       const bytes = contentOf(input);
       if (bytes.byteLength > MAX_WRITE_BYTES) {
@@ -44,6 +45,7 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
   return await placeFile(drive, place, {
     path,
     mode: parseMode(input.mode, FILE_MODE),
+    owner: parseOwner(input.owner),
     overwrite: input.overwrite ?? true,
     size_bytes: bytes.byteLength,
     fill: (write) => write(bytes),
@@ -57,7 +59,14 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
 async function append(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
   if (input.overwrite === false) return await replace(drive, place, call, input, bytes);
   const mode = input.mode === undefined ? null : parseMode(input.mode, FILE_MODE);
-  const addition = { path: parsePath(input.path), bytes, mode, if_match: input.if_match, call };
+  const addition = {
+    path: parsePath(input.path),
+    bytes,
+    mode,
+    owner: parseOwner(input.owner),
+    if_match: input.if_match,
+    call,
+  };
   const added = await appendToFile(drive, place, addition);
   if (added) return added;
   try {

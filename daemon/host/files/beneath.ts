@@ -27,7 +27,7 @@ import {
   SystemError,
   seekTo,
 } from "./libc.ts";
-import { OpenFile } from "./open-file.ts";
+import { GUEST_ROOT, OpenFile } from "./open-file.ts";
 import { fromBytes, type RawPath } from "./raw-path.ts";
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
@@ -159,15 +159,15 @@ export class Beneath implements Disposable {
   }
 
   /** Throws EEXIST. */
-  async makeDirectory(name: RawPath, mode: number): Promise<void> {
+  async makeDirectory(name: RawPath, mode: number, owner = GUEST_ROOT): Promise<void> {
     await promises.mkdir(this.#at(name), 0o700);
     using made = this.plainDirectory(name);
-    made?.own(mode);
+    made?.own(mode, owner);
   }
 
-  /** Gives the directory to root of the guests, as what their own processes make, and sets its mode. */
-  own(mode: number): void {
-    if (process.geteuid?.() === 0) fchownSync(this.#descriptor, this.#root, this.#root);
+  /** Gives the directory to a user of the guests, as what their own processes make, and sets its mode. */
+  own(mode: number, { uid, gid } = GUEST_ROOT): void {
+    if (process.geteuid?.() === 0) fchownSync(this.#descriptor, this.#root + uid, this.#root + gid);
     fchmodSync(this.#descriptor, mode);
   }
 

@@ -17,6 +17,14 @@ export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 /** Of a file that is nearly all holes, what is in it. */
 const MOST_IN_HOLLOW_BYTES = 1024 * 1024;
 
+/** A user and a group as guests number them. */
+export interface GuestOwner {
+  uid: number;
+  gid: number;
+}
+
+export const GUEST_ROOT: GuestOwner = { uid: 0, gid: 0 };
+
 export class OpenFile implements AsyncDisposable {
   readonly #descriptor: number;
   /** As they were when the file was opened. */
@@ -93,10 +101,14 @@ export class OpenFile implements AsyncDisposable {
     }
   }
 
-  /** Gives the file to root of the guests, as what their own processes make, and sets its mode. */
-  own(mode: number): void {
-    if (process.geteuid?.() === 0) fchownSync(this.#open, this.#root, this.#root);
+  /** Gives the file to a user of the guests, as what their own processes make, and sets its mode. */
+  own(mode: number, owner = GUEST_ROOT): void {
+    this.setOwner(owner);
     this.setMode(mode);
+  }
+
+  setOwner({ uid, gid }: GuestOwner): void {
+    if (process.geteuid?.() === 0) fchownSync(this.#open, this.#root + uid, this.#root + gid);
   }
 
   setMode(mode: number): void {

@@ -9,7 +9,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { Beneath } from "./beneath.ts";
 import type { Facts } from "./facts.ts";
 import { isGone } from "./gone.ts";
-import { type OpenFile, SYNC_EVERY_BYTES } from "./open-file.ts";
+import { type GuestOwner, type OpenFile, SYNC_EVERY_BYTES } from "./open-file.ts";
 import type { RawPath } from "./raw-path.ts";
 
 const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
@@ -63,8 +63,8 @@ export class Temporary implements AsyncDisposable {
   }
 
   /** The bytes are complete: makes them durable. */
-  async finish(mode: number): Promise<void> {
-    this.#file.own(mode);
+  async finish(mode: number, owner?: GuestOwner): Promise<void> {
+    this.#file.own(mode, owner);
     await faultPoint("place.written");
     await this.#syncing;
     await this.#file.sync();

@@ -168,6 +168,8 @@ describe("an item", () => {
     ["drive.written", { path: "/a", size_bytes: 4 }, { title: "wrote /a (4 bytes)", ref: { type: "file", id: "/a" } }],
     ["drive.deleted", { path: "/a" }, { title: "deleted /a" }],
     ["file.written", { path: "/root/a", size_bytes: 4 }, { title: "wrote /root/a in the sandbox (4 bytes)" }],
+    ["file.deleted", { path: "/root/a" }, { title: "deleted /root/a in the sandbox" }],
+    ["file.directory_made", { path: "/root/d" }, { title: "made directory /root/d in the sandbox" }],
     ["file.moved", { path: "/a", to: "/b" }, { title: "moved /a to /b in the sandbox" }],
     ["drive.directory_made", { path: "/a" }, { title: "made directory /a" }],
     ["drive.moved", { path: "/a", to: "/b" }, { title: "moved /a to /b", to: [], ref: { type: "file", id: "/b" } }],

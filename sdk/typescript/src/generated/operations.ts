@@ -497,7 +497,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   fs_mkdir: {"method":"POST","path":"/v1/rooms/{room_id}/drive/mkdir","body":"json","answer":"json"},
   fs_move: {"method":"POST","path":"/v1/rooms/{room_id}/drive/move","body":"json","answer":"json"},
   fs_delete: {"method":"DELETE","path":"/v1/rooms/{room_id}/drive/delete","query":["path","recursive"],"answer":"json"},
-  file_put: {"method":"PUT","path":"/v1/rooms/{room_id}/drive/files/{path}","query":["mode","overwrite"],"body":"bytes","answer":"json"},
+  file_put: {"method":"PUT","path":"/v1/rooms/{room_id}/drive/files/{path}","query":["mode","owner","overwrite"],"body":"bytes","answer":"json"},
   file_get: {"method":"GET","path":"/v1/rooms/{room_id}/drive/files/{path}","answer":"bytes"},
   agent_send: {"method":"POST","path":"/v1/rooms/{room_id}/messages","body":"json","answer":"json"},
   agent_wait: {"method":"GET","path":"/v1/rooms/{room_id}/messages","query":["agent_id","topic","kind","source","after","limit","wait_ms","cursor"],"answer":"json"},

@@ -587,6 +587,8 @@ export interface components {
         };
         DriveEntry: {
             path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
             name: string;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "other";
@@ -603,6 +605,8 @@ export interface components {
         DriveStat: {
             guest_path: string;
             path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
             name: string;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "other";
@@ -891,10 +895,17 @@ export interface components {
              * @example 0644
              */
             mode?: string;
+            /**
+             * @description uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.
+             * @example 1000:1000
+             */
+            owner?: string;
         };
         FsMkdirResult: {
             guest_path: string;
             path: string;
+            /** @description The path's bytes, if they are not UTF-8. */
+            path_b64?: string;
             name: string;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "other";
@@ -958,6 +969,11 @@ export interface components {
              * @example 0644
              */
             mode?: string;
+            /**
+             * @description uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.
+             * @example 1000:1000
+             */
+            owner?: string;
             /** @description false: refuse when the file exists; true if absent. */
             overwrite?: boolean;
             /** @description Only if the file has this sha256; else 412. */
@@ -4973,6 +4989,11 @@ export interface components {
              * @example 0644
              */
             mode?: string;
+            /**
+             * @description uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.
+             * @example 1000:1000
+             */
+            owner?: string;
             overwrite?: boolean;
         };
         FilePutAnswer: components["schemas"]["WrittenFile"];

@@ -154,7 +154,7 @@ OPERATIONS: dict[str, Operation] = {
     "fs_mkdir": Operation("POST", "/v1/rooms/{room_id}/drive/mkdir", (), "json", "json"),
     "fs_move": Operation("POST", "/v1/rooms/{room_id}/drive/move", (), "json", "json"),
     "fs_delete": Operation("DELETE", "/v1/rooms/{room_id}/drive/delete", ("path", "recursive"), None, "json"),
-    "file_put": Operation("PUT", "/v1/rooms/{room_id}/drive/files/{path}", ("mode", "overwrite"), "bytes", "json"),
+    "file_put": Operation("PUT", "/v1/rooms/{room_id}/drive/files/{path}", ("mode", "owner", "overwrite"), "bytes", "json"),
     "file_get": Operation("GET", "/v1/rooms/{room_id}/drive/files/{path}", (), None, "bytes"),
     "agent_send": Operation("POST", "/v1/rooms/{room_id}/messages", (), "json", "json"),
     "agent_wait": Operation("GET", "/v1/rooms/{room_id}/messages", ("agent_id", "topic", "kind", "source", "after", "limit", "wait_ms", "cursor"), None, "json"),

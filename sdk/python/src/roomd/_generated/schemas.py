@@ -606,6 +606,8 @@ class DeviceDecideResult(TypedDict):
 
 class DriveEntry(TypedDict):
     path: str
+    path_b64: NotRequired[str]
+    """The path's bytes, if they are not UTF-8."""
     name: str
     type: Literal["file", "directory", "symlink", "other"]
     size_bytes: int
@@ -619,6 +621,8 @@ class DriveEntry(TypedDict):
 class DriveStat(TypedDict):
     guest_path: str
     path: str
+    path_b64: NotRequired[str]
+    """The path's bytes, if they are not UTF-8."""
     name: str
     type: Literal["file", "directory", "symlink", "other"]
     size_bytes: int
@@ -1022,11 +1026,15 @@ class FsMkdirRequest(TypedDict):
     """x, /x and /mnt/drive/x are the same file."""
     mode: NotRequired[str]
     """Permissions in octal; 0644 if absent."""
+    owner: NotRequired[str]
+    """uid:gid, or root; a drive knows no other user names. Of directories above it that are made too."""
 
 
 class FsMkdirResult(TypedDict):
     guest_path: str
     path: str
+    path_b64: NotRequired[str]
+    """The path's bytes, if they are not UTF-8."""
     name: str
     type: Literal["file", "directory", "symlink", "other"]
     size_bytes: int
@@ -1078,6 +1086,8 @@ class FsWriteRequest(TypedDict):
     """Add to the end of the file instead of replacing it. Readers may see a part of the addition, and a crash before the answer may leave one."""
     mode: NotRequired[str]
     """Permissions in octal; 0644 if absent."""
+    owner: NotRequired[str]
+    """uid:gid, or root; a drive knows no other user names. Of directories above it that are made too."""
     overwrite: NotRequired[bool]
     """false: refuse when the file exists; true if absent."""
     if_match: NotRequired[str]
@@ -4684,6 +4694,8 @@ class FsWriteInput(TypedDict):
     """Add to the end of the file instead of replacing it. Readers may see a part of the addition, and a crash before the answer may leave one."""
     mode: NotRequired[str]
     """Permissions in octal; 0644 if absent."""
+    owner: NotRequired[str]
+    """uid:gid, or root; a drive knows no other user names. Of directories above it that are made too."""
     overwrite: NotRequired[bool]
     """false: refuse when the file exists; true if absent."""
     if_match: NotRequired[str]
@@ -4738,6 +4750,8 @@ class FsMkdirInput(TypedDict):
     """x, /x and /mnt/drive/x are the same file."""
     mode: NotRequired[str]
     """Permissions in octal; 0644 if absent."""
+    owner: NotRequired[str]
+    """uid:gid, or root; a drive knows no other user names. Of directories above it that are made too."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
@@ -4778,6 +4792,8 @@ class FilePutInput(TypedDict):
     """x, /x and /mnt/drive/x are the same file."""
     mode: NotRequired[str]
     """Permissions in octal; 0644 if absent."""
+    owner: NotRequired[str]
+    """uid:gid, or root; a drive knows no other user names. Of directories above it that are made too."""
     overwrite: NotRequired[bool]
 
 FilePutAnswer: TypeAlias = WrittenFile
