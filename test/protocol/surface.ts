@@ -35,7 +35,7 @@ export function surface(): Surface {
   const methodOf = (shape: Shape) =>
     typeof shape === "string" ? undefined : /^"(\w+)"$/.exec(shape.method ?? "")?.[1];
   const entries = Object.entries(shapes);
-  const plain = Object.entries({ ...messages, ...files }).filter(
+  const plain = [...Object.entries(messages), ...Object.entries(files)].filter(
     ([name, value]) => !name.endsWith("GENERATION") && typeof value !== "object",
   );
   return {
