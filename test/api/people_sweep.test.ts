@@ -58,7 +58,7 @@ beforeAll(async () => {
   };
 });
 afterAll(() => daemon.stop());
-beforeEach(() => people.prove(owner));
+beforeEach(() => people.freshProof(ids.user_id ?? ""));
 
 /** All that is kept of people and their organizations. */
 function kept(): Json {
