@@ -4,7 +4,7 @@ import { inTime, unlessAborted } from "./deadline.ts";
 import { ProblemError, TimeoutError } from "./errors.ts";
 import type { AgentSendRequest, Message, MessageReceipt, MessageToSend } from "./generated/schemas.ts";
 import { nameOf } from "./names.ts";
-import type { CallOptions } from "./transport.ts";
+import { type CallOptions, longestWaitOf } from "./transport.ts";
 
 /** The longest that one call waits; longer waits are several calls. */
 const WAIT_MS = 50_000;
@@ -37,8 +37,11 @@ export interface Outgoing extends MessageOptions {
 export type Destination = string | readonly string[] | { topic: string };
 
 export interface WaitOptions extends Pick<CallOptions, "signal"> {
-  /** 5 minutes if absent. */
+  /** Longest wait in ms; 5 minutes by default. */
+  waitMs?: number;
+  /** Alias of `waitMs`. */
   timeoutMs?: number;
+  /** Only messages of this topic. */
   topic?: string;
   kind?: "event" | "request" | "response";
   source?: string;
@@ -48,7 +51,9 @@ export interface BarrierOptions extends Pick<CallOptions, "signal"> {
   /** How many must arrive; whoever opens the barrier says this, or who. */
   parties?: number;
   participants?: readonly string[];
-  /** 5 minutes if absent. */
+  /** Longest wait in ms; 5 minutes by default. */
+  waitMs?: number;
+  /** Alias of `waitMs`. */
   timeoutMs?: number;
 }
 
@@ -111,7 +116,7 @@ export class Agent {
   async request<Payload = unknown>(
     destination: string,
     payload: unknown,
-    { timeoutMs = DEFAULT_WAIT_MS, ...options }: SendOptions = {},
+    { waitMs, timeoutMs = waitMs ?? DEFAULT_WAIT_MS, ...options }: SendOptions = {},
   ): Promise<MessageOf<Payload>> {
     const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     const deadline = performance.now() + timeoutMs;
@@ -136,7 +141,7 @@ export class Agent {
 
   /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
   wait<Payload = unknown>(options: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
-    const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_WAIT_MS);
+    const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_WAIT_MS);
     const before = this.#waiting;
     const next = hasTurn(before, deadline, options.signal).then((has) => (has ? this.#next(deadline, options) : null));
     // Who has left before its turn changes nothing for who comes next.
@@ -144,7 +149,10 @@ export class Agent {
     return next as Promise<MessageOf<Payload> | null>;
   }
 
-  async #next(deadline: number, { timeoutMs: _, signal, ...filter }: WaitOptions): Promise<Message | null> {
+  async #next(
+    deadline: number,
+    { waitMs: _wait, timeoutMs: _, signal, ...filter }: WaitOptions,
+  ): Promise<Message | null> {
     const name = JSON.stringify([filter.topic, filter.kind, filter.source]);
     for (;;) {
       const after = this.#places.get(name);
@@ -161,7 +169,9 @@ export class Agent {
   }
 
   /** Every message, as it comes, until the signal ends it. */
-  async *messages<Payload = unknown>(options: Omit<WaitOptions, "timeoutMs"> = {}): AsyncGenerator<MessageOf<Payload>> {
+  async *messages<Payload = unknown>(
+    options: Omit<WaitOptions, "waitMs" | "timeoutMs"> = {},
+  ): AsyncGenerator<MessageOf<Payload>> {
     for (;;) {
       const message = await this.wait<Payload>(options);
       if (message) yield message;
@@ -195,7 +205,7 @@ export class Agent {
   /** Arrives at a barrier, and waits until all have. Throws a TimeoutError when they have not in time. */
   async barrier(
     id: string,
-    { parties, participants, timeoutMs = DEFAULT_WAIT_MS, signal }: BarrierOptions = {},
+    { parties, participants, waitMs, timeoutMs = waitMs ?? DEFAULT_WAIT_MS, signal }: BarrierOptions = {},
   ): Promise<Result<"barrier_arrive">> {
     const deadline = performance.now() + timeoutMs;
     const arrival = {
@@ -273,7 +283,7 @@ function destinationOf(destination: Destination) {
 }
 
 /** A message's headers are not the call's. */
-function withoutHeaders({ signal, idempotencyKey, timeoutMs, retry }: SendOptions): CallOptions {
+function withoutHeaders({ signal, idempotencyKey, waitMs, timeoutMs = waitMs, retry }: SendOptions): CallOptions {
   return {
     ...(signal ? { signal } : {}),
     ...(retry ? { retry } : {}),

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
 import { unlessAborted } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
-import { type CommandOptions, type Execution, MOST_COMMAND_MS } from "./execution.ts";
+import type { CommandOptions, Execution } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -73,7 +73,7 @@ function optionsOf({ workingDirectory, env, abortSignal }: SpawnOptions): Comman
 async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxProcess | WritableSandboxProcess> {
   const wanted = optionsOf(options);
   // Servers are spawned too, which are to run long.
-  const execution = await sandbox.start(options.command, { ...wanted, commandTimeoutMs: MOST_COMMAND_MS });
+  const execution = await sandbox.start(options.command, { ...wanted, timeoutMs: 0 });
   const streams = { stdout: new OutputStream(), stderr: new OutputStream() };
   const both = [streams.stdout, streams.stderr];
   const end = (error?: unknown) => {

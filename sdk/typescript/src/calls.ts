@@ -1,6 +1,6 @@
 /** Owns what the calls that one method makes share: all are within its time, and each has a key of its own. */
 import { TimeoutError } from "./errors.ts";
-import { type CallOptions, DEFAULT_TIMEOUT_MS } from "./transport.ts";
+import { type CallOptions, DEFAULT_TIMEOUT_MS, longestWaitOf } from "./transport.ts";
 
 export class Calls {
   readonly #options: CallOptions;
@@ -8,7 +8,8 @@ export class Calls {
   readonly #deadline: number;
   #count = 0;
 
-  constructor({ timeoutMs = DEFAULT_TIMEOUT_MS, ...options }: CallOptions = {}) {
+  constructor(options: CallOptions = {}) {
+    const timeoutMs = longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS;
     this.#options = options;
     this.#timeoutMs = timeoutMs;
     this.#deadline = performance.now() + timeoutMs;
@@ -26,7 +27,7 @@ export class Calls {
     const { signal, headers, retry, idempotencyKey } = this.#options;
     this.#count++;
     return {
-      timeoutMs: this.leftMs,
+      waitMs: this.leftMs,
       ...(signal ? { signal } : {}),
       ...(headers ? { headers } : {}),
       ...(retry ? { retry } : {}),

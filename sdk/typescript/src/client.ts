@@ -153,7 +153,7 @@ export class Client {
     options: EventOptions = {},
   ): AsyncGenerator<Exclude<Result<Name>, { type: "ping" | "error" }>> {
     const { given, done } = limited(options, "The stream has not ended in time.");
-    const { timeoutMs: _, ...each } = options;
+    const { waitMs: _wait, timeoutMs: _, ...each } = options;
     try {
       yield* this.#events(name, input, { ...each, ...given });
     } finally {

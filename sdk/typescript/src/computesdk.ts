@@ -2,10 +2,11 @@
 import { type CommandResult, defineProvider, type RunCommandOptions } from "@computesdk/provider";
 import type { ClientOptions } from "./client.ts";
 import { NotFoundError, RoomdError } from "./errors.ts";
-import { type CommandOptions, MOST_COMMAND_MS } from "./execution.ts";
+import type { CommandOptions } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { Roomd } from "./roomd.ts";
-import { GRACE_SECONDS, type Sandbox, type SandboxOptions } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
 
 /** `egress` says where sandboxes may connect to: as the host's `egress.default` has it if absent; `[]` is nowhere. */
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
@@ -158,13 +159,13 @@ async function run({ sandbox }: Held, command: string, options: RunCommandOption
   const wanted: CommandOptions = {
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
-    ...(timeout === undefined ? {} : { commandTimeoutMs: timeout }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(onStdout === undefined ? {} : { onStdout }),
     ...(onStderr === undefined ? {} : { onStderr }),
   };
   if (background) {
     // Servers are begun so, which are to run long. Nobody writes to it.
-    await sandbox.start(command, { commandTimeoutMs: MOST_COMMAND_MS, ...wanted, stdin: "" });
+    await sandbox.start(command, { ...wanted, stdin: "" });
     return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
   }
   const done = await sandbox.exec(command, wanted);

@@ -1,11 +1,12 @@
 /** Owns the end of what is waited for: when the caller's signal says so, or when the time for it is over. */
 import { TimeoutError } from "./errors.ts";
-import { afterMs, type CallOptions } from "./transport.ts";
+import { afterMs, type CallOptions, longestWaitOf } from "./transport.ts";
 
-type Limits = Pick<CallOptions, "signal" | "timeoutMs">;
+type Limits = Pick<CallOptions, "signal" | "waitMs" | "timeoutMs">;
 
 /** Until it is done the signal ends with the caller's, and when the time is over, with a TimeoutError that says `told`. */
-export function limited({ signal, timeoutMs }: Limits, told: string) {
+export function limited({ signal, ...limits }: Limits, told: string) {
+  const timeoutMs = longestWaitOf(limits);
   if (timeoutMs === undefined) return { given: signal ? { signal } : {}, done: () => {} };
   const late = new AbortController();
   const timer = afterMs(timeoutMs, () => late.abort(new TimeoutError(told)));
@@ -17,9 +18,9 @@ export function limited({ signal, timeoutMs }: Limits, told: string) {
 export async function inTime<T, Options extends Limits>(
   options: Options,
   told: string,
-  work: (each: Omit<Options, "timeoutMs">) => Promise<T>,
+  work: (each: Omit<Options, "waitMs" | "timeoutMs">) => Promise<T>,
 ): Promise<T> {
-  const { timeoutMs: _, ...each } = options;
+  const { waitMs: _wait, timeoutMs: _, ...each } = options;
   const { given, done } = limited(options, told);
   try {
     return await work({ ...each, ...given });

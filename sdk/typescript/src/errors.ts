@@ -1,4 +1,5 @@
 /** Owns the ways in which a call fails: what the service answered by its code, or that no answer came. */
+import type { TemplateBuild } from "./generated/schemas.ts";
 
 /** One field that is wrong. */
 export interface FieldError {
@@ -187,4 +188,21 @@ const KINDS: Record<number, typeof ProblemError> = {
 export function problemError(problem: Problem): ProblemError {
   const Kind = KINDS[problem.status] ?? (problem.status >= 500 ? UnavailableError : InvalidRequestError);
   return new Kind(problem);
+}
+
+/** A template could not be built. */
+export class TemplateBuildError extends RoomdError {
+  override name = "TemplateBuildError";
+  /** Record of the build. */
+  readonly build: TemplateBuild;
+  /** The last lines of its output. */
+  readonly lastLines: readonly string[];
+
+  /** Of a build that failed. */
+  constructor(build: TemplateBuild, lastLines: readonly string[]) {
+    const reason = build.failure?.detail ?? `it ended as ${build.state}`;
+    super([`Template ${build.template_id} was not built: ${reason}`, ...lastLines].join("\n"));
+    this.build = build;
+    this.lastLines = lastLines;
+  }
 }

@@ -4,48 +4,71 @@ import { inTime, limited, unlessAborted } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
 import { nameOf } from "./names.ts";
+import type { CommandSpellings } from "./spellings.ts";
 import type { EventOptions } from "./stream.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** A command line for /bin/sh, or a program with its arguments. */
 export type Command = string | readonly string[];
 
-export interface CommandOptions extends CallOptions {
+/** Options of `exec` and `start`. */
+export interface CommandOptions extends CallOptions, CommandSpellings {
+  /** Working directory; the user's home by default. */
   cwd?: string;
+  /** Environment variables, in addition to the sandbox's. */
   env?: Record<string, string>;
-  /** root if absent. */
+  /** User name or id; root by default. */
   user?: string;
+  /** Standard input of the command. */
   stdin?: string | Uint8Array;
-  /** After this time the command is killed; 10 minutes if absent, 60 at most. `timeoutMs` ends the waiting alone. */
+  /**
+   * Time limit of the command in ms: SIGTERM to its process group, SIGKILL 5 s later. 10 minutes by default with `exec`, none with `start`;
+   * 0 is none, 7 days the maximum.
+   */
+  timeoutMs?: number;
+  /** Alias of `timeoutMs`. */
   commandTimeoutMs?: number;
-  /** Of each stream so much is kept for the result; 16 MiB if absent. Who listens hears all. */
+  /** Longest wait in ms; unlimited by default with `exec`. Then a TimeoutError is thrown, and the command continues under its `execId`. */
+  waitMs?: number;
+  /** Most bytes of each stream in the result; 16 MiB by default. Callbacks get all of it. */
   maxOutputBytes?: number;
-  /** Drive directory where the full streams are saved as stdout and stderr. */
+  /** Directory of the drive where the full streams are saved as stdout and stderr. */
   outputTo?: string;
-  /** The run's name: the same name never runs twice in the sandbox. */
+  /** Name of the run: the same name never runs twice in the sandbox. */
   execId?: string;
-  /** Hears of output as it comes. */
+  /** Called with standard output as it arrives. */
   onStdout?(text: string): void;
+  /** Called with standard error as it arrives. */
   onStderr?(text: string): void;
-  /** As bytes, in the order in which they came. What it promises is waited for, and the command waits with it. */
+  /** Called with the bytes of both streams in order. Its promise is awaited, and the command waits with it. */
   onOutput?(stream: "stdout" | "stderr", bytes: Uint8Array): void | Promise<void>;
-  /** Whether the signal ends the command too, and not only the waiting for it. */
+  /** Whether `signal` ends the command as well, not only the waiting. */
   killOnAbort?: boolean;
 }
 
+/** The outcome of a command that has ended. */
 export interface CommandResult {
+  /** Name of the run. */
   execId: string;
-  /** Null where a signal ended it. */
+  /** Null if a signal or the time limit ended it. */
   exitCode: number | null;
+  /** Name of the signal that ended it, such as SIGKILL. */
   signal: string | null;
+  /** Whether its time limit ended it. */
   timedOut: boolean;
+  /** Duration of the run in ms. */
   durationMs: number;
+  /** Standard output as text. */
   stdout: string;
+  /** Standard error as text. */
   stderr: string;
+  /** Standard output as bytes. */
   stdoutBytes: Uint8Array;
+  /** Standard error as bytes. */
   stderrBytes: Uint8Array;
-  /** Whether there was more of it than was kept. */
+  /** Whether standard output was longer than `maxOutputBytes`. */
   stdoutTruncated: boolean;
+  /** Whether standard error was longer than `maxOutputBytes`. */
   stderrTruncated: boolean;
 }
 
@@ -70,8 +93,8 @@ export type CommandEnd = ExitEvent & {
 };
 
 const DEFAULT_COMMAND_MS = 600_000;
-/** The longest that a command may run. */
-export const MOST_COMMAND_MS = 3_600_000;
+/** The longest time limit of a command. */
+export const MOST_COMMAND_MS = 604_800_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Nobody waits longer for the end of what is no longer wanted. */
 const KILL_MS = 10_000;
@@ -109,6 +132,8 @@ export class Execution {
     stdinOpen = options.stdin === undefined,
   ): Promise<Execution> {
     const { execId = nameOf(options.idempotencyKey), stdin, cwd, env, user, outputTo } = options;
+    const { timeoutMs, commandTimeoutMs, ...limits } = options;
+    const limitMs = timeoutMs ?? commandTimeoutMs ?? 0;
     const wanted = {
       ...(typeof command === "string" ? { command } : { argv: [...command] }),
       ...(cwd === undefined ? {} : { cwd }),
@@ -119,9 +144,9 @@ export class Execution {
       ...(stdin instanceof Uint8Array ? { stdin_b64: Buffer.from(stdin).toString("base64") } : {}),
       stdin_open: stdinOpen,
       exec_id: execId,
-      timeout_ms: options.commandTimeoutMs ?? DEFAULT_COMMAND_MS,
+      timeout_ms: limitMs === Number.POSITIVE_INFINITY ? 0 : limitMs,
     } satisfies ExecutionStartRequest;
-    await client.call("execution_start", { ...sandbox, ...wanted }, options);
+    await client.call("execution_start", { ...sandbox, ...wanted }, limits);
     return new Execution(client, sandbox, execId);
   }
 
@@ -133,9 +158,11 @@ export class Execution {
     options: CommandOptions,
   ): Promise<CommandResult> {
     const execId = options.execId ?? nameOf(options.idempotencyKey);
+    const { timeoutMs: limitMs, commandTimeoutMs, ...waiting } = options;
+    const timeoutMs = limitMs ?? commandTimeoutMs ?? DEFAULT_COMMAND_MS;
     try {
-      return await inTime(options, LATE, async ({ killOnAbort: _, ...each }) => {
-        const execution = await Execution.start(client, sandbox, command, { ...each, execId }, false);
+      return await inTime(waiting, LATE, async ({ killOnAbort: _, ...each }) => {
+        const execution = await Execution.start(client, sandbox, command, { ...each, execId, timeoutMs }, false);
         return execution.wait(each);
       });
     } catch (error) {
@@ -163,7 +190,7 @@ export class Execution {
 
   async *#read(follow: boolean, options: OutputOptions): AsyncGenerator<OutputPart, CommandEnd | null> {
     const { given, done } = limited(options, LATE);
-    const { timeoutMs: _, ...each } = options;
+    const { waitMs: _wait, timeoutMs: _, ...each } = options;
     try {
       return yield* this.#parts(follow, { ...each, ...given });
     } finally {
@@ -203,7 +230,15 @@ export class Execution {
   async wait(
     options: Pick<
       CommandOptions,
-      "signal" | "timeoutMs" | "retry" | "onStdout" | "onStderr" | "onOutput" | "killOnAbort" | "maxOutputBytes"
+      | "signal"
+      | "waitMs"
+      | "timeoutMs"
+      | "retry"
+      | "onStdout"
+      | "onStderr"
+      | "onOutput"
+      | "killOnAbort"
+      | "maxOutputBytes"
     > = {},
   ): Promise<CommandResult> {
     const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;

@@ -131,9 +131,9 @@ function commandOf(script: string, path: string, ...more: string[]): string[] {
   return ["sh", "-c", script, "sh", path.startsWith("-") ? `./${path}` : path, ...more];
 }
 
-/** One call of several has no key of its own. */
-function withoutKey({ idempotencyKey: _, ...options }: FileOptions): FileOptions {
-  return options;
+/** One call of several has no key of its own; the time limit is that of the wait, not of a command. */
+function withoutKey({ idempotencyKey: _, timeoutMs, waitMs = timeoutMs, ...options }: FileOptions): FileOptions {
+  return { ...options, ...(waitMs === undefined ? {} : { waitMs }) };
 }
 
 function succeeded(done: CommandResult): CommandResult {

@@ -34,7 +34,9 @@ export { type FileEntry, type FileKind, type FileOptions, Files } from "./files.
 export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";
-export { Sandbox, type SandboxOptions } from "./sandbox.ts";
+export { ForkError, type ForkProblem, Sandbox, type SandboxChange, type SandboxListOptions } from "./sandbox.ts";
+export type { OwnSandboxOptions, SandboxOptions } from "./sandbox-create.ts";
+export type { UseInstead } from "./spellings.ts";
 export type { EventOptions } from "./stream.ts";
 export { type AttachedTerminal, Terminal } from "./terminal.ts";
 export { continuing, type TracePlace } from "./trace.ts";

@@ -33,7 +33,8 @@ import { RoomdSandboxSession, type RoomdSessionState, type SessionOptions } from
 import { requireSupported } from "./openai-agents/workspace.ts";
 import type { Room } from "./room.ts";
 import { Roomd } from "./roomd.ts";
-import { GRACE_SECONDS, type Sandbox, type SandboxOptions } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
 import type { CallOptions } from "./transport.ts";
 
 export type { RoomdSandboxSession, RoomdSessionState };

@@ -10,7 +10,8 @@ import type {
   Room as RoomRecord,
   Sandbox as SandboxRecord,
 } from "./generated/schemas.ts";
-import { Sandbox, type SandboxOptions, unlessGone } from "./sandbox.ts";
+import { Sandbox } from "./sandbox.ts";
+import { type SandboxOptions, unlessGone } from "./sandbox-create.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** Who sends what nobody in the room has sent. */
@@ -109,9 +110,18 @@ export class Room {
   }
 }
 
-/** A room that was made here: whoever leaves the block of its `await using` ends it. */
+/** A room that this program made: the end of an `await using` block destroys it, and deletes its drive unless it was made with `keep`. */
 export class OwnRoom extends Room {
+  readonly #keep: boolean;
+
+  /** A room that this program made. */
+  constructor(client: Client, id: string, { keep = false }: { keep?: boolean } = {}) {
+    super(client, id);
+    this.#keep = keep;
+  }
+
+  /** Destroys the room at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
+    return this.destroy({ drive: this.#keep ? "retain" : "delete" });
   }
 }

@@ -1,100 +1,151 @@
-/** Owns a sandbox: a virtual machine that serves one agent of a room. */
+/** A sandbox: a virtual machine that serves one agent of a room. */
 import { Agent } from "./agent.ts";
 import { Calls } from "./calls.ts";
-import { Client, type ClientOptions } from "./client.ts";
-import { ConnectionError, NotFoundError, ProblemError, RoomdError } from "./errors.ts";
+import { Client, type ClientOptions, type Input, type Result } from "./client.ts";
+import { NotFoundError, RoomdError, TimeoutError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
-import type {
-  ExposedPort,
-  Fork,
-  RoomCreateRequest,
-  SandboxCreateRequest,
-  Sandbox as SandboxRecord,
-  Snapshot,
-  TerminalCreateRequest,
-} from "./generated/schemas.ts";
+import type { ExposedPort, Sandbox as SandboxRecord, Snapshot, TerminalCreateRequest } from "./generated/schemas.ts";
 import { roomNameOf } from "./names.ts";
+import {
+  createRoom,
+  createSandbox,
+  isUndone,
+  OWN_ROOM_LABEL,
+  type OwnSandboxOptions,
+  ownRoomOf,
+  type SandboxOptions,
+  unlessGone,
+  withIdleAction,
+} from "./sandbox-create.ts";
+import { SandboxMembers } from "./spellings.ts";
 import { Terminal } from "./terminal.ts";
-import type { CallOptions } from "./transport.ts";
+import { type CallOptions, longestWaitOf } from "./transport.ts";
 
-export interface SandboxOptions extends CallOptions {
-  /** "default" if absent. */
-  template?: string;
-  /** A snapshot of the room, in place of a template. */
-  snapshot?: string;
-  /** What the template says if absent. */
-  memoryMib?: number;
-  vcpus?: number;
-  env?: Record<string, string>;
-  /** Where it may connect to, such as "packages.example.com:443"; "*" is every public address. */
-  egress?: readonly string[];
-  labels?: Record<string, string>;
-  /** It ends after this time without a call that uses it. */
-  idleTimeoutSeconds?: number;
-  maxDurationSeconds?: number;
-  lifecycle?: SandboxCreateRequest["lifecycle"];
-  /** A free one if absent. */
-  guestCid?: number;
+/** The agent of a sandbox that has its room to itself. */
+const OWN_AGENT = "main";
+/** Longest time to end what failed to start. */
+const ENDING_MS = 30_000;
+/** Longest wait for a server, by default; of one call. */
+const SERVER_WAIT_MS = { default: 60_000, call: 50_000 } as const;
+/** Ends when a socket listens on the port: state 0A of /proc/net/tcp. */
+const UNTIL_LISTENING = 'until grep -qs "$1" /proc/net/tcp /proc/net/tcp6; do sleep 0.2; done';
+
+/** Filters of a list of sandboxes. */
+export interface SandboxListOptions extends CallOptions {
+  /** Only sandboxes with this label. */
+  label?: { name: string; value: string };
+  /** Only sandboxes in this state. */
+  state?: SandboxRecord["state"];
+  /** Only sandboxes of this room. */
+  roomId?: string;
 }
 
-/** A room that was made for one sandbox outlives it so long, and is not there for ever where nobody ends it. */
-export const GRACE_SECONDS = 3600;
-/** How long to try to end what nobody waits for any more. */
-const ENDING_MS = 30_000;
-/** The longest that one call waits for one that is still starting. */
-const WAIT_MS = 50_000;
-const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
-const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
+/** A change of a sandbox; what is absent stays. */
+export interface SandboxChange extends CallOptions {
+  /** Labels in place of the present ones. */
+  labels?: Record<string, string>;
+  /** Idle time in seconds; null for never idle. */
+  idleTimeoutSeconds?: number | null;
+  /** Lifetime since its creation in seconds; null for no end. */
+  maxDurationSeconds?: number | null;
+  /** Lifetime from now on in seconds; null for no end. */
+  expiresInSeconds?: number | null;
+  /** Idle time, idle action, and what wakes it. */
+  lifecycle?: Input<"sandbox_update">["lifecycle"];
+}
 
-export class Sandbox {
-  /** The agent that it serves, by which it is named in its room. */
+/** A virtual machine that serves one agent of a room. */
+export class Sandbox extends SandboxMembers {
+  /** Name of its agent, unique in its room. */
   readonly agentId: string;
+  /** Name of its room. */
   readonly roomId: string;
+  /** Messages and barriers of its agent. */
   readonly agent: Agent;
-  /** Of its own disk. */
+  /** Files of its own disk. */
   readonly files: Files;
   readonly #client: Client;
   readonly #name: SandboxName;
-  /** Of a sandbox that has its room to itself. */
-  #ends: ((options: CallOptions) => Promise<void>) | null = null;
+  #record: SandboxRecord | null;
+  /** Whether its room ends with it. */
+  #ownsRoom = false;
+  #keepsDrive = false;
+  /** Closed with it; null if others use the client. */
+  #ownClient: Client | null = null;
 
-  constructor(client: Client, roomId: string, agentId: string) {
+  /** A sandbox that exists, by its room and agent. No call is made. */
+  constructor(client: Client, roomId: string, agentId: string, record: SandboxRecord | null = null) {
+    super();
     this.roomId = roomId;
     this.agentId = agentId;
     this.agent = Agent.of(client, roomId, agentId);
     this.#client = client;
     this.#name = { room_id: roomId, sandbox: agentId };
+    this.#record = record;
     this.files = new Files(client, this.#name);
   }
 
-  /** A sandbox for who wants no room: it gets one of its own, which ends with it. */
-  static async create(options: SandboxOptions & ClientOptions = {}): Promise<Sandbox> {
+  /**
+   * Creates a sandbox in a room of its own, which ends with it. By default it hibernates after 15 minutes without use, is woken by the next
+   * use, and the room is destroyed after 24 hours.
+   */
+  static async create(options: OwnSandboxOptions = {}): Promise<Sandbox> {
     const client = new Client(options);
     const calls = new Calls(options);
-    const { maxDurationSeconds } = options;
-    const wanted = maxDurationSeconds === undefined ? {} : { ttl_seconds: maxDurationSeconds + GRACE_SECONDS };
-    // Known before it is made: it may be made, and its answer lost.
+    // Known before the call: the room may be created and the answer lost.
     const room_id = roomNameOf(options.idempotencyKey);
     let mayBe = true;
-    const end = async (ending: CallOptions = {}) => {
-      try {
-        if (mayBe) await client.call("room_destroy", { room_id, drive: "delete" }, ending);
-      } finally {
-        client.close();
-      }
-    };
     try {
-      await createRoom(client, { room_id, ...wanted }, calls.next()).catch((error: unknown) => {
+      await createRoom(client, { room_id, ...ownRoomOf(options) }, calls.next()).catch((error: unknown) => {
         mayBe = !isUndone(error);
         throw error;
       });
-      const made = await Sandbox.#made(client, room_id, "main", options, calls);
-      made.#ends = end;
-      return made;
+      const record = await createSandbox(client, room_id, OWN_AGENT, withIdleAction(options), calls);
+      return Sandbox.#owned(client, record, options);
     } catch (error) {
-      await end({ timeoutMs: ENDING_MS }).catch(() => {});
+      const end = () => client.call("room_destroy", { room_id, drive: "delete" }, { waitMs: ENDING_MS });
+      if (mayBe) await end().catch(() => {});
+      client.close();
       throw error;
+    }
+  }
+
+  /**
+   * A sandbox that exists, by its `sandboxId` or "ROOM/AGENT". `destroy` of one that `Sandbox.create` made ends its room as well. Throws
+   * NotFoundError if there is none.
+   */
+  static async connect(id: string, options: ClientOptions & CallOptions & { keep?: boolean } = {}): Promise<Sandbox> {
+    const client = new Client(options);
+    const calls = new Calls(options);
+    try {
+      const { room_id, agent_id } = await client.call("locate", { id }, calls.next());
+      if (room_id === null || agent_id === null) throw new RoomdError(`${id} is no sandbox.`);
+      const record = await client.call("sandbox_get", { room_id, sandbox: agent_id }, calls.next());
+      const room = await client.call("room_get", { room_id }, calls.next());
+      if (room.labels[OWN_ROOM_LABEL] === "true") return Sandbox.#owned(client, record, options);
+      const sandbox = new Sandbox(client, room_id, agent_id, record);
+      sandbox.#ownClient = client;
+      return sandbox;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  /** Records of the organization's sandboxes, over all rooms. */
+  static async *list(options: SandboxListOptions & ClientOptions = {}): AsyncGenerator<SandboxRecord> {
+    const client = new Client(options);
+    const { label, state, roomId: room_id } = options;
+    const filter = {
+      ...(label === undefined ? {} : { label: `${label.name}:${label.value}` }),
+      ...(state === undefined ? {} : { state }),
+      ...(room_id === undefined ? {} : { room_id }),
+    };
+    try {
+      yield* client.items("org_sandbox_list", filter, callOptionsOf(options));
+    } finally {
+      client.close();
     }
   }
 
@@ -105,65 +156,172 @@ export class Sandbox {
     agentId: string,
     options: SandboxOptions = {},
   ): Promise<Sandbox> {
-    return Sandbox.#made(client, roomId, agentId, options, new Calls(options));
+    return new Sandbox(
+      client,
+      roomId,
+      agentId,
+      await createSandbox(client, roomId, agentId, options, new Calls(options)),
+    );
   }
 
-  static async #made(
-    client: Client,
-    roomId: string,
-    agentId: string,
-    options: SandboxOptions,
-    calls: Calls,
-  ): Promise<Sandbox> {
-    const wanted = { room_id: roomId, ...wantedOf(agentId, options) };
-    const record = await client.call("sandbox_create", wanted, calls.next());
-    await untilStarted(client, record, calls);
-    return new Sandbox(client, roomId, agentId);
+  static #owned(client: Client, record: SandboxRecord, { keep = false }: { keep?: boolean }): Sandbox {
+    const sandbox = new Sandbox(client, record.room_id, record.agent_id, record);
+    sandbox.#ownsRoom = true;
+    sandbox.#keepsDrive = keep;
+    sandbox.#ownClient = client;
+    return sandbox;
   }
 
+  /** Its id, by which `Sandbox.connect` finds it. Of `room.sandbox(name)` it is known after a call that answers with the record, as `get`. */
+  get sandboxId(): string {
+    return this.#known.sandbox_id;
+  }
+
+  /** Its state as of the last record that this object received; `get` asks again. */
+  get state(): SandboxRecord["state"] {
+    return this.#known.state;
+  }
+
+  get #known(): SandboxRecord {
+    if (this.#record === null) throw new RoomdError("Nothing is known of the sandbox yet: call get() first.");
+    return this.#record;
+  }
+
+  async #noted(answer: Promise<SandboxRecord>): Promise<SandboxRecord> {
+    this.#record = await answer;
+    return this.#record;
+  }
+
+  /** Its record. */
   get(options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#client.call("sandbox_get", this.#name, options);
+    return this.#noted(this.#client.call("sandbox_get", this.#name, options));
+  }
+
+  /** Whether it runs now. One that hibernates or has ended does not. */
+  async isRunning(options: CallOptions = {}): Promise<boolean> {
+    try {
+      return (await this.get(options)).state === "running";
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+
+  /** Changes labels, idle action or end. */
+  update(change: SandboxChange): Promise<SandboxRecord> {
+    const { labels, idleTimeoutSeconds, maxDurationSeconds, expiresInSeconds, lifecycle } = change;
+    const wanted = {
+      ...(labels === undefined ? {} : { labels }),
+      ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
+      ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
+      ...(expiresInSeconds === undefined ? {} : { expires_in_seconds: expiresInSeconds }),
+      ...(lifecycle === undefined ? {} : { lifecycle }),
+    };
+    return this.#noted(this.#client.call("sandbox_update", { ...this.#name, ...wanted }, callOptionsOf(change)));
+  }
+
+  /** Ends it, and the room that it has to itself, `ms` from now; a later call moves the end. */
+  async setTimeout(ms: number, options: CallOptions = {}): Promise<void> {
+    const calls = new Calls(options);
+    const expires_in_seconds = Math.max(1, Math.ceil(ms / 1000));
+    await this.#noted(this.#client.call("sandbox_update", { ...this.#name, expires_in_seconds }, calls.next()));
+    if (!this.#ownsRoom) return;
+    await this.#client.call("room_update", { room_id: this.roomId, expires_in_seconds }, calls.next());
+  }
+
+  /** Replaces the list of destinations that it may connect to; open connections that it does not allow are closed. */
+  setEgress(allowlist: readonly string[], options: CallOptions = {}): Promise<Result<"egress_set">> {
+    return this.#client.call("egress_set", { ...this.#name, allowlist: [...allowlist] }, options);
+  }
+
+  /** Its use of CPU, memory and disk now. */
+  metrics(options: CallOptions = {}): Promise<Result<"sandbox_metrics">> {
+    return this.#client.call("sandbox_metrics", this.#name, options);
+  }
+
+  /** Lines of its console, or of its agent's log, from a byte offset on. */
+  logs({
+    source,
+    after,
+    limit,
+    ...options
+  }: CallOptions & { source?: "console" | "agent"; after?: number; limit?: number } = {}): Promise<
+    Result<"sandbox_logs">
+  > {
+    const wanted = {
+      ...(source === undefined ? {} : { source }),
+      ...(after === undefined ? {} : { after }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    return this.#client.call("sandbox_logs", { ...this.#name, ...wanted }, options);
+  }
+
+  /** Whether there is a file or directory of this path on its disk. */
+  async exists(path: string, options: CallOptions = {}): Promise<boolean> {
+    return (await this.files.stat(path, options)) !== null;
   }
 
   /**
-   * Runs a command and waits for its end; it is killed after `commandTimeoutMs`, 10 minutes if absent. A command that fails is no error: look
-   * at `exitCode`.
+   * Runs a command and waits for its end. `timeoutMs` ends the command, after 10 minutes by default; `waitMs` ends only the waiting. A
+   * command that fails is no error: see `exitCode`.
    */
   exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
     return Execution.run(this.#client, this.#name, command, options);
   }
 
-  /** Begins a command and leaves it running; its standard input stays open until it is ended. */
+  /** Starts a command and leaves it running, without a time limit by default. Its standard input stays open until `end`. */
   start(command: Command, options: CommandOptions = {}): Promise<Execution> {
     return Execution.start(this.#client, this.#name, command, options);
   }
 
-  /** A command that was begun before, by its name. */
+  /** A command that was started before, by its `execId`. */
   execution(id: string): Execution {
     return new Execution(this.#client, this.#name, id);
   }
 
-  /** A login shell of 80 by 24 if nothing else is wanted. */
+  /** Opens a terminal: a login shell of 80 by 24 by default. */
   async openTerminal(wanted: Partial<TerminalCreateRequest> = {}, options: CallOptions = {}): Promise<Terminal> {
     const input = { ...this.#name, rows: 24, cols: 80, ...wanted };
     const { terminal_id } = await this.#client.call("terminal_create", input, options);
     return new Terminal(this.#client, this.#name, terminal_id);
   }
 
+  /** A terminal that exists, by its id. */
   terminal(id: string): Terminal {
     return new Terminal(this.#client, this.#name, id);
   }
 
-  /** Makes a server in the sandbox reachable by URL; again: the same. */
-  exposePort(
+  /**
+   * Makes a server in the sandbox reachable by URL; again for the same port: the same record. With `wait` it answers once the server
+   * listens, and throws TimeoutError after `waitMs` (60 s by default).
+   */
+  async exposePort(
     port: number,
-    { visibility, ...options }: CallOptions & { visibility?: "private" | "public" } = {},
+    { visibility, wait = false, ...options }: CallOptions & { visibility?: "private" | "public"; wait?: boolean } = {},
   ): Promise<ExposedPort> {
     const input = { ...this.#name, port, ...(visibility === undefined ? {} : { visibility }) };
-    return this.#client.call("sandbox_expose_port", input, options);
+    if (!wait) return this.#client.call("sandbox_expose_port", input, options);
+    const waitMs = longestWaitOf(options) ?? SERVER_WAIT_MS.default;
+    const calls = new Calls({ ...options, waitMs });
+    for (;;) {
+      const wait_ms = Math.round(Math.min(SERVER_WAIT_MS.call, calls.leftMs));
+      const exposed = await this.#client.call("sandbox_expose_port", { ...input, wait_ms }, calls.next());
+      if (exposed.listening) return exposed;
+    }
   }
 
-  /** Keeps what it is at this moment, while it goes on. */
+  /** Waits until a server listens on a port, without exposing it. Throws TimeoutError after `waitMs`, 60 s by default. */
+  async waitForPort(port: number, options: CallOptions = {}): Promise<void> {
+    const waitMs = longestWaitOf(options) ?? SERVER_WAIT_MS.default;
+    const socket = `:${port.toString(16).toUpperCase().padStart(4, "0")} [0-9A-F]*:0000 0A`;
+    const { timeoutMs: _, ...each } = options;
+    const limits = { ...each, waitMs: waitMs + ENDING_MS, timeoutMs: waitMs };
+    const { timedOut, exitCode, stderr } = await this.exec(["sh", "-c", UNTIL_LISTENING, "sh", socket], limits);
+    if (timedOut) throw new TimeoutError(`No server listens on port ${port} after ${waitMs} ms.`);
+    if (exitCode !== 0) throw new RoomdError(`The sandbox could not look for port ${port}: ${stderr.trim()}`);
+  }
+
+  /** Saves its state at this moment, while it runs on. */
   snapshot({
     name,
     mode,
@@ -177,98 +335,94 @@ export class Sandbox {
     return this.#client.call("sandbox_snapshot", input, options);
   }
 
-  /** Makes copies that go on where it is: one for each agent, or what was in its way. */
-  async fork(agents: readonly string[], options: CallOptions = {}): Promise<Fork[]> {
+  /** Makes running copies of it in its room, one for each agent. Throws ForkError with those that were made if any could not be. */
+  async fork(agents: readonly string[], options: CallOptions = {}): Promise<Sandbox[]> {
     const wanted = agents.map((agent_id) => ({ agent_id }));
-    return (await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options)).items;
+    const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options);
+    const made = items.flatMap(({ sandbox }) =>
+      sandbox === null ? [] : [new Sandbox(this.#client, sandbox.room_id, sandbox.agent_id, sandbox)],
+    );
+    const problems = items.flatMap(({ agent_id, problem }) => (problem === null ? [] : [{ agent_id, ...problem }]));
+    if (problems.length > 0) throw new ForkError(made, problems);
+    return made;
   }
 
   /** Turns it back to a snapshot. */
   rollback(snapshotId: string, options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#client.call("sandbox_rollback", { ...this.#name, snapshot_id: snapshotId }, options);
+    return this.#noted(this.#client.call("sandbox_rollback", { ...this.#name, snapshot_id: snapshotId }, options));
   }
 
   /** Pauses it in memory. */
   standby(options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#client.call("sandbox_standby", this.#name, options);
+    return this.#noted(this.#client.call("sandbox_standby", this.#name, options));
   }
 
-  /** Puts it to sleep on disk. */
+  /** Saves it to disk; it uses no memory until it is resumed or woken. */
   hibernate(options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#client.call("sandbox_hibernate", this.#name, options);
+    return this.#noted(this.#client.call("sandbox_hibernate", this.#name, options));
   }
 
+  /** Resumes it from standby or hibernation. */
   resume(options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#client.call("sandbox_resume", this.#name, options);
+    return this.#noted(this.#client.call("sandbox_resume", this.#name, options));
   }
 
-  /** Ends it, and the room that it has to itself. One that has ended is no error. */
+  /** Ends it, and the room that it has to itself together with its drive. One that has ended is no error. */
   async destroy(options: CallOptions = {}): Promise<void> {
-    const ends = this.#ends ?? ((ending) => this.#client.call("sandbox_destroy", this.#name, ending));
-    await unlessGone(() => ends(options));
+    try {
+      await unlessGone(() => this.#end(options));
+    } finally {
+      this.#ownClient?.close();
+    }
   }
 
+  #end(options: CallOptions): Promise<unknown> {
+    if (!this.#ownsRoom) return this.#client.call("sandbox_destroy", this.#name, options);
+    const drive = this.#keepsDrive ? "retain" : "delete";
+    return this.#client.call("room_destroy", { room_id: this.roomId, drive }, options);
+  }
+
+  /** `destroy`, at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.destroy();
   }
 }
 
-/** Does away with something; that it is gone already is as good. */
-export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
-  await end().catch((error: unknown) => {
-    if (!(error instanceof NotFoundError)) throw error;
-  });
-}
-
-/** Whether it says that a call was refused, or came to no service. */
-function isUndone(error: unknown): boolean {
-  if (error instanceof ConnectionError) return error.fault === "unreachable" || error.fault === "untrusted";
-  return error instanceof ProblemError;
-}
-
-/** The service answers also while one is still starting. Throws what became of it where it does not come up. */
-async function untilStarted(client: Client, created: SandboxRecord, calls: Calls): Promise<void> {
-  const { room_id, sandbox_id } = created;
-  let record = created;
-  while (IS_STARTING.includes(record.state)) {
-    const wait_ms = Math.round(Math.min(WAIT_MS, calls.leftMs));
-    record = await client.call("sandbox_get", { room_id, sandbox: sandbox_id, wait_ms }, calls.next());
-  }
-  const { state, status } = record;
-  if (IS_OVER.includes(state)) throw new RoomdError(`The sandbox is ${state}: ${status.message}`);
-}
-
-/** A room, of a name that nobody has if none is given. */
-export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
-  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
-}
-
-function wantedOf(agent_id: string, options: SandboxOptions): SandboxCreateRequest {
-  const {
-    template,
-    snapshot,
-    memoryMib,
-    vcpus,
-    env,
-    egress,
-    labels,
-    idleTimeoutSeconds,
-    maxDurationSeconds,
-    lifecycle,
-    guestCid,
-  } = options;
+/** The options of a call, of options that have more. */
+function callOptionsOf({ signal, waitMs, timeoutMs, idempotencyKey, headers, retry }: CallOptions): CallOptions {
   return {
-    agent_id,
-    ...(template === undefined ? {} : { template_id: template }),
-    ...(snapshot === undefined ? {} : { snapshot_id: snapshot }),
-    ...(memoryMib === undefined ? {} : { memory_mib: memoryMib }),
-    ...(vcpus === undefined ? {} : { vcpu_count: vcpus }),
-    ...(env === undefined ? {} : { env }),
-    ...(egress === undefined ? {} : { egress_allowlist: [...egress] }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
-    ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
-    ...(lifecycle === undefined ? {} : { lifecycle }),
-    ...(guestCid === undefined ? {} : { guest_cid: guestCid }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(retry === undefined ? {} : { retry }),
   };
+}
+
+/** Why one copy of a fork could not be made. */
+export interface ForkProblem {
+  /** The agent that the copy was for. */
+  agent_id: string;
+  /** Code of the error. */
+  code: string;
+  /** What went wrong. */
+  detail: string;
+}
+
+/** Some copies of a fork could not be made. The others run, and stay until they are destroyed. */
+export class ForkError extends RoomdError {
+  override name = "ForkError";
+  /** The copies that were made. */
+  readonly sandboxes: readonly Sandbox[];
+  /** One for each copy that was not. */
+  readonly problems: readonly ForkProblem[];
+
+  /** Of a fork with these outcomes. */
+  constructor(sandboxes: readonly Sandbox[], problems: readonly ForkProblem[]) {
+    const told = problems.map(({ agent_id, detail }) => `${agent_id}: ${detail}`).join(" ");
+    super(`${problems.length} of ${sandboxes.length + problems.length} copies could not be made. ${told}`);
+    this.sandboxes = sandboxes;
+    this.problems = problems;
+  }
 }

@@ -18,13 +18,15 @@ export interface StreamEvent {
 }
 
 export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
-  /** For the whole stream; without end if absent. */
+  /** Longest wait for the whole stream in ms; unlimited by default. */
+  waitMs?: number;
+  /** Alias of `waitMs`. */
   timeoutMs?: number;
   /** Hears that the stream was cut, before it is asked for again. */
   onCut?(): void | Promise<void>;
 }
 
-export interface Following<Event, Place> extends Omit<EventOptions, "timeoutMs"> {
+export interface Following<Event, Place> extends Omit<EventOptions, "waitMs" | "timeoutMs"> {
   /** Asks for what comes after this place; undefined: from where the caller has said. Throws a TimeoutError after the time, if there is one. */
   open(after: Place | undefined, timeoutMs: number | undefined): Promise<Answer>;
   /** The place of an event; undefined where it has none. */

@@ -5,7 +5,7 @@ import { inTime, unlessAborted } from "./deadline.ts";
 import { ConnectionError, RoomdError, UsageError } from "./errors.ts";
 import type { SandboxName } from "./execution.ts";
 import type { Terminal as TerminalRecord, TerminalTicket } from "./generated/schemas.ts";
-import type { CallOptions } from "./transport.ts";
+import { type CallOptions, longestWaitOf } from "./transport.ts";
 
 const PROTOCOL = "roomd.terminal";
 /** How long a service may take to let somebody in. */
@@ -66,7 +66,7 @@ export class Terminal {
       if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError("The connection was closed.");
       socket.send(data);
     };
-    const limits = { ...options, timeoutMs: options.timeoutMs === undefined ? ATTACH_MS : calls.leftMs };
+    const limits = { ...options, timeoutMs: longestWaitOf(options) === undefined ? ATTACH_MS : calls.leftMs };
     const failed = `The terminal ${this.id} could not be attached to`;
     try {
       await inTime(limits, `${failed} in time.`, ({ signal }) => unlessAborted(opened(socket, failed), signal));

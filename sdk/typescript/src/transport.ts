@@ -41,15 +41,23 @@ export interface Retry {
 }
 
 export interface CallOptions {
-  /** Ends the waiting. What the service has begun goes on. */
+  /** Ends the waiting. The service completes what it has begun. */
   signal?: AbortSignal;
-  /** For the whole call with all its tries; 10 minutes if absent. */
+  /** Longest wait for the whole call with all its tries, in ms; 10 minutes by default. Then a TimeoutError is thrown. */
+  waitMs?: number;
+  /** Alias of `waitMs`. With `exec` and `start` of a sandbox it is the time limit of the command instead. */
   timeoutMs?: number;
-  /** In place of the one that is made for each POST: a call with the same key does nothing twice, also by another process. */
+  /** In place of the key that is made for each POST: calls with the same key have one effect, even from several processes. */
   idempotencyKey?: string;
+  /** Additional headers of the request. */
   headers?: Record<string, string>;
-  /** In place of what the client was given. */
+  /** In place of the client's policy of retries. */
   retry?: Retry;
+}
+
+/** The longest wait that these options allow, in ms. */
+export function longestWaitOf({ waitMs, timeoutMs }: Pick<CallOptions, "waitMs" | "timeoutMs">): number | undefined {
+  return waitMs ?? timeoutMs;
 }
 
 interface Sent {
@@ -115,7 +123,7 @@ export class Transport {
    * far as can be known. Throws what errors.ts has.
    */
   async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}, gone?: T): Promise<T> {
-    const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
     let mayBeDone = false;

@@ -122,5 +122,5 @@ test("a room that is forked off ends with its block", async () => {
     await using fork = await roomd.rooms.open("a").fork("b");
     expect(fork.id).toBe("b");
   }
-  expect(service.asked.at(-1)).toMatchObject({ method: "DELETE", path: "/v1/rooms/b" });
+  expect(service.asked.at(-1)).toMatchObject({ method: "DELETE", path: "/v1/rooms/b?drive=delete" });
 });

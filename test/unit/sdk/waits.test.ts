@@ -88,7 +88,7 @@ describe("what never ends", () => {
   const SOON = { timeoutMs: 200 };
 
   test.each<[string, (roomd: Roomd) => Promise<unknown>]>([
-    ["a command", (roomd) => sandboxOf(roomd).exec("true", SOON)],
+    ["a command", (roomd) => sandboxOf(roomd).exec("true", { waitMs: SOON.timeoutMs })],
     ["a command that was begun before", (roomd) => sandboxOf(roomd).execution("e").wait(SOON)],
     ["a command's output", (roomd) => Array.fromAsync(sandboxOf(roomd).execution("e").output(SOON))],
     ["a file that is read", (roomd) => sandboxOf(roomd).files.read("/x", SOON)],
@@ -107,7 +107,7 @@ describe("what never ends", () => {
   test("ends no command where only the time for it is over", async () => {
     const service = await ScriptedService.start(stalls);
     const roomd = new Roomd({ url: service.url });
-    const done = sandboxOf(roomd).exec("true", { ...SOON, killOnAbort: true });
+    const done = sandboxOf(roomd).exec("true", { waitMs: SOON.timeoutMs, killOnAbort: true });
     await expect(done).rejects.toMatchObject({ name: "TimeoutError" });
     roomd.close();
     service.stop();

@@ -53,10 +53,11 @@ export interface RoomdSessionState extends SandboxSessionState {
 }
 
 export type SessionOptions = {
-  /** After this time a command is killed; 60 minutes if absent, and at most. */
+  /** Time limit of a command in ms; 60 minutes by default, 7 days at most. */
   commandTimeoutMs?: number;
 };
 
+const DEFAULT_COMMAND_MS = 3_600_000;
 const DEFAULT_EXEC_WAIT_MS = 10_000;
 const DEFAULT_STDIN_WAIT_MS = 250;
 /** At the same time, in one session. */
@@ -85,7 +86,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     sandbox: Sandbox,
     state: RoomdSessionState,
     end: (() => Promise<void>) | null,
-    { commandTimeoutMs = MOST_COMMAND_MS }: SessionOptions = {},
+    { commandTimeoutMs = DEFAULT_COMMAND_MS }: SessionOptions = {},
   ) {
     this.#sandbox = sandbox;
     this.state = state;

@@ -1,0 +1,136 @@
+/** Creation of sandboxes and their rooms: options, defaults, and the wait until a sandbox runs. */
+import type { Calls } from "./calls.ts";
+import type { Client, ClientOptions } from "./client.ts";
+import { ConnectionError, NotFoundError, ProblemError, RoomdError } from "./errors.ts";
+import type { RoomCreateRequest, SandboxCreateRequest, Sandbox as SandboxRecord } from "./generated/schemas.ts";
+import { roomNameOf } from "./names.ts";
+import type { SandboxSpellings } from "./spellings.ts";
+import type { CallOptions } from "./transport.ts";
+
+/** Options of a new sandbox. */
+export interface SandboxOptions extends CallOptions, SandboxSpellings {
+  /** Name of the template; "default" by default. */
+  template?: string;
+  /** A snapshot of the room, in place of a template. */
+  snapshot?: string;
+  /** Memory in MiB; the template's by default. */
+  memoryMib?: number;
+  /** Number of virtual CPUs; 1 by default. */
+  vcpus?: number;
+  /** Environment variables of every command. */
+  env?: Record<string, string>;
+  /** Destinations that it may connect to, such as "packages.example.com:443"; "*" is every public address. */
+  egress?: readonly string[];
+  /** Labels of your own, by which lists are filtered. */
+  labels?: Record<string, string>;
+  /** It is idle after this time without use; `lifecycle.on_idle` is the action then. */
+  idleTimeoutSeconds?: number;
+  /** It ends this long after its creation. */
+  maxDurationSeconds?: number;
+  /** Idle time, idle action, and what wakes it. */
+  lifecycle?: SandboxCreateRequest["lifecycle"];
+  /** Its guest CID; a free one by default. */
+  guestCid?: number;
+}
+
+/** Options of `Sandbox.create`. */
+export interface OwnSandboxOptions extends SandboxOptions, ClientOptions {
+  /** Whether its drive is kept for a day after `destroy`; it is deleted by default. */
+  keep?: boolean;
+  /** Its room is destroyed after this time; 86,400 by default, null for never. */
+  ttlSeconds?: number | null;
+}
+
+/** Label of a room that was made for one sandbox and ends with it. */
+export const OWN_ROOM_LABEL = "roomd-sdk/own";
+/** Time to live of such a room, unless the sandbox lives longer. */
+const ROOM_SECONDS = 86_400;
+/** Such a room outlives its sandbox by so much. */
+export const GRACE_SECONDS = 3600;
+/** A sandbox that has its room to itself hibernates after so long without use. */
+const IDLE_SECONDS = 900;
+/** Longest wait of one call for a sandbox that starts. */
+const WAIT_MS = 50_000;
+const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
+const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
+
+/** The room of a sandbox that has it to itself. */
+export function ownRoomOf({ labels, maxDurationSeconds, ttlSeconds }: OwnSandboxOptions): Partial<RoomCreateRequest> {
+  const least = maxDurationSeconds === undefined ? 0 : maxDurationSeconds + GRACE_SECONDS;
+  const ttl = ttlSeconds === undefined ? Math.max(ROOM_SECONDS, least) : ttlSeconds;
+  return { labels: { ...labels, [OWN_ROOM_LABEL]: "true" }, ...(ttl === null ? {} : { ttl_seconds: ttl }) };
+}
+
+/** The same options with the idle action of such a sandbox, unless they have one. */
+export function withIdleAction<Options extends SandboxOptions>(options: Options): Options {
+  if (options.lifecycle !== undefined || options.idleTimeoutSeconds !== undefined) return options;
+  return { ...options, lifecycle: { idle_after_seconds: IDLE_SECONDS, on_idle: "hibernate" } };
+}
+
+/** Creates a room, by default with a name that is free. */
+export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
+  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
+}
+
+/** Creates a sandbox and waits until it runs commands. Throws RoomdError if it does not start. */
+export async function createSandbox(
+  client: Client,
+  roomId: string,
+  agentId: string,
+  options: SandboxOptions,
+  calls: Calls,
+): Promise<SandboxRecord> {
+  const wanted = { room_id: roomId, ...wantedOf(agentId, options) };
+  let record: SandboxRecord = await client.call("sandbox_create", wanted, calls.next());
+  const { room_id, sandbox_id } = record;
+  while (IS_STARTING.includes(record.state)) {
+    const wait_ms = Math.round(Math.min(WAIT_MS, calls.leftMs));
+    record = await client.call("sandbox_get", { room_id, sandbox: sandbox_id, wait_ms }, calls.next());
+  }
+  const { state, status } = record;
+  if (IS_OVER.includes(state)) throw new RoomdError(`The sandbox is ${state}: ${status.message}`);
+  return record;
+}
+
+/** Ends something; that it has ended already is no error. */
+export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
+  await end().catch((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error;
+  });
+}
+
+/** Whether an error says that the call was refused, or reached no service. */
+export function isUndone(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.fault === "unreachable" || error.fault === "untrusted";
+  return error instanceof ProblemError;
+}
+
+function wantedOf(agent_id: string, options: SandboxOptions): SandboxCreateRequest {
+  const {
+    template,
+    snapshot,
+    memoryMib,
+    vcpus,
+    env,
+    egress,
+    labels,
+    idleTimeoutSeconds,
+    maxDurationSeconds,
+    lifecycle,
+    guestCid,
+  } = options;
+  return {
+    agent_id,
+    ...(template === undefined ? {} : { template_id: template }),
+    ...(snapshot === undefined ? {} : { snapshot_id: snapshot }),
+    ...(memoryMib === undefined ? {} : { memory_mib: memoryMib }),
+    ...(vcpus === undefined ? {} : { vcpu_count: vcpus }),
+    ...(env === undefined ? {} : { env }),
+    ...(egress === undefined ? {} : { egress_allowlist: [...egress] }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
+    ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
+    ...(lifecycle === undefined ? {} : { lifecycle }),
+    ...(guestCid === undefined ? {} : { guest_cid: guestCid }),
+  };
+}
