@@ -2,6 +2,7 @@
  * Owns what the process of a build does: it reads from its standard input what is to be built, and says on its standard output how far it is. Where
  * that input ends, whoever has started it has, and so does everything of this process's group.
  */
+import { writeFileSync } from "node:fs";
 import type { BuildWork } from "../compose/build-process.ts";
 import { openOperator } from "../compose/operator.ts";
 import { makeLog } from "../core/log.ts";
@@ -14,8 +15,10 @@ import { workOf } from "./worker-input.ts";
 /** Resolves with the process's exit status. */
 export async function runBuildWorker(): Promise<number> {
   const { config, order } = await workOf<BuildWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
+  const paths = makePaths(config);
+  const progress = new ProgressFile(paths.build_progress);
   try {
-    const operator = await openOperator({ config, paths: makePaths(config), log: makeLog("warn") });
+    const operator = await openOperator({ config, paths, log: makeLog("warn") });
     try {
       const ready = await operator.templates.build(order.template_id, {
         owner: order.org_id ?? undefined,
@@ -28,7 +31,10 @@ export async function runBuildWorker(): Promise<number> {
         ),
         registryAuth: order.registry_auth ?? undefined,
         anew: order.anew,
-        onProgress: (line) => say({ line }),
+        onProgress: (line) => {
+          progress.add(line);
+          void say({ line });
+        },
         onStage: (stage) => say({ stage }),
       });
       await say({ ready });
@@ -39,6 +45,31 @@ export async function runBuildWorker(): Promise<number> {
   } catch (error) {
     await say({ failed: failureOf(error), why: describeError(error) });
     return 1;
+  }
+}
+
+const MOST_PROGRESS_BYTES = 262_144;
+
+/** The lines of the build that has the lock, for who waits for its end; root's alone. */
+class ProgressFile {
+  readonly #path: string;
+  #bytes = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** The first line begins the file: before it another build may still have the lock. */
+  add(line: string): void {
+    const text = `${line}\n`;
+    const flag = this.#bytes === 0 ? "w" : "a";
+    this.#bytes += Buffer.byteLength(text);
+    if (this.#bytes > MOST_PROGRESS_BYTES) return;
+    try {
+      writeFileSync(this.#path, text, { flag, mode: 0o600 });
+    } catch {
+      // A full disk ends the build by itself.
+    }
   }
 }
 

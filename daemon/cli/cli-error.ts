@@ -31,15 +31,24 @@ export class CliError extends Error {
     return { code, ...this.complaint };
   }
 
-  /** Lines for a person: the sentence, every bad field, what lies behind it on this host, what to do. */
+  /** Lines for a person: the sentence, every bad field, what lies behind it on this host, what a program printed last, what to do. */
   get lines(): string[] {
-    const { detail, errors, hint } = this.complaint;
+    const { detail, errors, hint, details } = this.complaint;
     const fields = errors
       .filter(({ message }) => message !== detail)
       .map(({ field, message }) => (message.startsWith(`${field} `) ? `  ${message}` : `  ${field}: ${message}`));
     const cause = this.cause === undefined ? [] : [`  ${describeError(this.cause)}`];
-    return [detail, ...fields, ...cause, ...(hint ? [hint] : [])];
+    return [detail, ...fields, ...cause, ...lastLinesIn(details), ...(hint ? [hint] : [])];
   }
+}
+
+const MOST_LAST_LINES = 20;
+
+/** Indented; nothing for an error without them. */
+function lastLinesIn(details: object | undefined): string[] {
+  const { last_lines } = (details ?? {}) as { last_lines?: unknown };
+  if (!Array.isArray(last_lines)) return [];
+  return last_lines.slice(-MOST_LAST_LINES).map((line) => `  ${line}`);
 }
 
 /** Any error as one that can be printed. What is none of ours is a bug: its message is all there is to say. */

@@ -8,11 +8,12 @@ import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { readConfiguration, withOperator } from "./operator.ts";
-import { type JsonOption, print, showValue } from "./output.ts";
+import { type JsonOption, paint, print, showValue } from "./output.ts";
 import { withoutProgress } from "./progress.ts";
 import { provideDaemon } from "./setup/daemon.ts";
 import { AGENT, DEMO_STEPS, ROOM, showDemo } from "./setup/demo.ts";
 import { provideKeys, readKey } from "./setup/first-keys.ts";
+import { provideKvm } from "./setup/kvm.ts";
 import { installPackages } from "./setup/packages.ts";
 import { numberedSteps } from "./setup/steps.ts";
 import { provideTemplate } from "./setup/template.ts";
@@ -44,7 +45,12 @@ export function setupCommand(): Command {
       const web = webUrl(config);
       await withoutProgress(async () => {
         const step = numberedSteps(STEPS + (options.demo ? DEMO_STEPS : 0), options.json === true);
-        await step("what this host lacks", installPackages);
+        await step("what this host lacks", async (note) => {
+          const installed = await installPackages(note);
+          const access = await provideKvm();
+          if (access !== null) note(access);
+          return installed;
+        });
         await step("the default template", (note) => provideTemplate(paths, note));
         await step("the first organization", () => provideKeys(paths));
         await step("the daemon", provideDaemon);
@@ -60,23 +66,34 @@ export function setupCommand(): Command {
         key_file: paths.first_keys,
         ca_cert: web.startsWith("https:") && existsSync(certificate) ? certificate : null,
         ...(options.demo ? { room_id: ROOM, agent_id: AGENT } : {}),
+        slow: await whySlow(),
       };
       if (!options.json) await print("");
       await showValue(made, options, exportLines);
     });
 }
 
+/** That guests are emulated, and how to change it; null where they are not. */
+async function whySlow(): Promise<string | null> {
+  const checks = await withOperator({}, (operator) => operator.doctor());
+  const check = checks.find(({ id }) => id === "acceleration");
+  return check === undefined || check.status === "ok" ? null : [check.message, check.remedy].filter(Boolean).join(" ");
+}
+
 interface Made {
   url: string;
+  slow: string | null;
   api_key: string;
   ca_cert: string | null;
   setup: string | null;
 }
 
 /** What a browser and a shell need to go on. */
-function exportLines({ url, api_key, ca_cert, setup }: Made): string[] {
+export function exportLines({ url, api_key, ca_cert, setup, slow }: Made): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
   const people =
     setup === null ? [] : [`setup: ${setup}`, "By this link the first person comes in, once, within 24 hours.", ""];
-  return [...(ca_cert === null ? [] : [note]), ...people, `export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
+  const emulated = slow === null ? [] : [paint("yellow", slow), ""];
+  const exports = [`export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
+  return [...(ca_cert === null ? [] : [note]), ...people, ...emulated, ...exports];
 }

@@ -77,7 +77,7 @@ export async function probeAcceleration(options: ProbeOptions): Promise<ProbeRes
 export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheFile" | "device">): ProbeResult | null {
   if (!existsSync(options.device ?? KVM)) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
   if (options.kernel === null) {
-    const reason = "KVM is not probed yet: there is no template whose kernel could be booted.";
+    const reason = "Acceleration is not known yet: the first template brings the kernel that is booted to find out.";
     return { acceleration: "tcg", reason, pending: true };
   }
   return readCache(options.cacheFile, BOOT_ID);

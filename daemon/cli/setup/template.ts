@@ -5,6 +5,7 @@ import { crossedDirectory } from "../../host/isolation/directories.ts";
 import { buildOnHost } from "../build-on-host.ts";
 import { CliError } from "../cli-error.ts";
 import { withOperator } from "../operator.ts";
+import { untilBuildEnds } from "./running-build.ts";
 
 const TEMPLATE = "default";
 /** Image, its cache, and the snapshot. */
@@ -18,8 +19,15 @@ export async function provideTemplate(paths: Paths, note: (line: string) => void
   }
   if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
   requireSpace(paths.data);
-  await buildOnHost({}, { template_id: TEMPLATE }, note);
-  return "built";
+  try {
+    await buildOnHost({}, { template_id: TEMPLATE }, note);
+    return "built";
+  } catch (error) {
+    if (!(error instanceof CliError) || error.complaint.code !== "already_exists") throw error;
+    note("another build is running on this host; waiting for its end");
+    await untilBuildEnds(paths, note);
+    return await provideTemplate(paths, note);
+  }
 }
 
 function requireSpace(directory: string): void {

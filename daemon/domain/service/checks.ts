@@ -229,6 +229,9 @@ const siteOf = (name: string): string => (/^[\d.]+$|^\[/.test(name) ? name : nam
 function accelerationCheck({ acceleration, configured_acceleration }: HostFindings): Check {
   if (acceleration.acceleration === "kvm") return ok("acceleration", acceleration.reason);
   if (configured_acceleration === "tcg") return ok("acceleration", acceleration.reason);
+  if (acceleration.pending) {
+    return warn("acceleration", acceleration.reason, "Run `roomd setup`, or `roomd template build default`.");
+  }
   return warn(
     "acceleration",
     `${acceleration.reason} Guests are emulated, about ten times slower.`,

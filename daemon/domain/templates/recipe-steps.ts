@@ -297,6 +297,6 @@ function failed(step: number, { how, lines }: Ended & { how: string }, refused: 
     details: { step: `step ${step}`, last_lines: lines, ...(isRefused && { refused: [...refused] }) },
     hint: isRefused
       ? "Name what the steps may reach in the recipe's egress_allowlist: details.refused has what they were not let."
-      : "Look at the step's last lines, in details.last_lines.",
+      : "Look at the step's last lines.",
   });
 }

@@ -256,6 +256,8 @@ function translated({ said }: ProgramFailed): ServiceError {
   return new ServiceError(code, {
     detail: "The image could not be fetched.",
     details: { step: "pull", last_lines: lastLines(said) },
-    ...(code === "build_failed" && { hint: "Look at details.last_lines: whether this host reaches the registry." }),
+    ...(code === "build_failed" && {
+      hint: "Check whether this host reaches the registry: the last lines say what refused.",
+    }),
   });
 }

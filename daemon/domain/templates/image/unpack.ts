@@ -114,6 +114,6 @@ function failed(said: readonly string[]): ServiceError {
   return new ServiceError(isFull ? "image_too_large" : "image_invalid", {
     detail: isFull ? "The image does not fit on its disk." : "The image could not be unpacked.",
     details: { step: "unpack", last_lines: said.slice(-10).map((line) => line.slice(0, 500)) },
-    hint: isFull ? "Give the template a larger disk_mib." : "Look at details.last_lines.",
+    hint: isFull ? "Give the template a larger disk_mib." : "Look at the last lines.",
   });
 }

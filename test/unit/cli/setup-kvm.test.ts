@@ -1,0 +1,55 @@
+/** Access to KVM as setup provides it, for a device that root alone may use. */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { groupIn, provideKvm } from "../../../daemon/cli/setup/kvm.ts";
+
+const KVM_GROUP = 107;
+let directory: string;
+let device: string;
+let asked: number;
+const host = (rules = directory) => ({
+  ...{ device, rule: join(rules, "65-roomd-kvm.rules") },
+  groupId: async () => {
+    asked++;
+    return KVM_GROUP;
+  },
+});
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-kvm-"));
+  device = join(directory, "kvm");
+  asked = 0;
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test("a device that is root's alone is its group's too, now and by a rule", async () => {
+  writeFileSync(device, "", { mode: 0o600 });
+  expect(await provideKvm(host())).toMatch(/the group kvm may use it now/);
+  const { mode, gid, uid } = statSync(device);
+  expect([mode & 0o777, gid, uid]).toEqual([0o660, KVM_GROUP, 0]);
+  expect(readFileSync(host().rule, "utf8")).toMatch(/^KERNEL=="kvm", GROUP="kvm", MODE="0660"/);
+  expect(await provideKvm(host())).toBeNull();
+  expect(asked).toBe(1);
+});
+
+test("without udev the device alone is changed", async () => {
+  writeFileSync(device, "", { mode: 0o600 });
+  const nowhere = host(join(directory, "etc"));
+  expect(await provideKvm(nowhere)).not.toBeNull();
+  expect([statSync(device).mode & 0o777, existsSync(nowhere.rule)]).toEqual([0o660, false]);
+});
+
+test("one that everyone may use stays as it is, and so does none", async () => {
+  expect(await provideKvm(host())).toBeNull();
+  writeFileSync(device, "");
+  chmodSync(device, 0o666);
+  expect(await provideKvm(host())).toBeNull();
+  expect([asked, existsSync(host().rule)]).toEqual([0, false]);
+});
+
+test("the number of the group is read from its line", () => {
+  expect(groupIn("root:x:0:\nkvm:x:107:someone\n")).toBe(107);
+  for (const text of ["root:x:0:\n", "kvm:x::\n", "kvm:x:0:\n", "notkvm:x:5:\n"]) expect(groupIn(text)).toBeNull();
+});
