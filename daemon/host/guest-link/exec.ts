@@ -22,6 +22,8 @@ import { afterGuestMs, type Standstill } from "./standstill.ts";
 const ANSWER_MS = 15_000;
 /** TERM, five seconds, KILL, and what a busy guest takes for them. */
 const END_MS = 30_000;
+/** How long the close of an input is waited for once its caller has left. */
+const CLOSING_MS = 1_000;
 
 /** The output of an execution on its way. */
 export interface Following {
@@ -88,7 +90,7 @@ export function noteInGuest(link: GuestLink, exec_id: string, note: string): Pro
   return answered(link, link.open(request), ANSWER_MS);
 }
 
-/** Resolves once the command's pipe has taken the bytes, however long that is; `signal` gives it up. */
+/** Resolves once the command's pipe has taken the bytes, however long that is; `signal` gives it up. Rejects with its reason then. */
 export async function feedInGuest(
   link: GuestLink,
   request: Omit<ExecStdinRequest, "method">,
@@ -97,15 +99,24 @@ export async function feedInGuest(
 ): Promise<ExecState> {
   const feed: ExecStdinRequest = { method: "exec_stdin", ...request };
   const stream = link.open(feed);
+  let closing: Timer | undefined;
   const giveUp = () => stream.fail(StreamErrorCode.link_closed, "the wait was given up");
-  signal.addEventListener("abort", giveUp, { once: true });
+  // Clients leave when the command ends, with the close of its input under way: that still succeeds.
+  const leave = () => {
+    if (bytes.byteLength > 0) giveUp();
+    else closing = setTimeout(giveUp, CLOSING_MS);
+  };
+  signal.addEventListener("abort", leave, { once: true });
   try {
-    if (signal.aborted) giveUp();
+    if (signal.aborted) leave();
     await stream.write(Channel.stdin, bytes);
     stream.endChannel(Channel.stdin);
     return readReport(await stream.finished);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
   } finally {
-    signal.removeEventListener("abort", giveUp);
+    clearTimeout(closing);
+    signal.removeEventListener("abort", leave);
   }
 }
 
