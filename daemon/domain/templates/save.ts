@@ -11,7 +11,8 @@ import type { Hardware } from "../../host/machine/spec.ts";
 import { FILE_NAMES, type FileRole } from "./manifest.ts";
 import { type TrialDeps, withTrialMachine } from "./trial-machine.ts";
 
-const BOOT_DEADLINE_MS = 180_000;
+/** Emulated on a host that is busy it takes minutes. */
+const BOOT_DEADLINE_MS = { kvm: 180_000, tcg: 600_000 } as const;
 
 export interface SaveDeps extends TrialDeps {
   qemu_img: string;
@@ -58,7 +59,7 @@ export async function saveMachine(
     signal?.addEventListener("abort", giveUp, { once: true });
     try {
       signal?.throwIfAborted();
-      await readyLine(machine, BOOT_DEADLINE_MS + start_ms);
+      await readyLine(machine, BOOT_DEADLINE_MS[hardware.acceleration] + start_ms);
       await machine.save(memory);
     } finally {
       signal?.removeEventListener("abort", giveUp);
@@ -104,6 +105,6 @@ function failedStart(said: string): ServiceError {
   return new ServiceError("build_failed", {
     detail: `The template was not saved: ${why}.`,
     details: { step: "start", last_lines: lines },
-    hint: "Look at the last lines of the recipe's start and ready, in details.last_lines.",
+    hint: "Look at the last lines of the recipe's start and ready.",
   });
 }

@@ -106,6 +106,8 @@ const EMULATED = [
   "noautogroup",
   "lsm=landlock,yama",
   "audit=0",
+  // A host that is busy at this moment makes the kernel believe that there is no timer, and it panics. Under KVM it is not checked either.
+  "no_timer_check",
 ];
 
 export function kernelAppend(acceleration: Acceleration): string {
