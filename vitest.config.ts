@@ -7,12 +7,16 @@ import { readFile } from "node:fs/promises";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/check/longest-first.ts";
 
-/** What is neither code of ours nor JSON is one string, as an import `with { type: "text" }` is in the binary. */
+/**
+ * What is neither code of ours nor JSON is one string, as an import `with { type: "text" }` is in the binary; an archive is its path, as
+ * one `with { type: "file" }` is.
+ */
 const textFiles = {
   name: "text-files",
   enforce: "pre" as const,
   async load(id: string) {
     const isCode = /\.[cm]?[jt]sx?$|\.json$|\?|\0|\/node_modules\//.test(id) && !id.endsWith(".browser.js");
+    if (id.startsWith("/") && id.endsWith(".tgz")) return `export default ${JSON.stringify(id)}`;
     const isText = id.startsWith("/") && !isCode;
     return isText ? `export default ${JSON.stringify(await readFile(id, "utf8"))}` : null;
   },

@@ -59,6 +59,12 @@ declare module "*/clients.pack" {
   export default text;
 }
 
+/** The path of an archive that is embedded as a file. */
+declare module "*.tgz" {
+  const path: string;
+  export default path;
+}
+
 declare module "*.md" {
   const text: string;
   export default text;

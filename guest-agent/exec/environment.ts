@@ -4,9 +4,10 @@ import type { User } from "./user.ts";
 
 export const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/** pip and npm install the programs of a user other than root in its home. */
 export function environmentOf(user: User): Record<string, string> {
   return {
-    PATH: DEFAULT_PATH,
+    PATH: user.uid === 0 ? DEFAULT_PATH : `${user.home}/.local/bin:${DEFAULT_PATH}`,
     HOME: user.home,
     USER: user.name,
     LOGNAME: user.name,

@@ -1,9 +1,10 @@
 /** Owns recipes: what a template is made of, and what runs in it once it is saved. The shipped ones are embedded, as is what builds images. */
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parse } from "smol-toml";
+import npmArchive from "../../../dist/npm.tgz" with { type: "file" };
 import debianMirror from "../../../packaging/debian-mirror" with { type: "text" };
 import browserRecipe from "../../../packaging/guest-image/browser.toml" with { type: "text" };
 import builder from "../../../packaging/guest-image/build" with { type: "text" };
@@ -143,5 +144,6 @@ export async function unpackBuilder(directory: string): Promise<{ build: string;
     await writeFile(path, text);
     await chmod(path, 0o755);
   }
+  await writeFile(join(images, "npm.tgz"), await readFile(npmArchive));
   return { build: join(images, "build"), runtime: join(images, "runtime") };
 }
