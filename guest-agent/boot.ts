@@ -1,6 +1,9 @@
 /** Owns what a root expects to find before its first command: mounts, the loopback, limits. */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mountBootId } from "./boot-id.ts";
+import { makeDeviceNodes } from "./device-nodes.ts";
 import { makeWorkingDirectory } from "./image-defaults.ts";
+import { setFixedLimits } from "./kernel-limits.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { LOAD_MODULE } from "./runtime.ts";
@@ -51,12 +54,15 @@ export function boot(): void {
   attempt(() => mkdirSync("/run/lock", { mode: 0o1777, recursive: true }));
   // In a root without one it would find no modprobe of its own.
   attempt(() => writeFileSync("/proc/sys/kernel/modprobe", LOAD_MODULE));
+  makeDeviceNodes();
+  mountBootId();
   attempt(makeWorkingDirectory);
   attempt(() => libc.raiseInterface("lo"));
   attempt(() => libc.setOpenFileLimit(OPEN_FILES.soft, OPEN_FILES.hard));
   for (const [name, percent] of Object.entries(UNWRITTEN)) {
     attempt(() => writeFileSync(`/proc/sys/vm/${name}`, String(percent)));
   }
+  setFixedLimits();
 }
 
 /** Whether something is mounted exactly there. */

@@ -34,6 +34,8 @@ const { symbols: libc } = dlopen("libc.so.6", {
   clock_gettime: { args: [i32, pointer], returns: i32 },
   clock_settime: { args: [i32, pointer], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
+  prlimit: { args: [i32, i32, pointer, pointer], returns: i32 },
+  mknod: { args: [pointer, i32, u64], returns: i32 },
   waitid: { args: [i32, i32, pointer, i32], returns: i32 },
   sched_setscheduler: { args: [i32, i32, pointer], returns: i32 },
   posix_spawn: { args: [pointer, pointer, pointer, pointer, pointer, pointer], returns: i32 },
@@ -399,7 +401,7 @@ export function localCid(): number {
 
 // ---- the machine ----
 
-export const MountFlag = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8 } as const;
+export const MountFlag = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8, remount: 32, bind: 4096 } as const;
 
 export function mount(source: string, target: string, type: string, flags: number, data: string | null): void {
   const result = libc.mount(text(source), text(target), text(type), flags, data === null ? null : text(data));
@@ -480,6 +482,30 @@ function setInterfaceFlags(name: string, flags: number): void {
 export function setOpenFileLimit(soft: number, hard: number): void {
   const RLIMIT_NOFILE = 7;
   check("setrlimit", libc.setrlimit(RLIMIT_NOFILE, new BigUint64Array([BigInt(soft), BigInt(hard)])));
+}
+
+const RESOURCE = { processes: 6, pending_signals: 11 } as const;
+
+/** The soft limit of a process; 0 is this one. */
+export function resourceLimit(pid: number, kind: keyof typeof RESOURCE): number {
+  const limit = new BigUint64Array(2);
+  check("prlimit", libc.prlimit(pid, RESOURCE[kind], null, limit));
+  return Number(limit[0]);
+}
+
+export function setResourceLimit(pid: number, kind: keyof typeof RESOURCE, most: number): void {
+  check("prlimit", libc.prlimit(pid, RESOURCE[kind], new BigUint64Array([BigInt(most), BigInt(most)]), null));
+}
+
+/** Makes a device node that its owner alone may use. */
+export function makeDeviceNode(path: string, kind: "block" | "character", major: number, minor: number): void {
+  const S_IFCHR = 0o020000;
+  const S_IFBLK = 0o060000;
+  const OWNERS_ALONE = 0o600;
+  // The kernel's encoding: eight bits of the minor number, the major's twelve, the minor's others.
+  const device = BigInt((minor & 0xff) | ((major & 0xfff) << 8)) | (BigInt(minor >> 8) << 20n);
+  const mode = (kind === "block" ? S_IFBLK : S_IFCHR) | OWNERS_ALONE;
+  check(`mknod ${path}`, libc.mknod(text(path), mode, device));
 }
 
 // ---- children ----

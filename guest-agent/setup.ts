@@ -8,6 +8,7 @@
  */
 import type { Ready, Restored, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { AfterRestore } from "./after-restore.ts";
+import { renewBootId } from "./boot-id.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
 import { writeEtc } from "./etc.ts";
@@ -15,6 +16,7 @@ import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
 import { type Admitted, restoredIn } from "./host-trust.ts";
+import { setKernelLimits } from "./kernel-limits.ts";
 import * as libc from "./libc.ts";
 import { comeFirst } from "./precedence.ts";
 import type { Start } from "./start.ts";
@@ -22,8 +24,12 @@ import type { Start } from "./start.ts";
 const MIN_ENTROPY_BYTES = 64;
 
 /** What of the machine is set. */
-export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname"> & { writeEtc: typeof writeEtc };
-const MACHINE: Machine = { ...libc, writeEtc };
+export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname"> & {
+  writeEtc: typeof writeEtc;
+  renewBootId: typeof renewBootId;
+  setKernelLimits: typeof setKernelLimits;
+};
+const MACHINE: Machine = { ...libc, writeEtc, renewBootId, setKernelLimits };
 
 type Wanted = Omit<Welcome, "generation" | "secret" | "proof">;
 /** Does a part of it, and measures how long that takes. */
@@ -119,6 +125,7 @@ export class Setup {
   async #become(welcome: Wanted, stage: Stage): Promise<void> {
     if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
     await stage("names", () => setNames(this.#machine, welcome));
+    await stage("limits", () => this.#machine.setKernelLimits(welcome.memory_mib));
     await this.#mount(welcome, stage);
     await stage("egress", () => (welcome.egress === true ? this.#egress.settled() : this.#egress.forbid()));
   }
@@ -131,7 +138,7 @@ export class Setup {
 function parseWelcome(message: unknown): Wanted {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
-  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress, room } = fields;
+  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress, room, memory_mib } = fields;
   if (typeof entropy_b64 !== "string" || Buffer.from(entropy_b64, "base64").byteLength < MIN_ENTROPY_BYTES) {
     throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
   }
@@ -140,11 +147,17 @@ function parseWelcome(message: unknown): Wanted {
   if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
+  if (memory_mib !== undefined && !isMemory(memory_mib)) throw new Error("memory_mib must be a number of MiB");
   const restored = restoredIn(message);
   return {
     ...{ entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true, room: room === true },
+    ...(memory_mib !== undefined && { memory_mib }),
     ...(restored && { restored }),
   };
+}
+
+function isMemory(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
 export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
@@ -153,7 +166,7 @@ export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> 
   return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");
 }
 
-function setNames({ setHostname, writeEtc }: Machine, { hostname, machine_id, room }: Wanted): void {
+function setNames({ setHostname, writeEtc, renewBootId }: Machine, { hostname, machine_id, room }: Wanted): void {
   const roomLine = room === true ? `${ROOM_ADDRESS} ${ROOM_NAME}\n` : "";
   setHostname(hostname);
   writeEtc("hostname", `${hostname}\n`);
@@ -162,4 +175,5 @@ function setNames({ setHostname, writeEtc }: Machine, { hostname, machine_id, ro
     `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n${roomLine}`,
   );
   writeEtc("machine-id", `${machine_id}\n`);
+  renewBootId();
 }

@@ -74,6 +74,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
       const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped });
       if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
+      else if (ended?.oom) await say(`roomd: ${outOfMemory(ended)}`);
       setStatus(statusOf(ended));
     });
 }
@@ -120,6 +121,13 @@ async function runAsJson(
   const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
   await show(reply, { json: true }, () => []);
   setStatus(statusOf(reply.value));
+}
+
+/** What the kernel ended for lack of memory: the command itself, or a process that it had begun. */
+export function outOfMemory({ signal }: Pick<CommandEnd, "signal">): string {
+  return signal === "SIGKILL"
+    ? "ended by SIGKILL: the sandbox ran out of memory"
+    : "a process of the command was ended by SIGKILL: the sandbox ran out of memory";
 }
 
 /** The exit status that tells of this end; that of an interrupted program when it was left running. */

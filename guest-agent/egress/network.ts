@@ -2,6 +2,8 @@
  * Owns the guest's network, which is an illusion: an interface that leads nowhere, so that there is a route; rules that turn what
  * would leave by it to this agent, and refuse what the agent does not carry. Whoever takes the rules away has no network at all.
  */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { writeEtc } from "../etc.ts";
 import { GATEWAY_PORT, ROOM_ADDRESS, ROOM_PORT } from "../gateway/place.ts";
 import * as libc from "../libc.ts";
@@ -13,8 +15,22 @@ const INTERFACE = "egress0";
 /** The second is of a range of its own (RFC 4193). */
 const ADDRESSES = [`${OWN_ADDRESS}/32`, "fd72:6f6f:6d64::2/128"] as const;
 
+/**
+ * The kernel tracks each connection as soon as there is a rule that translates addresses. Connections of the loopback need none of it,
+ * but for those that the rules turn to the agent: what it sends back is translated by what was tracked.
+ */
+const LOCAL = "127.0.0.0/8";
 const RULES = `
 table inet roomd {
+  chain untracked {
+    type filter hook output priority -300; policy accept;
+    oifname != "lo" return
+    ip daddr ${ROOM_ADDRESS} return
+    tcp sport { ${GATEWAY_PORT}, ${INTERCEPT_PORT}, ${RESOLVER.port} } return
+    udp sport ${RESOLVER.port} return
+    ip saddr ${LOCAL} ip daddr ${LOCAL} notrack
+    ip6 saddr ::1 ip6 daddr ::1 notrack
+  }
   chain turn {
     type nat hook output priority -100; policy accept;
     oifname "lo" ip daddr ${ROOM_ADDRESS} tcp dport ${ROOM_PORT} redirect to :${GATEWAY_PORT}
@@ -45,11 +61,24 @@ table inet roomd {
 }
 `;
 
+/**
+ * Connections that the kernel tracks at most, which it derives from the memory at boot; entries take memory only while they are used.
+ * A closed connection is forgotten sooner than after two minutes, so that 200 a second leave most of the table free.
+ */
+const TRACKED = {
+  "module/nf_conntrack/parameters/hashsize": "65536",
+  "net/netfilter/nf_conntrack_max": "262144",
+  "net/netfilter/nf_conntrack_tcp_timeout_time_wait": "30",
+} as const;
+
 /** Makes it, once per boot. Throws with what they say. */
 export async function makeNetwork(reaper: Reaper): Promise<void> {
   const link = `link add ${INTERFACE} type dummy\nlink set ${INTERFACE} up\n`;
   const addresses = ADDRESSES.map((address) => `address add ${address} dev ${INTERFACE} noprefixroute\n`).join("");
   await run(reaper, runtimeProgram("nft", "-f", "-"), RULES);
+  for (const [name, value] of Object.entries(TRACKED)) {
+    writeFileSync(join(name.startsWith("module/") ? "/sys" : "/proc/sys", name), value);
+  }
   // By itself it would bring an interface that nobody asked for.
   await run(reaper, runtimeProgram("modprobe", "-d", MODULES, "dummy", "numdummies=0"), "");
   await run(reaper, runtimeProgram("ip", "-batch", "-"), `${link}${addresses}${ROUTES}`);

@@ -33,6 +33,11 @@ function share(): void {
     } catch {
       // Then processes share them, whosever they are.
     }
+    try {
+      writeFileSync(join(parent, "cgroup.subtree_control"), "+memory");
+    } catch {
+      // Then nobody knows which command a process was of that the kernel ended for lack of memory.
+    }
   }
 }
 
@@ -50,6 +55,8 @@ export class Cgroup {
   /** Both stay open: a group is used again and again. */
   readonly #place: number;
   readonly #events: number;
+  /** Null without the controller. */
+  readonly #memoryEvents: number | null;
   /** Counts the executions that have had it. */
   turn = 0;
 
@@ -57,6 +64,7 @@ export class Cgroup {
     this.#directory = directory;
     this.#place = openSync(directory, "r");
     this.#events = openSync(join(directory, "cgroup.events"), "r");
+    this.#memoryEvents = openIfThere(join(directory, "memory.events"));
   }
 
   /** One with nothing in it; null where there are no cgroups. */
@@ -123,6 +131,17 @@ export class Cgroup {
     }
   }
 
+  /** How many of its processes the kernel has ended for lack of memory, ever. */
+  get oomKills(): number {
+    if (this.#memoryEvents === null) return 0;
+    try {
+      const text = said.toString("latin1", 0, readSync(this.#memoryEvents, said, 0, said.byteLength, 0));
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+    } catch {
+      return 0;
+    }
+  }
+
   /** Resolves once none of it runs any more, or after a while. */
   async freeze(): Promise<void> {
     try {
@@ -184,11 +203,19 @@ export class Cgroup {
 
   /** One in which a command has made others stays. */
   #remove(): void {
-    for (const fd of [this.#place, this.#events]) closeSync(fd);
+    for (const fd of [this.#place, this.#events, this.#memoryEvents]) if (fd !== null) closeSync(fd);
     try {
       rmdirSync(this.#directory);
     } catch {
       // It costs nothing.
     }
+  }
+}
+
+function openIfThere(path: string): number | null {
+  try {
+    return openSync(path, "r");
+  } catch {
+    return null;
   }
 }

@@ -172,6 +172,7 @@ export class Execution {
       started_at_ms: Date.now(),
     });
     const cgroup = deps.takeCgroup();
+    const oomKillsBefore = cgroup?.oomKills ?? 0;
     const command = spawn({ ...line, cgroup });
     if ("reason" in command) {
       cgroup?.release();
@@ -181,16 +182,18 @@ export class Execution {
     const exited = deps.reaper.adopt(pid);
     this.#state.pid = pid;
     this.input = new Input(command.stdin);
-    this.#group = new Group(pid, cgroup);
-    this.#deadline = new Deadline(this.#group, request.unlimited ? null : request.timeout_ms);
+    const group = new Group(pid, cgroup, oomKillsBefore);
+    this.#group = group;
+    this.#deadline = new Deadline(group, request.unlimited ? null : request.timeout_ms);
     // Within an object: a promise that is returned is waited for.
-    return { ended: this.#follow(command, exited, this.#deadline, isBrief) };
+    return { ended: this.#follow(command, exited, group, this.#deadline, isBrief) };
   }
 
   /** From the spawn until everything that the command wrote is kept. */
   async #follow(
     { stdout, stderr }: Command,
     exited: Promise<Zombie>,
+    group: Group,
     deadline: Deadline,
     isBrief: boolean,
   ): Promise<void> {
@@ -208,6 +211,8 @@ export class Execution {
     const ended = await Promise.race([exited, deadline.lost]);
     clearTimeout(look);
     this.#state.finished_at_ms = Date.now();
+    // Before the control group is given back.
+    const oom = group.ranOutOfMemory;
     deadline.commandEnded();
     this.journal.commandEnded();
     await Promise.all(outputs.map((output) => output.finish()));
@@ -216,6 +221,7 @@ export class Execution {
       timed_out,
       exit_code: timed_out ? null : (ended?.exit_code ?? null),
       signal: timed_out ? null : signalName(ended?.signal ?? null),
+      ...(oom && { oom }),
     });
   }
 
@@ -236,7 +242,7 @@ export class Execution {
     this.#exit({ exit_code: refusal.exitCode, signal: null, timed_out: false });
   }
 
-  #exit(ending: Pick<ExecState, "exit_code" | "signal" | "timed_out">): void {
+  #exit(ending: Pick<ExecState, "exit_code" | "signal" | "timed_out" | "oom">): void {
     Object.assign(this.#state, ending, { state: "exited" });
     this.input.abandon();
     this.journal.close();

@@ -8,13 +8,17 @@ export class Group {
   readonly #pid: number;
   readonly #lent: Cgroup | null;
   readonly #turn: number;
+  /** Those before it do not count. */
+  readonly #oomKillsBefore: number;
   #leaderEnded = false;
   #emptied = false;
 
-  constructor(pid: number, cgroup: Cgroup | null) {
+  /** `oomKillsBefore` is the control group's count before the command was begun. */
+  constructor(pid: number, cgroup: Cgroup | null, oomKillsBefore = 0) {
     this.#pid = pid;
     this.#lent = cgroup;
     this.#turn = cgroup?.turn ?? 0;
+    this.#oomKillsBefore = oomKillsBefore;
   }
 
   /** To the process group, as a terminal would. Whether anyone was there to take it. */
@@ -41,6 +45,11 @@ export class Group {
   /** The number of its process group may become another's once nobody is left in it. */
   leaderEnded(): void {
     this.#leaderEnded = true;
+  }
+
+  /** Whether the kernel has ended a process of it for lack of memory. */
+  get ranOutOfMemory(): boolean {
+    return (this.#cgroup?.oomKills ?? 0) > this.#oomKillsBefore;
   }
 
   /** Whether nothing of it is left. */

@@ -102,6 +102,8 @@ export interface Welcome {
   env: Record<string, string>;
   /** The virtiofs share to mount, or null when there is none. */
   drive: { tag: string; mount_point: string } | null;
+  /** The memory of the sandbox, from which kernel limits are derived. Absent from older hosts: what the kernel has counts then. */
+  memory_mib?: number;
   /** Whether the guest has a network, such as it is; it has none when this is absent. */
   egress?: boolean;
   /** Whether the guest reaches its room; it does not when this is absent. */
@@ -269,6 +271,8 @@ export interface ExecState {
   /** Signal name, e.g. `SIGKILL`, when a signal ended the command. */
   signal: string | null;
   timed_out: boolean;
+  /** The kernel ended a process of the command for lack of memory. Absent is false, also from older agents. */
+  oom?: boolean;
   stdout_bytes: number;
   stderr_bytes: number;
   /** Seq of the oldest piece that is kept, and of the last one; the first piece ever is 1. */

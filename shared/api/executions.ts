@@ -142,6 +142,12 @@ const commandErrors = [
 
 const savedFile = fields({ path: Type.String(), size_bytes: Type.Integer(), sha256: Type.String() });
 
+const oom = Type.Optional(
+  Type.Boolean({
+    description: "Present and true if the kernel ended a process of the command because the sandbox ran out of memory.",
+  }),
+);
+
 /** The result of saving the streams as `output_to` asks. */
 const output = nullable(
   record("SavedOutput", {
@@ -180,6 +186,7 @@ export const sandboxExec = operation({
     exit_code: nullable(Type.Integer()),
     signal: nullable(Type.String()),
     timed_out: Type.Boolean(),
+    oom,
     stdout: nullable(Type.String()),
     stderr: nullable(Type.String()),
     stdout_b64: Type.String(),
@@ -221,6 +228,7 @@ const execution = record("Execution", {
   exit_code: nullable(Type.Integer()),
   signal: nullable(Type.String()),
   timed_out: Type.Boolean(),
+  oom,
   stdout_bytes: Type.Integer(),
   stderr_bytes: Type.Integer(),
   oldest_seq: Type.Integer({
@@ -320,6 +328,7 @@ export const executionEvent = named(
       exit_code: nullable(Type.Integer()),
       signal: nullable(Type.String()),
       timed_out: Type.Boolean(),
+      oom,
       stdout_bytes: Type.Integer(),
       stderr_bytes: Type.Integer(),
       finished_at: timestamp,

@@ -53,6 +53,7 @@ const execution = fields({
   exit_code: nullable(Type.Integer({ description: "Null while it runs, and when a signal or its timeout ended it." })),
   signal: nullable(Type.String()),
   timed_out: Type.Boolean(),
+  oom: sandboxExec.output.properties.oom,
   stdout: nullable(Type.String({ description: "From `after` on. Null when the bytes are not UTF-8." })),
   stderr: nullable(Type.String()),
   stdout_b64: Type.String(),

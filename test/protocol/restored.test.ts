@@ -15,10 +15,12 @@ const FORK_CID = 9101;
 const log = { warn: () => {} } as unknown as Log;
 const identity = {
   ...{ hostname: "source", machine_id: "1".repeat(32), env: { WHO: "source" }, drive: null, egress: true, room: true },
+  memory_mib: 512,
 };
 const forks = {
   ...{ hostname: "fork", machine_id: "2".repeat(32), env: { WHO: "fork" }, egress: false, room: false },
   drive: { tag: "drive", mount_point: "/mnt/drive" },
+  memory_mib: 1024,
 };
 
 type Link = Awaited<ReturnType<GuestConnection["link"]>>;
@@ -44,6 +46,8 @@ async function guest() {
       addEntropy: () => note("entropy"),
       setClock: () => note("clock"),
       setHostname: (name) => note(`is ${name}`),
+      renewBootId: () => note("boot id"),
+      setKernelLimits: (mib) => note(`limits for ${mib}`),
       writeEtc: (name, text) => note(`${name}: ${text.trimEnd().split("\n").at(-1)}`),
     },
   );
@@ -90,6 +94,7 @@ const NAMES_OF_SOURCE = [
   "hostname: source",
   "hosts: 127.0.0.80 room.internal",
   `machine-id: ${"1".repeat(32)}`,
+  ...["boot id", "limits for 512"],
 ];
 
 test("a guest that was never saved is set up as ever", () => {
@@ -120,7 +125,8 @@ describe("a guest that is resumed", () => {
 describe("a guest that is forked", () => {
   const BECOMES = [
     ...["entropy", "clock", "no room", "is fork", "hostname: fork", "hosts: ::1 localhost ip6-localhost ip6-loopback"],
-    ...[`machine-id: ${"2".repeat(32)}`, "mount drive", "no network", "hooks forked as fork"],
+    ...[`machine-id: ${"2".repeat(32)}`, "boot id", "limits for 1024"],
+    ...["mount drive", "no network", "hooks forked as fork"],
   ];
 
   test("is another sandbox, which its host alone knows", async () => {

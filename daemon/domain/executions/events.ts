@@ -65,10 +65,12 @@ async function* onceOf(first: Following): AsyncGenerator<readonly Piece[], ExecS
 }
 
 function exitOf(state: ExecState): StreamEvent {
-  const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, started_at_ms, finished_at_ms, last_seq } = state;
+  const { exit_code, signal, timed_out, oom, stdout_bytes, stderr_bytes, started_at_ms, finished_at_ms, last_seq } =
+    state;
   const finished = finished_at_ms ?? started_at_ms;
   const seq = last_seq + 1;
-  const ending = { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, finished_at: at(finished) };
+  const ended = { exit_code, signal, timed_out, ...(oom && { oom }) };
+  const ending = { ...ended, stdout_bytes, stderr_bytes, finished_at: at(finished) };
   const duration_ms = Math.max(0, Math.round(finished - started_at_ms));
   return { id: seq, data: { seq, type: "exit", ...ending, duration_ms } };
 }

@@ -30,6 +30,7 @@ export function exitedResult(
     exit_code: state.timed_out ? null : state.exit_code,
     signal: state.timed_out ? null : state.signal,
     timed_out: state.timed_out,
+    ...(state.oom && { oom: true }),
     ...shown(captures),
     started_at: at(state.started_at_ms),
     finished_at: at(finished),

@@ -1,5 +1,4 @@
 /** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
-import { createHash } from "node:crypto";
 import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import { newId, type RoomUid } from "../../../shared/ids.ts";
 import { Deadlines } from "../../core/deadlines.ts";
@@ -26,6 +25,7 @@ import { Adoptions } from "./adoptions.ts";
 import { FreeCids } from "./cids.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
+import { identityOf } from "./identity.ts";
 import { Idleness } from "./idleness.ts";
 import { placeOf } from "./metering.ts";
 import { requireUnmoved } from "./move/unmoved.ts";
@@ -36,7 +36,6 @@ import { isCalled } from "./store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
-const MAX_HOSTNAME_CHARACTERS = 63;
 /** Where somebody always starts one, machines are launched ahead all the same. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -460,27 +459,6 @@ class StartTime {
     const left = this.#begun + this.#ms - performance.now();
     return setTimeout(() => this.#over.abort(reason), left).unref();
   }
-}
-
-/** What the guest is told about itself. Nothing in it is secret, and nothing but agent_id is of the caller's making. */
-function identityOf(row: SandboxRow, roomId: string) {
-  const hostname = row.agent_id
-    .replaceAll(/[^A-Za-z0-9-]/g, "-")
-    .slice(0, MAX_HOSTNAME_CHARACTERS)
-    .replace(/-+$/, "");
-  return {
-    hostname: hostname.toLowerCase(),
-    machine_id: createHash("sha256").update(row.sandbox_id).digest("hex").slice(0, 32),
-    env: {
-      ...row.env,
-      ROOMD_ROOM_ID: roomId,
-      ROOMD_AGENT_ID: row.agent_id,
-      ROOMD_SANDBOX_ID: row.sandbox_id,
-      ...(row.fabric_attached ? { ROOMD_URL: "http://room.internal" } : {}),
-    },
-    egress: row.guest_net,
-    room: row.fabric_attached,
-  };
 }
 
 function cpuOf(supervisor: Supervisor | undefined): number | null {

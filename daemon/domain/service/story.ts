@@ -311,6 +311,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   trace_url: ["https://traces.example.com/trace/{trace_id}"],
   signal: [null],
   timed_out: [false],
+  oom: [false],
   stdout: [TEXT],
   stdout_b64: [Buffer.from(TEXT).toString("base64")],
   stdout_bytes: [4096],

@@ -28,6 +28,7 @@ export function readState(value: unknown): ExecState {
     exit_code: Number.isSafeInteger(told.exit_code) ? (told.exit_code as number) : null,
     signal: told.signal === null || told.signal === undefined ? null : text(told.signal, MAX_SIGNAL_CHARACTERS),
     timed_out: told.timed_out === true,
+    ...(told.oom === true && { oom: true }),
     stdout_bytes: count(told.stdout_bytes),
     stderr_bytes: count(told.stderr_bytes),
     oldest_seq: count(told.oldest_seq),

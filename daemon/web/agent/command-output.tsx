@@ -120,10 +120,11 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
   );
 }
 
-function endWords({ exit_code, signal, timed_out }: Told): string {
+function endWords({ exit_code, signal, timed_out, oom }: Told): string {
   if (timed_out === true) return "It was ended because its time was over (timeout_ms).";
-  if (typeof signal === "string") return `It was ended by ${visible(signal)}.`;
-  return exit_code === 0 ? "It ended with exit code 0." : `It ended with exit code ${exit_code}.`;
+  const memory = oom === true ? " The sandbox ran out of memory." : "";
+  if (typeof signal === "string") return `It was ended by ${visible(signal)}.${memory}`;
+  return `It ended with exit code ${exit_code}.${memory}`;
 }
 
 /** What happens between two frames is shown at once. */

@@ -56,6 +56,8 @@ export interface CommandResult {
   signal: string | null;
   /** Whether its time limit ended it. */
   timedOut: boolean;
+  /** Whether the kernel ended a process of it because the sandbox ran out of memory. */
+  oom: boolean;
   /** Duration of the run in ms. */
   durationMs: number;
   /** Standard output as text. */
@@ -364,6 +366,7 @@ function resultOf(execId: string, exit: CommandEnd, kept: Record<"stdout" | "std
     exitCode: exit.exit_code,
     signal: exit.signal,
     timedOut: exit.timed_out,
+    oom: exit.oom === true,
     durationMs: exit.duration_ms,
     stdout: stdoutBytes.toString(),
     stderr: stderrBytes.toString(),

@@ -198,3 +198,13 @@ test("on a terminal: silence of a command is told, but never in a line that it h
   const seen = screen.replaceAll("\r\u001b[K", "|").replaceAll("\r", "");
   expect(seen).toMatch(/^(\|running work … \d+ s)+\|50 % done\n(\|running work … \d+ s)+\|$/);
 });
+
+test("says that the sandbox ran out of memory, of the command or of a process of it", async () => {
+  for (const [fields, status, said] of [
+    [{ exit_code: null, signal: "SIGKILL" }, 137, "roomd: ended by SIGKILL: the sandbox ran out of memory\n"],
+    [{ exit_code: 3 }, 3, "roomd: a process of the command was ended by SIGKILL: the sandbox ran out of memory\n"],
+  ] as const) {
+    await using made = await streaming(() => lines(exit({ oom: true, ...fields })));
+    expect(await run(["exec", "a", "w", "--", "x"], made)).toEqual({ status, stdout: "", stderr: said });
+  }
+});

@@ -75,10 +75,11 @@ export function makeExec(deps: ExecutionDeps): Bound {
         call.work.along(() => {
           if (attendance.meters()) meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
         });
-        const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
+        const { exit_code, signal, timed_out, oom, stdout_bytes, stderr_bytes, output } = body;
+        const ending = { exit_code, signal, timed_out, ...(oom && { oom }) };
         const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
-        call.work.effect = { started: true, exec_id, exit_code, signal, timed_out };
-        call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...notSaved };
+        call.work.effect = { started: true, exec_id, ...ending };
+        call.audit.details = { ...facts, ...ending, stdout_bytes, stderr_bytes, ...notSaved };
         return { outcome: "exited" as const, body };
       });
     },

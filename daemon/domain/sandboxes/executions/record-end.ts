@@ -34,7 +34,8 @@ export async function recordEnd(
   execution: ExecState,
   { by, duties }: Pick<Known, "by" | "duties">,
 ): Promise<void> {
-  const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
+  const { exec_id, exit_code, signal, timed_out, oom, stdout_bytes, stderr_bytes } = execution;
+  const ending = { exit_code, signal, timed_out, ...(oom && { oom }) };
   const { argv, span, trace_id, ...beginner } = by ?? NOBODY;
   const duration_ms = Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms);
   endSpan(span, { ...execution, duration_ms });
@@ -51,7 +52,7 @@ export async function recordEnd(
       agent_id: row.agent_id,
       sandbox_id: row.sandbox_id,
       duration_ms,
-      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...inTrace(trace_id) },
+      details: { exec_id, ...command, ...ending, stdout_bytes, stderr_bytes, ...inTrace(trace_id) },
     });
     if (duties.meters === "end") meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
   });

@@ -134,10 +134,11 @@ const NOTHING: Page = {
 
 function answerWith(input: Named, record: ExecutionRecord, page: Page): Answer {
   const { exec_id, state, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = record;
-  const { started_at, finished_at, duration_ms, output } = record;
+  const { started_at, finished_at, duration_ms, output, oom } = record;
   const isOver = state === "exited" && page.ended;
   const result = {
     ...{ exec_id, state, exit_code: timed_out ? null : exit_code, signal: timed_out ? null : signal, timed_out },
+    ...(oom && { oom }),
     ...outputOf(page),
     ...{ stdout_bytes, stderr_bytes, started_at, finished_at, duration_ms, output },
     ...(isOver ? {} : { next: nextOf(input, page) }),

@@ -70,6 +70,8 @@ class CommandResult:
     stderr_truncated: bool = False
     truncated: bool = False
     """Whether output was lost, because it was read too late: the service keeps the last 16 MiB."""
+    oom: bool = False
+    """Whether the kernel ended a process of it because the sandbox ran out of memory."""
 
     @property
     def stdout(self) -> str:
@@ -308,6 +310,7 @@ def _result(exec_id: str, exit: ExitEvent, stdout: _Heard, stderr: _Heard, was_l
         stdout_truncated=stdout.is_truncated,
         stderr_truncated=stderr.is_truncated,
         truncated=was_lost,
+        oom=exit.get("oom", False),
     )
 
 

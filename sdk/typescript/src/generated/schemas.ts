@@ -668,6 +668,8 @@ export interface components {
             exit_code: number | null;
             signal: string | null;
             timed_out: boolean;
+            /** @description Present and true if the kernel ended a process of the command because the sandbox ran out of memory. */
+            oom?: boolean;
             stdout: string | null;
             stderr: string | null;
             stdout_b64: string;
@@ -707,6 +709,8 @@ export interface components {
             exit_code: number | null;
             signal: string | null;
             timed_out: boolean;
+            /** @description Present and true if the kernel ended a process of the command because the sandbox ran out of memory. */
+            oom?: boolean;
             stdout_bytes: number;
             stderr_bytes: number;
             /** @description The oldest piece of output that is still kept; the very first one is 1. */
@@ -788,6 +792,8 @@ export interface components {
             exit_code: number | null;
             signal: string | null;
             timed_out: boolean;
+            /** @description Present and true if the kernel ended a process of the command because the sandbox ran out of memory. */
+            oom?: boolean;
             stdout_bytes: number;
             stderr_bytes: number;
             /**

@@ -697,6 +697,8 @@ class ExecResult(TypedDict):
     exit_code: int | None
     signal: str | None
     timed_out: bool
+    oom: NotRequired[bool]
+    """Present and true if the kernel ended a process of the command because the sandbox ran out of memory."""
     stdout: str | None
     stderr: str | None
     stdout_b64: str
@@ -730,6 +732,8 @@ class Execution(TypedDict):
     exit_code: int | None
     signal: str | None
     timed_out: bool
+    oom: NotRequired[bool]
+    """Present and true if the kernel ended a process of the command because the sandbox ran out of memory."""
     stdout_bytes: int
     stderr_bytes: int
     oldest_seq: int
@@ -770,6 +774,8 @@ class ExitEvent(TypedDict):
     exit_code: int | None
     signal: str | None
     timed_out: bool
+    oom: NotRequired[bool]
+    """Present and true if the kernel ended a process of the command because the sandbox ran out of memory."""
     stdout_bytes: int
     stderr_bytes: int
     finished_at: str

@@ -1,0 +1,148 @@
+/**
+ * Kernel limits that the kernel derives from the memory at boot, for the memory of the sandbox: a template boots with its least
+ * memory, and the rest is plugged before the first welcome.
+ *
+ *   boot ── fixed limits ──▶ saved ──▶ plugged ──▶ welcome ── limits for its memory ──▶ commands
+ *
+ * Limits are raised, never lowered: root of the sandbox may have set its own. Each is tried on its own.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import * as libc from "./libc.ts";
+import { log } from "./log.ts";
+
+const SYSCTL = "/proc/sys";
+const MIB = 1024 * 1024;
+const PAGE_BYTES = 4096;
+const PAGES_PER_MIB = MIB / PAGE_BYTES;
+
+/** A kernel stack has 16 KiB, and threads may fill an eighth of the memory with them (kernel/fork.c, set_max_threads). */
+const THREADS_PER_MIB = MIB / (8 * 16 * 1024);
+/** Of a sandbox of 512 MiB by the kernel's formula; smaller ones get no less. */
+const FEWEST_THREADS = 4096;
+/** As many as one process may open by default. */
+const FEWEST_FILES = 65_536;
+/** An item and its entry in a wait queue (fs/eventpoll.c, EP_ITEM_COST); they may take 4 % of the memory. */
+const EPOLL_WATCH_BYTES = 200;
+/** net/ipv4/tcp.c, tcp_init. */
+const MOST_SOCKET_BYTES = { tcp_wmem: 4 * MIB, tcp_rmem: 6 * MIB } as const;
+const NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"] as const;
+
+/** Not derived from the memory: what systemd and distributions set. They are in the snapshot. */
+export const FIXED_SYSCTLS: Readonly<Record<string, string>> = {
+  "kernel/pid_max": "4194304",
+  "fs/inotify/max_user_watches": "524288",
+  "fs/inotify/max_user_instances": "8192",
+  "vm/max_map_count": "1048576",
+  "net/ipv4/tcp_max_syn_backlog": "4096",
+};
+
+export interface KernelLimits {
+  /** Values by their path below /proc/sys; a value of three numbers is compared by the last. */
+  sysctls: Record<string, string>;
+  /** Processes and threads of one user, and its pending signals (RLIMIT_NPROC, RLIMIT_SIGPENDING). */
+  processes: number;
+  /** Of each tmpfs that the agent mounts. */
+  tmpfs: { size_mib: number; inodes: number };
+}
+
+/** The kernel's own formulas, with a floor for small sandboxes. */
+export function limitsFor(memoryMib: number): KernelLimits {
+  const pages = memoryMib * PAGES_PER_MIB;
+  const threads = Math.max(FEWEST_THREADS, memoryMib * THREADS_PER_MIB);
+  const files = Math.max(FEWEST_FILES, Math.floor((memoryMib * MIB) / 10 / 1024));
+  const processes = Math.floor(threads / 2);
+  const socketBytes = (name: keyof typeof MOST_SOCKET_BYTES) => Math.min(MOST_SOCKET_BYTES[name], pages * 32);
+  return {
+    processes,
+    tmpfs: { size_mib: Math.floor(memoryMib / 2), inodes: pages / 2 },
+    sysctls: {
+      "kernel/threads-max": String(threads),
+      "fs/file-max": String(files),
+      "fs/epoll/max_user_watches": String(Math.floor((memoryMib * MIB) / 25 / EPOLL_WATCH_BYTES)),
+      "net/ipv4/tcp_mem": pressure(Math.floor(pages / 16)),
+      "net/ipv4/udp_mem": pressure(Math.floor(pages / 8)),
+      "net/ipv4/tcp_wmem": `4096 16384 ${socketBytes("tcp_wmem")}`,
+      "net/ipv4/tcp_rmem": `4096 131072 ${socketBytes("tcp_rmem")}`,
+      "net/ipv4/tcp_max_tw_buckets": String(Math.max(32_768, memoryMib * 16)),
+      "net/ipv4/tcp_max_orphans": String(Math.max(4096, memoryMib * 4)),
+      ...Object.fromEntries(NAMESPACES.map((kind) => [`user/max_${kind}_namespaces`, String(processes)])),
+    },
+  };
+}
+
+/** Pages: no pressure below the first, pressure from the second on, at most the third (net/ipv4/tcp.c, tcp_init_mem). */
+function pressure(limit: number): string {
+  return `${Math.floor(limit / 4) * 3} ${limit} ${Math.floor(limit / 4) * 6}`;
+}
+
+/** Sets those that are the same for every memory. */
+export function setFixedLimits(): void {
+  for (const [path, value] of Object.entries(FIXED_SYSCTLS)) raise(path, value);
+}
+
+let setFor = 0;
+
+/** Sets the limits for so much memory; without a number for what the kernel has now. Does nothing if they are set for as much. */
+export function setKernelLimits(memoryMib: number | undefined): void {
+  const mib = memoryMib ?? memoryOfKernel();
+  if (mib <= setFor) return;
+  setFor = mib;
+  const { sysctls, processes, tmpfs } = limitsFor(mib);
+  for (const [path, value] of Object.entries(sysctls)) raise(path, value);
+  attempt(() => raiseProcesses(processes));
+  for (const { target, data } of TMPFS) {
+    const size = `size=${tmpfs.size_mib}m,nr_inodes=${tmpfs.inodes}`;
+    attempt(() => libc.mount("tmpfs", target, "tmpfs", REMOUNT, `${data},${size}`));
+  }
+}
+
+const REMOUNT = libc.MountFlag.remount | libc.MountFlag.nosuid | libc.MountFlag.nodev;
+/** As boot.ts mounts them. */
+const TMPFS = [
+  { target: "/dev/shm", data: "mode=1777" },
+  { target: "/run", data: "mode=755" },
+] as const;
+
+function memoryOfKernel(): number {
+  const [, kib = "0"] = /^MemTotal:\s+(\d+)/m.exec(readFileSync("/proc/meminfo", "utf8")) ?? [];
+  return Math.floor(Number(kib) / 1024);
+}
+
+/** Writes a value unless the present one is as high. A kernel that lacks it is left alone. */
+function raise(path: string, value: string): void {
+  attempt(() => {
+    const file = `${SYSCTL}/${path}`;
+    if (isHigher(value, readFileSync(file, "utf8"))) writeFileSync(file, value);
+  });
+}
+
+/** Compares the last number of each. */
+export function isHigher(wanted: string, present: string): boolean {
+  return lastNumber(wanted) > lastNumber(present);
+}
+
+const lastNumber = (text: string) => Number(text.trim().split(/\s+/).at(-1));
+
+/** Raises it for this process, whose children inherit it, and for programs that the template started with the former limit. */
+function raiseProcesses(most: number): void {
+  for (const kind of ["processes", "pending_signals"] as const) {
+    const before = libc.resourceLimit(0, kind);
+    if (before >= most) continue;
+    libc.setResourceLimit(0, kind, most);
+    for (const name of readdirSync("/proc")) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid) || pid === 0) continue;
+      attempt(() => {
+        if (libc.resourceLimit(pid, kind) === before) libc.setResourceLimit(pid, kind, most);
+      }, false);
+    }
+  }
+}
+
+function attempt(step: () => void, isTold = true): void {
+  try {
+    step();
+  } catch (error) {
+    if (isTold) log("kernel limits", error);
+  }
+}
