@@ -64,7 +64,9 @@ withGuests("the template default", {}, (guests) => {
   });
 
   test("has them", async () => {
-    expect((await sh(`command -v ${PROGRAMS.join(" ")}`)).split("\n")).toHaveLength(PROGRAMS.length);
+    expect(
+      (await sh(`for name in ${PROGRAMS.join(" ")}; do command -v "$name" || echo "no $name"; done`)).split("\n"),
+    ).toEqual(PROGRAMS.map((name) => expect.stringMatching(new RegExp(`^/.*/${RegExp.escape(name)}$`))));
   });
 
   test.each(["root", "agent"])("installs packages of pip and npm as %s", { timeout: 2 * EXEC_MS }, async (user) => {
