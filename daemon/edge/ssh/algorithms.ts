@@ -1,6 +1,7 @@
 /**
  * Owns what the gateway offers: nothing with SHA-1, CBC or NIST's curves, and no exchange of keys over a finite field, which takes
  * Bun seconds to minutes in which nothing else is done: whoever connects could ask for it. Strict key exchange is ssh2's own.
+ * mlkem768x25519-sha256 comes before these exchanges of keys: hybrid-exchange.ts.
  */
 import type { Algorithms } from "ssh2";
 

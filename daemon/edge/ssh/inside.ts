@@ -7,6 +7,8 @@ import { Duplex } from "node:stream";
 import { Client, type ClientChannel, type Connection, Server, type ServerChannel, type Session } from "ssh2";
 import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
+import { offerHybrid } from "./hybrid-exchange.ts";
+import { checkMlkem, HYBRID_KEX } from "./mlkem.ts";
 
 /** A channel, and what ssh2 knows of it. */
 export interface Channel {
@@ -75,15 +77,21 @@ export async function probeInside(
   const client = new Client();
   const tried = Promise.withResolvers<void>();
   const server = new Server({ hostKeys: [hostKey] }, (connection) => {
+    offerHybrid(connection);
+    connection.on("handshake", ({ kex }) => {
+      if ((kex as string) !== HYBRID_KEX) tried.reject(new Error(`${HYBRID_KEX} is not there, or is another`));
+    });
     connection.on("error", tried.reject);
     connection.on("authentication", (context) => context.accept());
     connection.on("ready", () => void tryConnection(connection, client, far, tamper).then(tried.resolve, tried.reject));
   });
   client.on("error", tried.reject);
   try {
+    checkMlkem();
     // It wants what a socket says of itself.
     server.injectSocket(Object.assign(far, { remoteAddress: "", remotePort: 0, remoteFamily: "" }) as never);
     client.connect({ sock: near, username: "probe" });
+    offerHybrid(client);
     await within(tried.promise, DEADLINE_MS, "a connection in memory");
     return null;
   } catch (error) {

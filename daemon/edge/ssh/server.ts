@@ -8,6 +8,7 @@ import type { TakeSession } from "../hosts/ssh.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { CarriedSession } from "./carried/owner.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
+import { offerHybrid } from "./hybrid-exchange.ts";
 import { socketOf } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
 import { type StartupLimits, Startups } from "./startups.ts";
@@ -62,6 +63,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     keepaliveCountMax: KEEPALIVES,
   } as ConstructorParameters<typeof Server>[0]);
   ssh.on("connection", (client, info) => {
+    offerHybrid(client);
     const socket = socketOf(client);
     const startup = entering.get(socket);
     const versions = info.header.versions;

@@ -1,0 +1,141 @@
+/**
+ * Puts mlkem768x25519-sha256 into a connection of ssh2 1.17, which has no way to add an exchange of keys: docs/decisions/0001.
+ *
+ *   offer      the list of exchanges that this side sends has it first
+ *   KEXINIT    if both sides have it, ssh2 reads curve25519-sha256 in the place where the other side's list has it
+ *   exchange   what ssh2 makes for that is given our messages and secret, and the other's KEXINIT as it was sent
+ *
+ * All else stays ssh2's: the exchange hash, the host key's signature, strict exchange, keys and ciphers. Exchanges of keys that follow
+ * on the same connection go the same way. inside.ts shows at the start that the parts of ssh2 used here are there.
+ */
+import type { Client, Connection } from "ssh2";
+import { type Answered, answerHybrid, HYBRID_KEX, type Offered, offerHybridKeys } from "./mlkem.ts";
+
+/** The exchange whose class is borrowed: its hash is SHA-256 as well. */
+const BORROWED = "curve25519-sha256";
+const KEXINIT = 20;
+/** Message number and cookie. */
+const LISTS_AT = 17;
+
+interface Lists {
+  array: string[];
+}
+interface Offer {
+  lists: { kex: Lists; serverHostKey: Lists; cs: Direction; sc: Direction };
+}
+type Direction = Record<"cipher" | "mac" | "compress" | "lang", Lists>;
+
+interface Exchange {
+  negotiated: { kex: string };
+  _remoteKexinit: Buffer;
+  convertPublicKey(key: Buffer): Buffer;
+  getPublicKey(): Buffer;
+  /** An error ends the connection with the reason. */
+  computeSecret(other: Buffer): Buffer | Error;
+}
+
+interface Reader {
+  read(payload: Buffer): Buffer;
+  cleanup(): void;
+}
+
+interface InsideProtocol {
+  _server: boolean;
+  _offer: Offer;
+  _kex: Exchange | undefined;
+  _packetRW: { read: Reader };
+}
+
+/** Before either side has sent its KEXINIT: at `connection` of a server, after `connect` of a client. */
+export function offerHybrid(connection: Connection | Client): void {
+  const protocol = (connection as unknown as { _protocol: InsideProtocol })._protocol;
+  protocol._offer = withHybrid(protocol._offer);
+  /** The other's KEXINIT as it was sent, from its arrival until ssh2 has made an exchange of it. */
+  let received: Buffer | null = null;
+  let exchange = protocol._kex;
+  Object.defineProperty(protocol, "_kex", {
+    configurable: true,
+    get: () => exchange,
+    set: (made: Exchange | undefined) => {
+      exchange = made;
+      if (made && received) takeOver(made, received, protocol._server);
+      received = null;
+    },
+  });
+  let reader = protocol._packetRW.read;
+  const own: Reader = {
+    read: (packet) => {
+      const payload = reader.read(packet);
+      const translated = payload[0] === KEXINIT ? translate(payload) : null;
+      if (translated === null) return payload;
+      received = payload;
+      return translated;
+    },
+    cleanup: () => reader.cleanup(),
+  };
+  // ssh2 puts another in its place after each exchange.
+  Object.defineProperty(protocol._packetRW, "read", {
+    configurable: true,
+    get: () => own,
+    set: (next: Reader) => {
+      reader = next;
+    },
+  });
+}
+
+function withHybrid({ lists, constructor }: Offer): Offer {
+  const of = ({ cipher, mac, compress, lang }: Direction) => ({
+    cipher: cipher.array,
+    mac: mac.array,
+    compress: compress.array,
+    lang: lang.array,
+  });
+  return Reflect.construct(constructor, [
+    {
+      kex: [HYBRID_KEX, ...lists.kex.array],
+      serverHostKey: lists.serverHostKey.array,
+      cs: of(lists.cs),
+      sc: of(lists.sc),
+    },
+  ]);
+}
+
+/** A KEXINIT in which the borrowed exchange stands where ours did; null if the other side does not have ours. */
+function translate(payload: Buffer): Buffer | null {
+  if (payload.byteLength < LISTS_AT + 4) return null;
+  const begin = LISTS_AT + 4;
+  const end = begin + payload.readUInt32BE(LISTS_AT);
+  if (end > payload.byteLength) return null;
+  const names = payload.toString("latin1", begin, end).split(",");
+  const at = names.indexOf(HYBRID_KEX);
+  if (at === -1) return null;
+  // The first of the client's that the server has counts. A client that has another before it gets that one.
+  const before = names.indexOf(BORROWED);
+  if (before !== -1 && before < at) return null;
+  const list = Buffer.from(names.with(at, BORROWED).join(","), "latin1");
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(list.byteLength);
+  return Buffer.concat([payload.subarray(0, LISTS_AT), length, list, payload.subarray(end)]);
+}
+
+function takeOver(exchange: Exchange, received: Buffer, isServer: boolean): void {
+  const offered: Offered | null = isServer ? null : offerHybridKeys();
+  let answered: Answered | null = null;
+  exchange.negotiated.kex = HYBRID_KEX;
+  exchange._remoteKexinit = received;
+  exchange.convertPublicKey = (key) => key;
+  exchange.getPublicKey = () => {
+    const message = offered?.message ?? answered?.reply;
+    if (!message) throw new Error("ssh2 wants the reply before the secret");
+    return message;
+  };
+  exchange.computeSecret = (other) => {
+    try {
+      if (offered) return offered.secretOf(other);
+      answered = answerHybrid(other);
+      return answered.secret;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  };
+}
