@@ -1,11 +1,15 @@
-/** Owns DNS messages as far as the guest's resolver needs them: one question in, its answer out (RFC 1035). */
+/** DNS messages as far as the guest's resolver needs them: one question in, its answer out (RFC 1035). */
+import type { DnsRecord } from "../../shared/agent-protocol/messages.ts";
 
-export const RecordType = { A: 1, AAAA: 28 } as const;
+export const RecordType = { A: 1, MX: 15, TXT: 16, AAAA: 28, SRV: 33 } as const;
 export const ResponseCode = { ok: 0, formatError: 1, failed: 2, noSuchName: 3, notImplemented: 4, refused: 5 } as const;
 
 const CLASS_INTERNET = 1;
 const HEADER_BYTES = 12;
 const POINTER_TO_QUESTION = 0xc00c;
+const TRUNCATED = 0x0200;
+const OPT = 41;
+const UDP_BYTES = { least: 512, most: 4096 } as const;
 /** Short, so that a program that keeps answers asks again soon. */
 const TTL_SECONDS = 60;
 
@@ -17,6 +21,8 @@ export interface Question {
   /** The question as it was sent, to be sent back. */
   bytes: Uint8Array;
   recursionDesired: boolean;
+  /** What the client takes by UDP (RFC 6891, 6.2.3). */
+  udpBytes: number;
 }
 
 /** Reads a query of one question. Null for what is none: nothing to answer. */
@@ -49,8 +55,62 @@ export function readQuestion(message: Uint8Array): Question | null {
     type: view.getUint16(offset),
     bytes: message.slice(HEADER_BYTES, offset + 4),
     recursionDesired: (flags & 0x0100) !== 0,
+    udpBytes: udpBytesOf(view, offset + 4),
   };
 }
+
+/** By an OPT record right behind the question, where clients put it. */
+function udpBytesOf(view: DataView, at: number): number {
+  const hasOpt = view.byteLength >= at + 5 && view.getUint8(at) === 0 && view.getUint16(at + 1) === OPT;
+  return hasOpt ? Math.min(Math.max(view.getUint16(at + 3), UDP_BYTES.least), UDP_BYTES.most) : UDP_BYTES.least;
+}
+
+/** The answer with records, in as many bytes as the transport takes: else without any, truncated, so that it is asked for by TCP. */
+export function writeRecords(question: Question, records: readonly DnsRecord[], mostBytes: number): Uint8Array {
+  const head = writeAnswer(question, ResponseCode.ok, null);
+  const bodies = records.map((record) => {
+    const data = dataOf(record);
+    const begin = new DataView(new ArrayBuffer(12));
+    begin.setUint16(0, POINTER_TO_QUESTION);
+    begin.setUint16(2, RecordType[record.type]);
+    begin.setUint16(4, CLASS_INTERNET);
+    begin.setUint32(6, TTL_SECONDS);
+    begin.setUint16(10, data.byteLength);
+    return Buffer.concat([new Uint8Array(begin.buffer), data]);
+  });
+  const whole = Buffer.concat([head, ...bodies]);
+  const isWhole = whole.byteLength <= mostBytes;
+  const message = isWhole ? whole : Buffer.from(head);
+  if (isWhole) message.writeUInt16BE(records.length, 6);
+  else message.writeUInt16BE(message.readUInt16BE(2) | TRUNCATED, 2);
+  return message;
+}
+
+/** Names in them are not compressed (RFC 2782 wants that of SRV). */
+function dataOf(record: DnsRecord): Buffer {
+  switch (record.type) {
+    case "SRV":
+      return Buffer.concat([numbersOf(record.priority, record.weight, record.port), nameOf(record.target)]);
+    case "MX":
+      return Buffer.concat([numbersOf(record.preference), nameOf(record.target)]);
+    case "TXT":
+      return Buffer.concat(record.texts.map((text) => stringOf(Buffer.from(text))));
+  }
+}
+
+function numbersOf(...numbers: number[]): Buffer {
+  const bytes = Buffer.alloc(2 * numbers.length);
+  for (const [index, number] of numbers.entries()) bytes.writeUInt16BE(number & 0xffff, 2 * index);
+  return bytes;
+}
+
+const stringOf = (bytes: Buffer) => Buffer.concat([Buffer.of(Math.min(bytes.byteLength, 255)), bytes.subarray(0, 255)]);
+
+const nameOf = (name: string) =>
+  Buffer.concat([
+    ...name.split(".").map((label) => stringOf(Buffer.from(label, "latin1").subarray(0, 63))),
+    Buffer.of(0),
+  ]);
 
 /** The answer: an address, or none, with its code. */
 export function writeAnswer(question: Question, code: number, address: number | null): Uint8Array {

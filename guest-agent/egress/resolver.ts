@@ -1,23 +1,38 @@
 /**
- * Owns the guest's resolver: what every name in the guest is asked of. The host says whether there is such a name, and gets to
- * know no address of the guest's making; the address that is answered only stands for the name (names.ts).
+ * The guest's resolver, which all programs in the guest query. The host says whether a name exists, and learns no address of the
+ * guest's making; the address in an answer only stands for the name (names.ts). SRV, TXT and MX are the host's answers.
  */
 import { createSocket } from "node:dgram";
 import { createServer, type Socket } from "node:net";
-import type { EgressResolved } from "../../shared/agent-protocol/messages.ts";
+import { StreamError } from "../../shared/agent-protocol/link.ts";
+import {
+  type DnsRecord,
+  type EgressRecords,
+  type EgressResolved,
+  StreamErrorCode,
+} from "../../shared/agent-protocol/messages.ts";
 import type { HostLine } from "../host-line.ts";
 import { log } from "../log.ts";
-import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer } from "./dns-message.ts";
+import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer, writeRecords } from "./dns-message.ts";
 import type { Names } from "./names.ts";
 import { OWN_ADDRESS, RESOLVER } from "./places.ts";
 
 /** A resolver that takes longer is asked again by its clients anyway. */
 const HOST_ANSWER_MS = 10_000;
-const MOST_ASKED_AT_ONCE = 64;
+/** The host takes 400 look-ups a second, some of which wait for DNS. */
+const MOST_ASKED_AT_ONCE = 256;
 const MOST_TCP_CLIENTS = 32;
 const TCP_IDLE_MS = 10_000;
 /** A query has one name, and a little of options. */
 const MOST_QUERY_BYTES = 4096;
+
+/** By TCP a message is as long as its length can say. */
+const MOST_TCP_BYTES = 65_535;
+const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
+  [RecordType.SRV, "SRV"],
+  [RecordType.TXT, "TXT"],
+  [RecordType.MX, "MX"],
+]);
 
 type Answer = EgressResolved["answer"];
 
@@ -25,6 +40,8 @@ export class Resolver {
   readonly #line: HostLine;
   readonly #names: Names;
   readonly #asked = new Map<string, Promise<Answer>>();
+  /** Questions that the host has not answered yet. */
+  #waiting = 0;
   #tcpClients = 0;
 
   constructor(line: HostLine, names: Names) {
@@ -40,7 +57,7 @@ export class Resolver {
   async #listen(address: string): Promise<void> {
     const udp = createSocket("udp4");
     udp.on("message", (query, from) => {
-      void this.#reply(query).then((reply) => reply && udp.send(reply, from.port, from.address));
+      void this.#reply(query, false).then((reply) => reply && udp.send(reply, from.port, from.address));
     });
     udp.on("error", (error) => log("resolver", error));
     await new Promise<void>((done) => udp.bind(RESOLVER.port, address, done));
@@ -49,20 +66,27 @@ export class Resolver {
     await new Promise<void>((done) => tcp.listen(RESOLVER.port, address, done));
   }
 
-  async #reply(query: Uint8Array): Promise<Uint8Array | null> {
+  async #reply(query: Uint8Array, byTcp: boolean): Promise<Uint8Array | null> {
     const question = readQuestion(query);
-    return question && (await this.#answer(question));
+    return question && (await this.#answer(question, byTcp ? MOST_TCP_BYTES : question.udpBytes));
   }
 
-  async #answer(question: Question): Promise<Uint8Array> {
+  async #answer(question: Question, mostBytes: number): Promise<Uint8Array> {
     if (question.name === "") return writeAnswer(question, ResponseCode.noSuchName, null);
+    const type = TYPES.get(question.type);
+    const found = type && (await this.#records(question.name, type));
+    if (found) {
+      const code = { found: ResponseCode.ok, none: ResponseCode.noSuchName, failed: ResponseCode.failed }[found.answer];
+      if (code !== ResponseCode.ok) return writeAnswer(question, code, null);
+      return writeRecords(question, found.records, mostBytes);
+    }
     switch (await this.#ask(question.name)) {
       case "none":
         return writeAnswer(question, ResponseCode.noSuchName, null);
       case "failed":
         return writeAnswer(question, ResponseCode.failed, null);
       case "address":
-        // Of other types there is nothing: no mail, no services, no keys, and no IPv6, which the host tries by itself.
+        // Of other types there is nothing: no keys, and no IPv6, which the host tries by itself.
         return writeAnswer(
           question,
           ResponseCode.ok,
@@ -71,11 +95,20 @@ export class Resolver {
     }
   }
 
+  /** Null from a host that knows no records but addresses. */
+  async #records(name: string, type: DnsRecord["type"]): Promise<EgressRecords | null> {
+    try {
+      return (await this.#within({ method: "egress_records", name, type })) as EgressRecords;
+    } catch (error) {
+      const isUnknown = error instanceof StreamError && error.code === StreamErrorCode.unknown_method;
+      return isUnknown ? null : { answer: "failed", records: [] };
+    }
+  }
+
   /** Asks the host, once for those who ask at the same time. */
   #ask(name: string): Promise<Answer> {
     const known = this.#asked.get(name);
     if (known) return known;
-    if (this.#asked.size >= MOST_ASKED_AT_ONCE) return Promise.resolve("failed");
     const asked = this.#askHost(name).catch((): Answer => "failed");
     this.#asked.set(name, asked);
     void asked.finally(() => this.#asked.delete(name));
@@ -83,12 +116,20 @@ export class Resolver {
   }
 
   async #askHost(name: string): Promise<Answer> {
-    const stream = this.#line.ask({ method: "egress_resolve", name });
-    const timer = setTimeout(() => stream.fail("detached", "no answer in time"), HOST_ANSWER_MS);
+    return (Object(await this.#within({ method: "egress_resolve", name })) as EgressResolved).answer;
+  }
+
+  async #within(request: Parameters<HostLine["ask"]>[0]): Promise<unknown> {
+    if (this.#waiting >= MOST_ASKED_AT_ONCE) throw new Error("too many questions at once");
+    this.#waiting++;
+    let timer: Timer | undefined;
     try {
-      return (Object(await stream.finished) as EgressResolved).answer;
+      const stream = this.#line.ask(request);
+      timer = setTimeout(() => stream.fail("detached", "no answer in time"), HOST_ANSWER_MS);
+      return await stream.finished;
     } finally {
       clearTimeout(timer);
+      this.#waiting--;
     }
   }
 
@@ -108,7 +149,7 @@ export class Resolver {
         if (pending.byteLength < 2 + length) return;
         const query = pending.subarray(2, 2 + length);
         pending = pending.subarray(2 + length);
-        void this.#reply(query).then((reply) => {
+        void this.#reply(query, true).then((reply) => {
           if (!reply) return client.destroy();
           const framed = Buffer.alloc(2 + reply.byteLength);
           framed.writeUInt16BE(reply.byteLength, 0);

@@ -540,6 +540,23 @@ export interface EgressResolved {
   answer: "address" | "none" | "failed";
 }
 
+/** Asks for a name's records of another type than addresses. Answered with EgressRecords; hosts before it say unknown_method. */
+export interface EgressRecordsRequest {
+  method: "egress_records";
+  name: string;
+  type: DnsRecord["type"];
+}
+export interface EgressRecords {
+  /** found: these of its records may be used. none: there can be no such name. failed: it could not be found out. */
+  answer: "found" | "none" | "failed";
+  records: DnsRecord[];
+}
+/** Targets are names in lower case, without a final dot. */
+export type DnsRecord =
+  | { type: "SRV"; priority: number; weight: number; port: number; target: string }
+  | { type: "MX"; preference: number; target: string }
+  | { type: "TXT"; texts: string[] };
+
 /**
  * Asks the host to connect to a name or an address. ConnectOpened is said once it has; what is sent on channel stdin, also before
  * that, goes out, and what comes back comes on channel stdout. Each direction ends by itself; ends with null after both.
@@ -582,7 +599,7 @@ export interface RoomCallAnswered {
 }
 
 /** What the agent asks of the host: streams that the guest opens. They have the channels stdin and stdout, and no others. */
-export type GuestRequest = EgressResolveRequest | EgressConnectRequest | RoomCallRequest;
+export type GuestRequest = EgressResolveRequest | EgressRecordsRequest | EgressConnectRequest | RoomCallRequest;
 
 /** Channels of an exec stream; an attached terminal and a connection have the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;

@@ -24,6 +24,7 @@ export function serveAlone(
   const guard = new Guard(allowlist, {
     ground: groundOf(privateRanges),
     resolve: (name) => resolver.resolve(name, ASKER),
+    records: (name, type) => resolver.records(name, type, ASKER),
     bytesPerSecond: paceOf(mibPerSecond),
     record: () => {},
     opened: () => () => {},

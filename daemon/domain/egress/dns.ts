@@ -1,9 +1,10 @@
 /**
- * Owns asking the DNS servers of /etc/resolv.conf. It is done in the event loop: getaddrinfo would hold one of the few threads
+ * Queries to the DNS servers of /etc/resolv.conf. It is done in the event loop: getaddrinfo would hold one of the few threads
  * that files are read by for as long as a server does not answer.
  */
 import { Resolver } from "node:dns/promises";
 import { readFileSync } from "node:fs";
+import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { versionOf } from "./hosts-file.ts";
 
@@ -12,6 +13,8 @@ const SERVERS = "/etc/resolv.conf";
 const PATIENCE = { timeout: 1_500, tries: 3 } as const;
 /** c-ares keeps answers for as long as they are good, however many; a new one begins with none. */
 const MOST_NAMES_OF_ONE = 4096;
+/** Of a string of a TXT record (RFC 1035, 3.3). */
+const FULL_STRING_BYTES = 255;
 /** What is told of a name that does not exist, or has no address of the family. */
 const NO_SUCH_NAME = new Set(["ENOTFOUND", "ENODATA"]);
 
@@ -35,6 +38,16 @@ export class Dns {
     return await addressesOf(resolver, `${name}.`);
   }
 
+  /** The records of a canonical name: none also when there is no such name, which Bun does not tell apart. Rejects as `lookUp` does. */
+  async records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]> {
+    try {
+      return await recordsOf(this.#current(), `${name}.`, type);
+    } catch (error) {
+      if (NO_SUCH_NAME.has(errnoOf(error) ?? "")) return [];
+      throw error;
+    }
+  }
+
   #current(): Resolver {
     const version = versionIfAny(SERVERS);
     if (!this.#resolver || version !== this.#version || this.#names >= MOST_NAMES_OF_ONE) {
@@ -53,6 +66,33 @@ export function searchOf(text: string): string[] {
   const lines = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)];
   const domains = lines.at(-1)?.[1]?.trim().split(/\s+/) ?? [];
   return domains.map((domain) => domain.replace(/\.$/, "")).filter((domain) => domain !== "");
+}
+
+async function recordsOf(resolver: Resolver, name: string, type: DnsRecord["type"]): Promise<DnsRecord[]> {
+  switch (type) {
+    case "SRV":
+      return (await resolver.resolveSrv(name)).map(({ name: target, priority, weight, port }) => ({
+        ...{ type, priority, weight, port, target },
+      }));
+    case "MX":
+      return (await resolver.resolveMx(name)).map(({ exchange, priority }) => ({
+        ...{ type, preference: priority, target: exchange },
+      }));
+    case "TXT":
+      return wholeTexts((await resolver.resolveTxt(name)).flat()).map((texts) => ({ type, texts }));
+  }
+}
+
+/** Bun gives each string of a TXT record as a record; one of full length goes on in the next. */
+function wholeTexts(strings: readonly string[]): string[][] {
+  const records: string[][] = [];
+  let isOpen = false;
+  for (const text of strings) {
+    if (isOpen) records.at(-1)?.push(text);
+    else records.push([text]);
+    isOpen = Buffer.byteLength(text) === FULL_STRING_BYTES;
+  }
+  return records;
 }
 
 async function addressesOf(resolver: Resolver, name: string): Promise<string[]> {

@@ -30,7 +30,6 @@ const PROXY = /^PROXY[^A-Z]/i;
 /** The end of a line of HTTP, whatever is before its version. */
 const VERSION_AT_END = /HTTP\/\d+(\.\d+)?$/i;
 /** The same to a server that keeps C strings. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
 const VERSION_BEFORE_NUL = /HTTP\/\d+(\.\d+)?[^\x21-\x7e]*\0/i;
 const MOST_VERSION_CHARACTERS = 16;
 const LF = 0x0a;

@@ -3,7 +3,12 @@
  * of the moment, and what a new list does not allow any more is closed.
  */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
-import { type EgressResolved, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import {
+  type DnsRecord,
+  type EgressRecords,
+  type EgressResolved,
+  StreamErrorCode,
+} from "../../../shared/agent-protocol/messages.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { type Address, readAddress } from "./addresses.ts";
 import { carry, type Flow } from "./connection.ts";
@@ -13,6 +18,7 @@ import { Inspector, NotThisName } from "./inspector.ts";
 import { canonicalName } from "./names.ts";
 import type { Where } from "./network.ts";
 import { type Ground, Policy, type Verdict } from "./policy.ts";
+import { allowedRecords, nameBehindLabels, RECORD_TYPES } from "./records.ts";
 import type { Traffic } from "./store.ts";
 
 /** Open at once; more than a browser or an installer makes by far. */
@@ -30,6 +36,8 @@ export interface GuardDeps {
   ground: Ground;
   /** The addresses of a canonical name; none when there is no such name. Rejects when that is not known. */
   resolve(name: string): Promise<Address[]>;
+  /** Records of a canonical name; none when there is no such name. Rejects when that is not known. */
+  records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]>;
   /** Of each direction. */
   bytesPerSecond: number;
   /** A connection is open; what it carries is told to what is returned. */
@@ -100,6 +108,28 @@ export class Guard {
       answer((await this.#deps.resolve(name)).length > 0 ? "address" : "none");
     } catch {
       answer("failed");
+    }
+  }
+
+  /** Carries out `egress_records`. */
+  async records(stream: Stream, request: { name?: unknown; type?: unknown }): Promise<void> {
+    const answer = (answered: EgressRecords) => stream.finish(answered);
+    const type = RECORD_TYPES.find((each) => each === request.type);
+    if (!type) return stream.fail(StreamErrorCode.invalid_request, "the type is none that is answered");
+    if (!this.#lookUps.take()) return answer({ answer: "failed", records: [] });
+    const name = typeof request.name === "string" ? canonicalName(request.name) : null;
+    if (name === null) return answer({ answer: "none", records: [] });
+    if (this.#policy.isEmpty) {
+      this.#deny({ host: name, ip: null, port: null, reason: "not_listed" });
+      return answer({ answer: "none", records: [] });
+    }
+    // As of addresses, nothing of it is looked up; what connects to it is refused with the reason.
+    if (!this.#policy.allowsName(nameBehindLabels(name), null)) return answer({ answer: "found", records: [] });
+    try {
+      const found = await this.#deps.records(name, type);
+      answer(allowedRecords(found, this.#policy));
+    } catch {
+      answer({ answer: "failed", records: [] });
     }
   }
 

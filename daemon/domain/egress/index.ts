@@ -60,6 +60,7 @@ export function makeEgress(deps: EgressDeps): Egress {
       const guard = new Guard(allowlist, {
         ground,
         resolve: (name) => resolver.resolve(name, sandbox),
+        records: (name, type) => resolver.records(name, type, sandbox),
         bytesPerSecond,
         record: (denial) => {
           denied += denial.count;

@@ -15,6 +15,7 @@ type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
 export function requestsTo(guard: Guard, log: Log): GuestRequests {
   const handlers: Record<EgressMethod, (stream: Stream, request: object) => Promise<void>> = {
     egress_resolve: (stream, request) => guard.resolve(stream, request),
+    egress_records: (stream, request) => guard.records(stream, request),
     egress_connect: (stream, request) => guard.connect(stream, request),
   };
   return (stream, request) => {

@@ -1,4 +1,5 @@
 /** Owns finding the addresses of names for sandboxes: by a file of the operator's, by the host's /etc/hosts, else by its DNS servers. */
+import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { type Asker, FairPlaces } from "../../core/fair-places.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -42,12 +43,26 @@ export class HostResolver {
     if (listed) return listed;
     const known = this.#known(name);
     if (known) return await known;
-    const leave = await this.#places.take(asker, ANSWER_MS).catch((cause: unknown) => {
-      throw new NotResolved("too many names are being looked up", { cause });
-    });
+    const leave = await this.#place(asker);
     // Somebody else may have asked meanwhile. Who waits for a place is not waited for.
     const asked = this.#known(name) ?? this.#keep(name, this.#lookUp(name));
     return await asked.finally(leave);
+  }
+
+  /** The records of a canonical name by DNS alone; none when there is no such name. Throws NotResolved. */
+  async records(name: string, type: DnsRecord["type"], asker: Asker): Promise<DnsRecord[]> {
+    const leave = await this.#place(asker);
+    return await within(this.#dns.records(name, type), ANSWER_MS, "the host's DNS")
+      .catch((cause: unknown) => {
+        throw new NotResolved(`the host could not look up ${type} of ${name}`, { cause });
+      })
+      .finally(leave);
+  }
+
+  async #place(asker: Asker): Promise<() => void> {
+    return await this.#places.take(asker, ANSWER_MS).catch((cause: unknown) => {
+      throw new NotResolved("too many names are being looked up", { cause });
+    });
   }
 
   #listed(name: string): Address[] | undefined {

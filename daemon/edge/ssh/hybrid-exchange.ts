@@ -83,14 +83,15 @@ export function offerHybrid(connection: Connection | Client): void {
   });
 }
 
-function withHybrid({ lists, constructor }: Offer): Offer {
+function withHybrid(offer: Offer): Offer {
+  const { lists } = offer;
   const of = ({ cipher, mac, compress, lang }: Direction) => ({
     cipher: cipher.array,
     mac: mac.array,
     compress: compress.array,
     lang: lang.array,
   });
-  return Reflect.construct(constructor, [
+  return Reflect.construct(offer.constructor, [
     {
       kex: [HYBRID_KEX, ...lists.kex.array],
       serverHostKey: lists.serverHostKey.array,

@@ -8,6 +8,7 @@ import type { Denial } from "../../../../daemon/domain/egress/denials.ts";
 import { Guard, MAX_CONNECTIONS } from "../../../../daemon/domain/egress/guard.ts";
 import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
+import type { DnsRecord } from "../../../../shared/agent-protocol/messages.ts";
 import { joined, settled } from "../../../protocol/wire.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "roomd-egress-"));
@@ -25,6 +26,22 @@ fd00::1         local.allowed.example
 ::ffff:10.0.0.1 hidden.allowed.example
 `;
 
+const srv = (target: string, port = 443): DnsRecord => ({ type: "SRV", priority: 1, weight: 2, port, target });
+const RECORDS: Record<string, DnsRecord[]> = {
+  "_mongodb._tcp.allowed.example": [
+    srv("a.allowed.example"),
+    srv("allowed.example", 80),
+    srv("evil.example"),
+    srv("A..b"),
+  ],
+  "allowed.example": [
+    { type: "TXT", texts: ["v=spf1 -all", "x".repeat(256)] },
+    { type: "MX", preference: 10, target: "Mail.Allowed.Example." },
+    { type: "MX", preference: 20, target: "mail.evil.example" },
+  ],
+  "_dmarc.evil.example": [{ type: "TXT", texts: ["secret"] }],
+};
+
 /** A guard, and a guest that asks it. */
 function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | null = null) {
   const records: (Denial & { count: number })[] = [];
@@ -38,6 +55,7 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
       isHosts: ({ text }) => text === "6.6.6.6",
     },
     resolve: (name) => (resolver ?? hosts).resolve(name, { org_id: "org", sandbox_id: "sandbox" }),
+    records: async (name, type) => (RECORDS[name] ?? []).filter((each) => each.type === type),
     bytesPerSecond: 1,
     opened: () => () => {},
     refused: (denial) => each.push(denial),
@@ -48,9 +66,8 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
       maxPeerStreams: 2 * MAX_CONNECTIONS,
       onOpen: (stream, request) => {
         const { method } = request as { method: string };
-        void (method === "egress_connect"
-          ? guard.connect(stream, request as object)
-          : guard.resolve(stream, request as object));
+        const act = { egress_connect: "connect", egress_resolve: "resolve", egress_records: "records" } as const;
+        void guard[act[method as keyof typeof act]](stream, request as object);
       },
     },
   });
@@ -64,7 +81,8 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
     }
   };
   const resolve = (name: unknown) => ask({ method: "egress_resolve", name }).finished;
-  return { guard, ask, connect, resolve, records, each };
+  const recordsOf = (name: unknown, type: unknown) => ask({ method: "egress_records", name, type } as never).finished;
+  return { guard, ask, connect, resolve, recordsOf, records, each };
 }
 
 const LIST = ["allowed.example:443", "*.allowed.example", "1.2.3.4:443"];
@@ -210,4 +228,40 @@ test("connections have a bound, those that are being made among them, and a list
   expect(records).toEqual([
     { host: "allowed.example", ip: null, port: 443, reason: "not_listed", count: MAX_CONNECTIONS },
   ]);
+});
+
+describe("other records than addresses", () => {
+  const none = { answer: "found", records: [] };
+
+  test("are those of allowed names, and lead to allowed names only", async () => {
+    const { recordsOf } = guarded(LIST);
+    expect(await recordsOf("_MongoDB._tcp.allowed.example.", "SRV")).toEqual({
+      answer: "found",
+      records: [srv("a.allowed.example")],
+    });
+    expect(await recordsOf("allowed.example", "TXT")).toEqual({
+      answer: "found",
+      records: [{ type: "TXT", texts: ["v=spf1 -all"] }],
+    });
+    expect(await recordsOf("allowed.example", "MX")).toEqual({
+      answer: "found",
+      records: [{ type: "MX", preference: 10, target: "mail.allowed.example" }],
+    });
+    expect(await recordsOf("nothing.allowed.example", "MX")).toEqual(none);
+  });
+
+  test("of other names are never looked up", async () => {
+    const { recordsOf, records } = guarded(LIST);
+    for (const name of ["_dmarc.evil.example", "_tcp", "_allowed.example.evil.example", "x._tcp.evil.example"])
+      expect(await recordsOf(name, "TXT")).toEqual(none);
+    expect(records).toEqual([]);
+  });
+
+  test("are refused of an empty list, of what is no name, and of other types", async () => {
+    const { recordsOf, each } = guarded([]);
+    expect(await recordsOf("allowed.example", "TXT")).toEqual({ answer: "none", records: [] });
+    expect(each).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed" }]);
+    expect(await guarded(LIST).recordsOf(7, "TXT")).toEqual({ answer: "none", records: [] });
+    await expect(guarded(LIST).recordsOf("allowed.example", "ANY")).rejects.toThrow("none that is answered");
+  });
 });

@@ -53,6 +53,21 @@ test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is 
   ]);
 });
 
+test.skipIf(!isRoot)("other records are asked for by their type", () => {
+  const names = "SRV:_x._tcp.b.example MX:b.example TXT:b.example TXT:empty.example TXT:none.example TXT:fails.example";
+  expect(besideNameServer(new URL("resolver-runner.ts", import.meta.url), "", ...names.split(" "))).toEqual([
+    {
+      name: "SRV:_x._tcp.b.example",
+      found: [{ type: "SRV", priority: 1, weight: 2, port: 27_017, target: "a.example" }],
+    },
+    { name: "MX:b.example", found: [{ type: "MX", preference: 10, target: "a.example" }] },
+    { name: "TXT:b.example", found: [{ type: "TXT", texts: ["x".repeat(255), "second"] }] },
+    { name: "TXT:empty.example", found: [] },
+    { name: "TXT:none.example", found: [] },
+    { name: "TXT:fails.example", found: "failed" },
+  ]);
+});
+
 interface Timed {
   failed: boolean;
   ms: number;
