@@ -30,6 +30,7 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   "README.md",
   ...readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md"))
     .sort()
     .map((name) => `docs/${name}`),
 ].map(readPage);

@@ -136,7 +136,7 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
                 {
                   field: "host",
                   code: "source_mismatch",
-                  message: "Only the guest's own loopback can be connected to.",
+                  message: `Only the sandbox's own loopback can be connected to, not ${host}: connect from a program in the sandbox.`,
                 },
               ],
         run: async ({ audit }, { host, port }, target: Target) => {

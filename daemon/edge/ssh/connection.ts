@@ -25,7 +25,7 @@ import {
   serveElsewhere,
 } from "./elsewhere.ts";
 import { serveForward } from "./forward.ts";
-import { type Channel, forgetSession, isClosed, markNoChannel, unreadPackets } from "./inside.ts";
+import { type Channel, forgetSession, isClosed, markNoChannel, refuseOpening, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
 import { Line, takesPackets } from "./line.ts";
 import type { OpenConnection } from "./open-connection.ts";
@@ -61,6 +61,10 @@ const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 const MOST_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
 /** Questions of a client that has not logged in: which methods there are, and which keys would do, are none that count as tries. */
 const MOST_QUESTIONS = 100;
+/** ssh2's names of requests for ports and sockets of the sandbox's side that lead to the client. */
+const FORWARDS_BACK: readonly string[] = ["tcpip-forward", "streamlocal-forward@openssh.com"];
+const NO_WAY_BACK =
+  "remote forwarding (-R) is refused: no program in a sandbox may reach this client's network. Forward the other way with -L, or use roomd port expose.";
 /** What is wrong with neither who logs in nor the name: they are told. */
 const TOLD: readonly string[] = ["host_unreachable", "room_moving", "cluster_unavailable"];
 /** For what is written of a session's end to leave before the connection does. */
@@ -70,6 +74,7 @@ export class Connection implements OpenConnection {
   readonly deps: ConnectionDeps;
   readonly socket: Socket;
   readonly line: Line;
+  readonly notes = new Set<string>();
   readonly #client: Client;
   readonly #address: string;
   readonly #clientVersion: string;
@@ -331,11 +336,18 @@ export class Connection implements OpenConnection {
       markNoChannel(requests);
       serveSession(requests, this);
     });
+    // `-R`: it has no answer but yes and no, so that the reason is for the first session.
+    this.#client.on("request", (_, reject, name) => {
+      if (FORWARDS_BACK.includes(name)) this.notes.add(NO_WAY_BACK);
+      reject?.();
+    });
     this.#client.on("tcpip", (accept, reject, info) => {
       if (this.#open >= limits.max_channels) return reject();
       this.#open++;
       const leave = () => this.#open--;
-      serveForward(info, this, accept, reject).then(leave, (error: unknown) => {
+      const place = { host: info.destIP, port: info.destPort };
+      const refuse = (reason: string) => refuseOpening(this.#client, reject, reason);
+      serveForward(place, this, accept, refuse).then(leave, (error: unknown) => {
         leave();
         this.trouble(error);
       });

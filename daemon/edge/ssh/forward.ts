@@ -1,15 +1,18 @@
-/** Owns connections that a client has forwarded (`ssh -L`): to the guest's own loopback, and nowhere else. */
-import type { ServerChannel, TcpipRequestInfo } from "ssh2";
+/** Connections that a client forwards (`ssh -L`, `-D`) to the guest's own loopback; to any other host they are refused with the reason. */
+import type { ServerChannel } from "ssh2";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import type { OpenConnection } from "./open-connection.ts";
 import { drain, feed } from "./pump.ts";
 
+const MAX_REASON_CHARACTERS = 300;
+
+/** `refuse` is given a reason that the client shows. */
 export async function serveForward(
-  { destIP: host, destPort: port }: TcpipRequestInfo,
+  { host, port }: { host: string; port: number },
   connection: OpenConnection,
   accept: () => ServerChannel,
-  reject: () => void,
+  refuse: (reason: string) => void,
 ): Promise<void> {
   const taken: GuestPort[] = [];
   const refused = await connection.opening.forward({ host, port }, (opened) => void taken.push(opened));
@@ -17,7 +20,12 @@ export async function serveForward(
   // What was opened and could not be recorded is refused all the same; a channel of a client that has gone would never close.
   if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);
   opened?.close();
-  reject();
+  refuse(lineOf(refused ?? "The session has ended."));
+}
+
+/** Of a sentence that may have a name of the client's in it. */
+function lineOf(reason: string): string {
+  return reason.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, MAX_REASON_CHARACTERS);
 }
 
 async function follow(channel: ServerChannel, port: GuestPort, connection: OpenConnection): Promise<void> {

@@ -21,7 +21,11 @@ export interface Channel {
 
 interface InsideConnection {
   _sock: Socket;
-  _protocol: { _kexinit: unknown; channelClose(id: number): void };
+  _protocol: {
+    _kexinit: unknown;
+    channelClose(id: number): void;
+    channelOpenFail(id: number, code: number, reason: string): void;
+  };
   _chanMgr: { remove(id: number): void };
 }
 
@@ -52,6 +56,22 @@ export function forgetSession(client: Connection, session: Session): void {
 /** By its class's name, which a build may change, ssh2 finds out that a session is no channel that it has to close. */
 export function markNoChannel(session: Session): void {
   Object.assign(session, { incoming: { state: "closed" } });
+}
+
+/** Of a channel that could not be opened (RFC 4254, 5.1). */
+const CONNECT_FAILED = 2;
+
+/** Refuses a channel with a reason that the client shows, in place of `reject`, which gives none. */
+export function refuseOpening(client: Connection, reject: () => void, reason: string): void {
+  const protocol = insideOf(client)._protocol;
+  const { channelOpenFail } = protocol;
+  // `reject` frees the place of the channel, and sends its refusal by this within the call.
+  protocol.channelOpenFail = (id) => channelOpenFail.call(protocol, id, CONNECT_FAILED, reason);
+  try {
+    reject();
+  } finally {
+    protocol.channelOpenFail = channelOpenFail;
+  }
 }
 
 /** Whether the client has closed it; its own `close` comes only after all of its bytes were taken. */
@@ -155,6 +175,11 @@ async function tryConnection(
   const inside = insideOf(connection);
   expect(typeof inside._chanMgr?.remove === "function", "_chanMgr.remove");
   expect(typeof inside._protocol.channelClose === "function", "_protocol.channelClose");
+  connection.once("tcpip", (_, reject) => refuseOpening(connection, reject, "a reason"));
+  const refused = new Promise<string>((done) =>
+    client.forwardOut("", 0, "probe", 1, (error) => done(String(error?.message))),
+  );
+  expect((await refused).includes("a reason"), "_protocol.channelOpenFail");
   const rekeyed = new Promise<void>((done) => connection.rekey(() => done()));
   expect(isExchangingKeys(connection), "_kexinit during an exchange of keys");
   await rekeyed;

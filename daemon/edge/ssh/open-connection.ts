@@ -5,6 +5,8 @@ import type { Opening } from "./opening.ts";
 
 export interface OpenConnection {
   readonly line: Line;
+  /** Why requests were refused that have no reason in their answer: the next session tells the client, once. */
+  readonly notes: Set<string>;
   /** What may be opened. Only for one that has logged in. */
   readonly opening: Opening;
   /** Whether it is over, or about to be. */

@@ -15,6 +15,9 @@ import { drain, feed } from "./pump.ts";
 
 /** What ssh itself exits with when it is not the command that failed. */
 const FAILED = 255;
+const NO_AGENT =
+  "agent forwarding (-A) is refused: root of a sandbox could use every key of your agent. Put a key with few rights into the sandbox.";
+const NO_X11 = "X11 forwarding (-X) is refused: programs in a sandbox could read your screen and keys. Use the sandbox's own desktop.";
 const USUAL = { rows: 24, cols: 80 } as const;
 
 export function serveSession(requests: SessionRequests, connection: OpenConnection): void {
@@ -37,6 +40,11 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
     // What was begun and could not be recorded is refused all the same.
     if (gone || refused !== null) command?.hangUp();
     if (gone) return;
+    // Ahead of the command's own output, on a stream that is not data.
+    for (const note of connection.notes) {
+      connection.notes.delete(note);
+      await writer.err(Buffer.from(`roomd: ${note}\r\n`));
+    }
     if (command && refused === null) await follow(channel, command, writer, connection);
     else {
       await writer.err(Buffer.from(`roomd: ${refused ?? "nothing was started"}\n`));
@@ -56,6 +64,14 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
   requests.on("pty", (accept, _, { term, rows, cols }) => {
     screen = { term: termOf(term), ...sizeOf(rows, cols) };
     accept?.();
+  });
+  requests.on("auth-agent", (_, reject) => {
+    connection.notes.add(NO_AGENT);
+    reject?.();
+  });
+  requests.on("x11", (_, reject) => {
+    connection.notes.add(NO_X11);
+    reject?.();
   });
   requests.on("window-change", (accept, _, { rows, cols }) => {
     const size = sizeOf(rows, cols);

@@ -28,8 +28,33 @@ test("a port whose record could not be written is closed, and its channel refuse
   await using door = await openDoor();
   door.unrecorded.add("ssh_forward");
   const { client } = await door.login();
-  await expect(forward(client)).rejects.toThrow(/Channel open failure/);
+  // With the reason, which clients print.
+  await expect(forward(client)).rejects.toThrow(/Channel open failure: \S+/);
   expect(door.begun).toMatchObject([{ name: "ssh_forward", hungUp: 1 }]);
+});
+
+test("what has no reason in its answer has it on the next session's errors, once", async () => {
+  await using door = await openDoor();
+  const { client } = await door.login();
+  await new Promise<void>((done) => client.forwardIn("127.0.0.1", 0, (error) => done(expect(error).toBeDefined())));
+  const saidBy = async (options: object) => {
+    const channel = await new Promise<ClientChannel>((done, fail) =>
+      client.exec("true", options, (error, opened) => (error ? fail(error) : done(opened))),
+    );
+    let said = "";
+    channel.stderr.on("data", (bytes: Buffer) => {
+      said += bytes;
+    });
+    return { channel, said: () => said };
+  };
+  const first = await saidBy({});
+  await until("the reason arrives", () => first.said().includes("remote forwarding (-R) is refused"));
+  door.output = async function* () {
+    yield Buffer.from("out");
+  };
+  const second = await saidBy({});
+  await new Promise((arrives) => second.channel.once("data", arrives));
+  expect(second.said()).toBe("");
 });
 
 test("a login whose record could not be written is none, and keeps no session", async () => {
