@@ -17,7 +17,8 @@ import { drain, feed } from "./pump.ts";
 const FAILED = 255;
 const NO_AGENT =
   "agent forwarding (-A) is refused: root of a sandbox could use every key of your agent. Put a key with few rights into the sandbox.";
-const NO_X11 = "X11 forwarding (-X) is refused: programs in a sandbox could read your screen and keys. Use the sandbox's own desktop.";
+const NO_X11 =
+  "X11 forwarding (-X) is refused: programs in a sandbox could read your screen and keys. Use the sandbox's own desktop.";
 const USUAL = { rows: 24, cols: 80 } as const;
 
 export function serveSession(requests: SessionRequests, connection: OpenConnection): void {
