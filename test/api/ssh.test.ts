@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ALGORITHMS } from "../../daemon/edge/ssh/algorithms.ts";
+import { HYBRID_KEX } from "../../daemon/edge/ssh/mlkem.ts";
 import { TestDaemon } from "../harness/daemon.ts";
 import { run as runProgram, SshClient, sshPort } from "../harness/ssh-client.ts";
 import { bearer, makeKey, makeOrg, run } from "./calls.ts";
@@ -221,7 +222,7 @@ describe("the gateway", () => {
     const { stderr } = await login("none@here", ["-vv"]);
     const [, server = ""] = stderr.split("peer server KEXINIT proposal");
     const offered = (name: string) => new RegExp(`${name}: (\\S+)`).exec(server)?.[1]?.split(",");
-    expect(offered("KEX algorithms")).toEqual([...ALGORITHMS.kex, "kex-strict-s-v00@openssh.com"]);
+    expect(offered("KEX algorithms")).toEqual([HYBRID_KEX, ...ALGORITHMS.kex, "kex-strict-s-v00@openssh.com"]);
     expect(offered("host key algorithms")).toEqual([...ALGORITHMS.serverHostKey]);
     expect(offered("ciphers stoc")).toEqual([...ALGORITHMS.cipher]);
     expect(offered("MACs ctos")).toEqual([...ALGORITHMS.hmac]);
