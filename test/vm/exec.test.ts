@@ -131,10 +131,10 @@ withGuests("commands", {}, (guests) => {
   // Side by side, since most of it is waiting.
   describe.concurrent("ends", () => {
     test("at its timeout the whole process group is ended", async () => {
-      const startedAt = performance.now();
       const late = await exec({ command: "sleep 7771 & sleep 7771", timeout_ms: 500 });
       expect(late).toMatchObject({ timed_out: true, exit_code: null, signal: null });
-      expect(performance.now() - startedAt).toBeLessThan(5_500);
+      // By TERM, not by KILL five seconds later.
+      expect(late.duration_ms).toBeLessThan(5_500);
       await until("the group is gone", async () => (await alive("sleep 7771")) === 0, 5_000);
       const told = await exec({ command: "echo kept; echo told >&2; sleep 7772", timeout_ms: 1_500 });
       expect(told).toMatchObject({ timed_out: true, stdout: "kept\n", stderr: "told\n" });
@@ -154,10 +154,9 @@ withGuests("commands", {}, (guests) => {
     });
 
     test("what it leaves in the background does not keep the answer", async () => {
-      const startedAt = performance.now();
       const done = await exec({ command: "(sleep 7775; echo late) & echo now" });
       expect(done).toMatchObject({ exit_code: 0, stdout: "now\n" });
-      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      // The answer has come while the background process runs.
       expect(await alive("sleep 7775")).toBe(1);
       await sh("pkill -f '[s]leep 7775'");
     });
