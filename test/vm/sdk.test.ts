@@ -56,10 +56,10 @@ withGuests("the SDK", {}, (guests) => {
       false,
     ]);
     await expect(sandbox.exec("sleep 60", { waitMs: 500 })).rejects.toMatchObject({ name: "TimeoutError" });
-    const path = "-odd name";
+    const path = "/root/-odd name";
     await sandbox.files.write(path, "odd\n");
     expect(await sandbox.files.readText(path)).toBe("odd\n");
-    expect((await sandbox.files.stat(path))?.size).toBe(4);
+    expect((await sandbox.files.stat(path)).size_bytes).toBe(4);
     async function* source(): AsyncGenerator<Uint8Array> {
       yield new Uint8Array(3);
       throw new Error("the disk is gone");

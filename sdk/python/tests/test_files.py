@@ -1,17 +1,15 @@
-"""The files of a sandbox's disk: what is asked of it, done by this machine in its place."""
+"""Files of a sandbox: what is asked of it, and directories to it and back, done by this machine in its place."""
 
-import base64
 import os
 import shutil
-import signal
-import subprocess
 import tempfile
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from roomd import Cancel, Cancelled, RoomdError, TimeoutError
+from roomd import NotFoundError, RoomdError
+from roomd.client import Download
 from roomd.files import Files
 
 
@@ -19,126 +17,123 @@ class Machine:
     """A client of which one directory of this machine is the sandbox."""
 
     def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.options: list[Any] = []
-        self.fails: BaseException | None = None
+        self.directory = Path(directory)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.listed: list[dict[str, Any]] | None = None
+
+    def at(self, path: str) -> Path:
+        return self.directory / path[1:]
+
+    def upload(self, name: str, body: Any, options: Any = None, /, **input: Any) -> Any:
+        self.asked.append((name, input))
+        place = self.at(input["path"])
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(body.read_bytes() if isinstance(body, Path) else body.encode())
+        if "mode" in input:
+            place.chmod(int(input["mode"], 8))
+        return {"path": input["path"]}
+
+    def read(self, name: str, options: Any = None, /, **input: Any) -> bytes:
+        self.asked.append((name, {**input, **(options or {}).get("headers", {})}))
+        return self.at(input["path"]).read_bytes()
+
+    def download(self, name: str, options: Any = None, /, **input: Any) -> Any:
+        data = self.read(name, options, **input)
+
+        class Held(Download):
+            def __iter__(self) -> Iterator[bytes]:
+                yield data
+
+        return Held(None)
 
     def call(self, name: str, options: Any = None, /, **input: Any) -> Any:
-        self.options.append(options)
-        exec_id = input["exec_id"]
-        if name == "execution_start":
-            pipe = subprocess.PIPE
-            self.running[exec_id] = subprocess.Popen(
-                input["argv"], cwd=self.directory, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-            )
-            if input.get("stdin_open") is False:
-                self.end(exec_id)
-        running = self.running[exec_id]
-        if name == "execution_stdin":
-            if self.fails is not None:
-                raise self.fails
-            running.stdin.write(base64.b64decode(input["data_b64"]))
-            running.stdin.flush()
-            if input["eof"]:
-                self.end(exec_id)
-        if name == "execution_end" and running.poll() is None:
-            os.killpg(running.pid, signal.SIGTERM)
-            running.wait()
-        return {"stdin_bytes": 0, "state": "running" if running.poll() is None else "exited"}
+        self.asked.append((name, input))
+        if name == "sandbox_file_mkdir":
+            self.at(input["path"]).mkdir(parents=True, exist_ok=True)
+        elif not os.path.lexists(self.at(input["path"])):
+            raise missing()
+        elif name == "sandbox_file_delete":
+            self.at(input["path"]).unlink()
+        return {}
 
-    def events(self, name: str, options: Any = None, /, **input: Any) -> Iterator[dict[str, Any]]:
-        running = self.running[input["exec_id"]]
-        out, wrong = (each.read() for each in (running.stdout, running.stderr))
-        code = running.wait()
-        for stream, data in (("stdout", out), ("stderr", wrong)):
-            yield {"type": stream, "seq": 1, "data_b64": base64.b64encode(data).decode()}
-        ending = {"exit_code": None if code < 0 else code, "signal": signal.Signals(-code).name if code < 0 else None}
-        yield {"type": "exit", "seq": 2, "timed_out": False, "duration_ms": 1, **ending}
+    def items(self, name: str, options: Any = None, /, **input: Any) -> Iterator[Any]:
+        if self.listed is not None:
+            yield from self.listed
+            return
+        for place in sorted(self.at(input["path"]).rglob("*")):
+            entry = {"path": f"/{place.relative_to(self.directory)}", "mode": f"{place.lstat().st_mode & 0o777:04o}"}
+            if place.is_symlink():
+                yield {**entry, "type": "symlink", "target": str(place.readlink())}
+            else:
+                yield {**entry, "type": "directory" if place.is_dir() else "file"}
 
-    def end(self, exec_id: str) -> None:
-        self.running[exec_id].stdin.close()
-        self.running[exec_id].stdin = None
 
-    def close(self) -> None:
-        for each in self.running.values():
-            each.kill()
-            each.communicate()
+def missing() -> NotFoundError:
+    problem: Any = {"code": "path_not_found", "detail": "There is none.", "hint": None}
+    return NotFoundError(problem)
 
 
 class FilesTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.directory = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.directory)
-        self.machine = Machine(self.directory)
-        self.addCleanup(self.machine.close)
+        self.top = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.top)
+        (Path(self.top) / "sandbox").mkdir()
+        self.machine = Machine(f"{self.top}/sandbox")
         client: Any = self.machine
         self.files = Files(client, {"room_id": "a", "sandbox": "b"})
 
-    def left(self) -> list[int]:
-        return [each.pid for each in self.machine.running.values() if each.poll() is None]
+    def test_a_file_is_one_call_with_what_was_given(self) -> None:
+        self.files.write("/root/x", "told", owner="agent", overwrite=False)
+        [(name, input)] = self.machine.asked
+        self.assertEqual(name, "sandbox_file_put")
+        self.assertEqual(
+            input, {"room_id": "a", "sandbox": "b", "path": "/root/x", "owner": "agent", "overwrite": False}
+        )
+        self.assertEqual(self.files.read("/root/x", offset=1, length=2), b"told")
+        self.assertEqual(self.machine.asked[-1][1]["Range"], "bytes=1-2")
 
-    def test_names_that_look_like_options_or_conditions_are_names(self) -> None:
-        for name in ("-x", "-delete", "(", "!", "--help", "-d/-x"):
-            self.files.write(name, "told")
-            self.assertEqual(self.files.read_text(name), "told")
-            entry = self.files.stat(name)
-            self.assertEqual((getattr(entry, "name"), getattr(entry, "size")), (os.path.basename(name), 4))
-        self.assertEqual([each.name for each in self.files.list("-d") or []], ["-x"])
-        self.files.mkdir("-made/-deep")
-        self.assertEqual([each.kind for each in self.files.list("-made") or []], ["directory"])
-        self.assertTrue(self.files.delete("-made", recursive=True))
-        self.assertTrue(self.files.delete("-x"))
-        self.assertEqual((self.files.stat("-x"), self.files.list("-x"), self.files.read("-x")), (None, None, None))
+    def test_what_is_not_there_does_not_exist(self) -> None:
+        self.assertFalse(self.files.exists("/none"))
+        self.assertFalse(self.files.delete("/none"))
+        with self.assertRaises(NotFoundError):
+            self.files.remove("/none")
+        self.files.write("/x", "told")
+        self.assertTrue(self.files.exists("/x"))
+        self.assertTrue(self.files.delete("/x"))
 
-    def test_nothing_waits_for_input_that_never_comes(self) -> None:
-        self.files.write("x", "told")
-        self.files.read("x")
-        self.assertEqual(self.left(), [])
+    def test_a_path_that_is_not_absolute_is_refused(self) -> None:
+        with self.assertRaises(ValueError):
+            self.files.read("x")
+        self.assertEqual(self.machine.asked, [])
 
-    def test_what_a_source_raises_is_raised_and_nothing_is_left(self) -> None:
-        error = OSError("of the source")
+    def test_a_directory_goes_there_and_comes_back_with_modes(self) -> None:
+        local = Path(self.top) / "local"
+        (local / "sub" / "empty").mkdir(parents=True)
+        (local / "run.sh").write_text("#!/bin/sh\n")
+        (local / "run.sh").chmod(0o755)
+        (local / "sub" / "data").write_text("1")
+        self.files.upload_dir(local, "/work", owner="agent")
+        (self.machine.directory / "work" / "link").symlink_to("sub/data")
+        back = Path(self.top) / "back"
+        self.files.download_dir("/work", back)
+        self.assertEqual((back / "run.sh").stat().st_mode & 0o777, 0o755)
+        self.assertEqual((back / "sub" / "data").read_text(), "1")
+        self.assertTrue((back / "sub" / "empty").is_dir())
+        self.assertEqual(os.readlink(back / "link"), "sub/data")
+        self.assertTrue(all(input.get("owner") == "agent" for name, input in self.machine.asked if "put" in name))
 
-        def source() -> Iterator[bytes]:
-            yield b"one"
-            raise error
-
-        with self.assertRaises(OSError) as raised:
-            self.files.write("x", source())
-        self.assertIs(raised.exception, error)
-        self.assertEqual(self.left(), [])
-
-    def test_a_write_that_is_cancelled_is_told_so_and_nothing_is_left(self) -> None:
-        cancel = Cancel()
-
-        def source() -> Iterator[bytes]:
-            yield b"one"
-            cancel.cancel()
-            cancel.check()
-
-        with cancel, self.assertRaises(Cancelled):
-            self.files.write("x", source())
-        self.machine.fails = TimeoutError("too late")
-        with self.assertRaises(TimeoutError):
-            self.files.write("x", b"one")
-        self.assertEqual(self.left(), [])
-
-    def test_a_command_that_has_ended_before_says_why(self) -> None:
-        Path(self.directory, "there").mkdir()
-
-        def source() -> Iterator[bytes]:
-            [running] = self.machine.running.values()
-            running.wait(10)
-            raise OSError("of the source")
-            yield b""
-
-        with self.assertRaises(RoomdError) as refused:
-            self.files.write("there", source())
-        self.assertIn("there", str(refused.exception))
-
-    def test_each_of_its_calls_has_a_key_of_its_own(self) -> None:
-        self.files.write("x", "told", idempotency_key="mine", timeout_ms=60_000)
-        keys = [options["idempotency_key"] for options in self.machine.options if "idempotency_key" in options]
-        self.assertEqual(len(keys), len(set(keys)))
-        self.assertTrue(all(key.startswith("mine-") for key in keys))
-        self.assertTrue(all(0 < options["timeout_ms"] <= 60_000 for options in self.machine.options))
+    def test_a_sandbox_names_no_place_outside_and_none_through_a_link(self) -> None:
+        back = Path(self.top) / "back"
+        self.machine.listed = [{"path": "/work/../../evil", "type": "directory", "mode": "0755"}]
+        with self.assertRaises(RoomdError):
+            self.files.download_dir("/work", back)
+        self.assertFalse((Path(self.top) / "evil").exists())
+        (self.machine.directory / "work" / "out").mkdir(parents=True)
+        (self.machine.directory / "work" / "out" / "x").write_text("1")
+        self.machine.listed = [
+            {"path": "/work/out", "type": "symlink", "target": self.top, "mode": "0777"},
+            {"path": "/work/out/x", "type": "file", "mode": "0644"},
+        ]
+        with self.assertRaises(OSError):
+            self.files.download_dir("/work", back)
+        self.assertFalse((Path(self.top) / "x").exists())

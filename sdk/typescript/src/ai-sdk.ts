@@ -5,7 +5,9 @@ import { unlessAborted } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
 import type { CommandOptions, Execution } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
+import { gathered, orNull } from "./files.ts";
 import type { Sandbox } from "./sandbox.ts";
+import type { FileBody } from "./transport.ts";
 
 export type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
 export { type SandboxTool, type SandboxTools, sandboxTools } from "./ai-sdk/tools.ts";
@@ -20,15 +22,17 @@ const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
 export function sandboxSession(sandbox: Sandbox): SandboxSession {
   const { files } = sandbox;
   const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {});
+  const write = async (path: string, content: FileBody, signal?: AbortSignal) =>
+    void (await files.write(inHome(path), content, signalOf(signal)));
   return {
     description: `A Debian virtual machine in which you are root. Commands run in ${HOME} unless they say otherwise. Files that other agents are to see go to /mnt/drive.`,
     readFile: async ({ path, abortSignal }) => {
-      const parts = await files.open(inHome(path), signalOf(abortSignal));
-      return parts && (Readable.toWeb(Readable.from(parts)) as ReadableStream<Uint8Array>);
+      const file = await orNull(files.open(inHome(path), signalOf(abortSignal)));
+      return file && (Readable.toWeb(Readable.from(file.stream)) as ReadableStream<Uint8Array>);
     },
-    readBinaryFile: ({ path, abortSignal }) => files.read(inHome(path), signalOf(abortSignal)),
+    readBinaryFile: ({ path, abortSignal }) => orNull(files.read(inHome(path), signalOf(abortSignal))),
     readTextFile: async ({ path, encoding, startLine = 1, endLine, abortSignal }) => {
-      const bytes = await files.read(inHome(path), signalOf(abortSignal));
+      const bytes = await orNull(files.read(inHome(path), signalOf(abortSignal)));
       if (bytes === null) return null;
       const text = new TextDecoder(encoding as "utf-8" | undefined).decode(bytes);
       if (startLine === 1 && endLine === undefined) return text;
@@ -38,17 +42,17 @@ export function sandboxSession(sandbox: Sandbox): SandboxSession {
         .join("\n");
     },
     writeFile: ({ path, content, abortSignal }) =>
-      files.write(inHome(path), content as unknown as AsyncIterable<Uint8Array>, signalOf(abortSignal)),
-    writeBinaryFile: ({ path, content, abortSignal }) => files.write(inHome(path), content, signalOf(abortSignal)),
+      write(path, content as unknown as AsyncIterable<Uint8Array>, abortSignal),
+    writeBinaryFile: ({ path, content, abortSignal }) => write(path, content, abortSignal),
     writeTextFile: ({ path, content, encoding, abortSignal }) =>
-      files.write(inHome(path), Buffer.from(content, encoding as BufferEncoding | undefined), signalOf(abortSignal)),
+      write(path, Buffer.from(content, encoding as BufferEncoding | undefined), abortSignal),
     stat: async ({ path, abortSignal }) => {
-      const found = await files.stat(inHome(path), signalOf(abortSignal));
-      return found && { type: found.kind === "symlink" ? "other" : found.kind, size: found.size };
+      const found = await orNull(files.stat(inHome(path), signalOf(abortSignal)));
+      return found && { type: found.type === "symlink" ? "other" : found.type, size: found.size_bytes };
     },
     listDirectory: async ({ path, abortSignal }) => {
-      const entries = await files.list(inHome(path), signalOf(abortSignal));
-      return entries?.map(({ name, kind }) => ({ name, type: kind })) ?? null;
+      const entries = await orNull(gathered(files.list(inHome(path), signalOf(abortSignal))));
+      return entries?.map(({ name, type }) => ({ name, type })) ?? null;
     },
     deleteFile: ({ path, abortSignal }) => files.delete(inHome(path), signalOf(abortSignal)),
     // The three forms of it differ in whether there is a stdin.

@@ -38,8 +38,12 @@ const STREAMS = {
     isLast: ({ event, outcome }) => event === "room.destroyed" && outcome === "success",
   },
   org_events: { place: "cursor", isLast: () => false },
+  sandbox_file_watch: { place: "cursor", isLast: () => false },
 } satisfies Partial<Record<OperationName, StreamRow>>;
 export type StreamName = keyof typeof STREAMS;
+
+/** Operations that take a file as their body. */
+type UploadName = "file_put" | "sandbox_file_put";
 
 export interface ClientOptions {
   /** ROOMD_URL, or http://127.0.0.1:8080, if absent. */
@@ -211,12 +215,12 @@ export class Client {
   }
 
   /** Sends a file. A stream is sent once; all else is sent again where the connection breaks. */
-  async upload(
-    name: "file_put",
-    input: Input<"file_put">,
+  async upload<Name extends UploadName>(
+    name: Name,
+    input: Input<Name>,
     body: FileBody,
     options: CallOptions = {},
-  ): Promise<Result<"file_put">> {
+  ): Promise<Result<Name>> {
     return (await this.reply(name, input, { ...options, body })).value;
   }
 

@@ -4,6 +4,7 @@ import type { ClientOptions } from "./client.ts";
 import { NotFoundError, RoomdError } from "./errors.ts";
 import type { CommandOptions } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
+import { gathered, orNull } from "./files.ts";
 import { Roomd } from "./roomd.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
@@ -82,17 +83,17 @@ export const roomd = defineProvider<Held, RoomdConfig>({
       // Nobody can be given a header here: the port is open to who knows its URL, which nobody can guess.
       getUrl: async ({ sandbox }, { port }) => (await sandbox.exposePort(port, { visibility: "public" })).url,
       filesystem: {
-        readFile: async ({ sandbox }, path) => there(await sandbox.files.readText(path), path),
-        writeFile: ({ sandbox }, path, content) => sandbox.files.write(path, content),
+        readFile: async ({ sandbox }, path) => sandbox.files.readText(path),
+        writeFile: async ({ sandbox }, path, content) => void (await sandbox.files.write(path, content)),
         mkdir: ({ sandbox }, path) => sandbox.files.mkdir(path),
         readdir: async ({ sandbox }, path) =>
-          there(await sandbox.files.list(path), path).map(({ name, kind, size, modifiedAt }) => ({
+          (await gathered(sandbox.files.list(path))).map(({ name, type, size_bytes, modified_at }) => ({
             name,
-            type: kind === "directory" ? "directory" : "file",
-            size,
-            modified: modifiedAt,
+            type: type === "directory" ? "directory" : "file",
+            size: size_bytes,
+            modified: new Date(modified_at),
           })),
-        exists: async ({ sandbox }, path) => (await sandbox.files.stat(path)) !== null,
+        exists: async ({ sandbox }, path) => (await orNull(sandbox.files.stat(path))) !== null,
         remove: async ({ sandbox }, path) => void (await sandbox.files.delete(path, { recursive: true })),
       },
     },
@@ -170,9 +171,4 @@ async function run({ sandbox }: Held, command: string, options: RunCommandOption
   }
   const done = await sandbox.exec(command, wanted);
   return { stdout: done.stdout, stderr: done.stderr, exitCode: exitCodeOf(done), durationMs: done.durationMs };
-}
-
-function there<T>(found: T | null, path: string): T {
-  if (found === null) throw new RoomdError(`${path}: No such file or directory`);
-  return found;
 }

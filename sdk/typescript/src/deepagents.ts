@@ -1,14 +1,16 @@
 /** Owns a sandbox as a backend of deepagents: its tools for files and commands work in it. */
 import { BaseSandbox, type ExecuteResponse, type FileDownloadResponse, type FileUploadResponse } from "deepagents";
-import { ConnectionError, ProblemError } from "./errors.ts";
+import { ProblemError } from "./errors.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Of the output of one command; the rest is left out. */
 const MOST_OUTPUT_BYTES = 1024 * 1024;
-const ERRORS: [pattern: RegExp, error: NonNullable<FileUploadResponse["error"]>][] = [
-  [/Is a directory/, "is_directory"],
-  [/Permission denied|Read-only file system/, "permission_denied"],
-];
+const ERRORS: Record<string, NonNullable<FileUploadResponse["error"]>> = {
+  path_not_found: "file_not_found",
+  is_directory: "is_directory",
+  already_exists: "invalid_path",
+  invalid_path: "invalid_path",
+};
 
 /** Whoever made the sandbox ends it. */
 export class RoomdBackend extends BaseSandbox {
@@ -50,7 +52,7 @@ export class RoomdBackend extends BaseSandbox {
       paths.map(async (path) => {
         try {
           const content = await this.#sandbox.files.read(path);
-          return { path, content, error: content === null ? ("file_not_found" as const) : null };
+          return { path, content, error: null };
         } catch (error) {
           return { path, content: null, error: errorOf(error) };
         }
@@ -61,6 +63,7 @@ export class RoomdBackend extends BaseSandbox {
 
 /** What is wrong with a path, in the words of deepagents. Throws what is wrong with something else than the path. */
 function errorOf(error: unknown): NonNullable<FileUploadResponse["error"]> {
-  if (error instanceof ProblemError || error instanceof ConnectionError) throw error;
-  return ERRORS.find(([pattern]) => pattern.test(String(error)))?.[1] ?? "invalid_path";
+  const known = error instanceof ProblemError ? ERRORS[error.code] : undefined;
+  if (known === undefined) throw error;
+  return known;
 }

@@ -1,46 +1,36 @@
 /**
- * Owns the files of a sandbox's own disk, which are reached by commands in it. What several agents share goes on the room's drive; that
- * is /mnt/drive here too.
+ * Files in a sandbox's own view: its disk, and what is mounted there. The guest's agent serves them, in any image. What several agents
+ * share goes on the room's drive, which is /mnt/drive here too.
  */
-import type { Client } from "./client.ts";
-import { inTime } from "./deadline.ts";
-import { RoomdError } from "./errors.ts";
-import { type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
+import { openAsBlob } from "node:fs";
+import type { Client, Download } from "./client.ts";
+import { NotFoundError, UsageError } from "./errors.ts";
+import type { SandboxName } from "./execution.ts";
+import type { FileChanged, SandboxFileEntry, WrittenSandboxFile } from "./generated/schemas.ts";
+import { downloadDirectory, uploadDirectory } from "./local-tree.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
+import { UserFiles } from "./user-files.ts";
 
-export type FileKind = "file" | "directory" | "symlink" | "other";
-
-export interface FileEntry {
-  name: string;
-  kind: FileKind;
-  size: number;
-  modifiedAt: Date;
+export interface FileWriteOptions extends CallOptions {
+  /** Permissions in octal, such as "0644"; those of the file that is replaced if absent. */
+  mode?: string;
+  /** User of the sandbox, `user:group` or `uid:gid`; that of the file that is replaced if absent. */
+  owner?: string;
+  /** false: refuse when the file exists. */
+  overwrite?: boolean;
+  /** Only if the file has this ETag. */
+  ifMatch?: string;
 }
 
-/** As whom it is done: root if absent. */
-export type FileOptions = CallOptions & Pick<CommandOptions, "user">;
+export interface FileReadOptions extends CallOptions {
+  /** The first byte. */
+  offset?: number;
+  /** How many bytes, one at least. */
+  length?: number;
+}
 
-const LATE = "It was not done in time: it goes on.";
-/** Read by one command. */
-const PART_BYTES = 4 * 1024 * 1024;
-/** How the commands here say that there is no such file. */
-const NOT_THERE = 44;
-const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
-
-const ifThere = (command: string) => `[ -e "$1" ] || [ -L "$1" ] || exit ${NOT_THERE}; ${command}`;
-/** Of an entry its kind, size, time and name, ended by a zero: a name may have anything else. */
-const SHOWN = "-printf '%y %s %T@ %f\\0'";
-const SCRIPTS = {
-  read: ifThere(`dd if="$1" bs=${PART_BYTES} skip="$2" count=1 iflag=fullblock status=none`),
-  write: 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1"',
-  list: ifThere(
-    `[ -d "$1" ] || { echo "$1 is no directory" >&2; exit 1; }; find "$1/" -mindepth 1 -maxdepth 1 ${SHOWN}`,
-  ),
-  stat: ifThere(`find -L "$1" -maxdepth 0 ${SHOWN}`),
-  remove: ifThere('rm -- "$1"'),
-  removeAll: ifThere('rm -rf -- "$1"'),
-  mkdir: 'mkdir -p -- "$1"',
-} as const;
+/** Files that are sent side by side. */
+const AT_ONCE = 8;
 
 export class Files {
   readonly #client: Client;
@@ -51,107 +41,148 @@ export class Files {
     this.#sandbox = sandbox;
   }
 
-  /** The file in parts, as it is read; null where there is none. */
-  async open(path: string, options: FileOptions = {}): Promise<AsyncIterable<Uint8Array> | null> {
-    const first = await this.#part(path, 0, options);
-    return first === null ? null : this.#from(first, path, options);
+  /** The same files with the rights of one user of the sandbox, by commands: slower, and the image needs a shell. */
+  as(user?: string): UserFiles {
+    return new UserFiles(this.#client, this.#sandbox, user);
   }
 
-  /** The whole file; null where there is none. */
-  async read(path: string, options: FileOptions = {}): Promise<Uint8Array | null> {
-    return inTime(options, LATE, async (each) => {
-      const parts = await this.open(path, each);
-      if (parts === null) return null;
-      const read: Uint8Array[] = [];
-      for await (const part of parts) read.push(part);
-      return Buffer.concat(read);
-    });
+  /** The file, or a part of it, as it comes. Throws NotFoundError. */
+  open(path: string, options: FileReadOptions = {}): Promise<Download> {
+    return this.#client.download("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
-  async readText(path: string, options: FileOptions = {}): Promise<string | null> {
-    const bytes = await this.read(path, options);
-    return bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  /** Throws NotFoundError. */
+  async read(path: string, options: FileReadOptions = {}): Promise<Uint8Array> {
+    return this.#client.bytes("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
-  /** Writes a file in place, and makes the directories above it. */
-  async write(path: string, data: FileBody, options: FileOptions = {}): Promise<void> {
-    const written = await inTime(options, LATE, async (each) => {
-      const command = commandOf(SCRIPTS.write, path);
-      const writing = await Execution.start(this.#client, this.#sandbox, command, withoutKey(each), true);
-      return writing.feed(partsOf(data), each);
-    });
-    succeeded(written);
+  async readText(path: string, options: FileReadOptions = {}): Promise<string> {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
-  /** What is in a directory, without what is below; null where there is none. */
-  async list(path: string, options: FileOptions = {}): Promise<FileEntry[] | null> {
-    const listed = await this.#run(SCRIPTS.list, path, options);
-    if (listed?.stdoutTruncated) throw new RoomdError(`${path} has more entries than can be listed.`);
-    return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
+  /** Replaces the file as a whole, and makes the directories above it: no reader sees half of it. */
+  async write(
+    path: string,
+    data: FileBody,
+    { mode, owner, overwrite, ifMatch, ...options }: FileWriteOptions = {},
+  ): Promise<WrittenSandboxFile> {
+    const input = { ...this.#at(path), ...given({ mode, owner, overwrite }) };
+    const headers = { ...options.headers, ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }) };
+    return await this.#client.upload("sandbox_file_put", input, data, { ...options, headers });
   }
 
-  /** Of a link what it leads to; null where there is none. */
-  async stat(path: string, options: FileOptions = {}): Promise<FileEntry | null> {
-    const shown = await this.#run(SCRIPTS.stat, path, options);
-    return shown && entryOf(shown.stdout.replace(/\0$/, ""));
+  /** Several files, by their paths; some of them may be written when one fails. */
+  async writeMany(files: Record<string, FileBody>, options: FileWriteOptions = {}): Promise<void> {
+    const left = Object.entries(files);
+    const worker = async () => {
+      for (let next = left.pop(); next; next = left.pop()) await this.write(...next, options);
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, worker));
   }
 
-  async mkdir(path: string, options: FileOptions = {}): Promise<void> {
-    await this.#run(SCRIPTS.mkdir, path, options);
+  /** Writes a file of this machine. */
+  async upload(local: string, path: string, options: FileWriteOptions = {}): Promise<WrittenSandboxFile> {
+    return this.write(path, await openAsBlob(local), options);
   }
 
-  /** False where there was none. A directory only if `recursive` is given. */
-  async delete(path: string, { recursive, ...options }: FileOptions & { recursive?: boolean } = {}): Promise<boolean> {
-    return (await this.#run(recursive ? SCRIPTS.removeAll : SCRIPTS.remove, path, options)) !== null;
+  /** Writes what is in a directory of this machine into one of the sandbox, with modes and links. */
+  uploadDir(local: string, path: string, options: Pick<FileWriteOptions, "owner" | "signal"> = {}): Promise<void> {
+    return uploadDirectory(this, local, path, options);
   }
 
-  async *#from(first: Uint8Array, path: string, options: FileOptions): AsyncGenerator<Uint8Array> {
-    let part: Uint8Array | null = first;
-    for (let index = 1; part !== null && part.byteLength > 0; index++) {
-      yield part;
-      if (part.byteLength < PART_BYTES) return;
-      part = await this.#part(path, index, options);
+  /** The other way. A link is made as it is; what is neither file, directory nor link is left out. */
+  downloadDir(path: string, local: string, options: Pick<CallOptions, "signal"> = {}): Promise<void> {
+    return downloadDirectory(this, path, local, options);
+  }
+
+  /** What is in a directory, in the order of the names; `recursive`: what is below too, on the same file system. */
+  list(
+    path: string,
+    { recursive, ...options }: CallOptions & { recursive?: boolean } = {},
+  ): AsyncGenerator<SandboxFileEntry> {
+    return this.#client.items("sandbox_file_list", { ...this.#at(path), ...given({ recursive }) }, options);
+  }
+
+  /** Throws NotFoundError. Of a link what it leads to, unless `follow` is false. */
+  stat(
+    path: string,
+    { follow = true, ...options }: CallOptions & { follow?: boolean } = {},
+  ): Promise<SandboxFileEntry> {
+    return this.#client.call("sandbox_file_stat", { ...this.#at(path), follow }, options);
+  }
+
+  /** Whether there is an entry; a link that leads to nothing is one. */
+  async exists(path: string, options: CallOptions = {}): Promise<boolean> {
+    return (await orNull(this.stat(path, { ...options, follow: false }))) !== null;
+  }
+
+  /** Makes a directory and those above it; one that exists is fine. */
+  async mkdir(
+    path: string,
+    { mode, owner, ...options }: CallOptions & Pick<FileWriteOptions, "mode" | "owner"> = {},
+  ): Promise<void> {
+    await this.#client.call("sandbox_file_mkdir", { ...this.#at(path), ...given({ mode, owner }) }, options);
+  }
+
+  async move(
+    from: string,
+    to: string,
+    { overwrite, ...options }: CallOptions & { overwrite?: boolean } = {},
+  ): Promise<void> {
+    await this.#client.call("sandbox_file_move", { ...this.#sandbox, from, to, ...given({ overwrite }) }, options);
+  }
+
+  /** Throws NotFoundError. A directory that is not empty only if `recursive` is given. */
+  async remove(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<void> {
+    await this.#client.call("sandbox_file_delete", { ...this.#at(path), ...given({ recursive }) }, options);
+  }
+
+  /** The same; false where there was none. */
+  async delete(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<boolean> {
+    return (await orNull(this.remove(path, options).then(() => true))) ?? false;
+  }
+
+  /** Changes of a file, or in a directory, as they happen, until the signal or the end of what is watched; `recursive`: below it too. */
+  async *watch(
+    path: string,
+    { recursive, ...options }: Pick<CallOptions, "signal"> & { recursive?: boolean } = {},
+  ): AsyncGenerator<FileChanged> {
+    for await (const event of this.#client.events(
+      "sandbox_file_watch",
+      { ...this.#at(path), ...given({ recursive }) },
+      options,
+    )) {
+      if (event.type !== "watching") yield event as FileChanged;
     }
   }
 
-  async #part(path: string, index: number, options: FileOptions): Promise<Uint8Array | null> {
-    return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
-  }
-
-  /** Null where the path leads to nothing. */
-  async #run(script: string, path: string, options: FileOptions, ...more: string[]): Promise<CommandResult | null> {
-    const command = commandOf(script, path, ...more);
-    const done = await Execution.run(this.#client, this.#sandbox, command, withoutKey(options));
-    return done.exitCode === NOT_THERE ? null : succeeded(done);
+  #at(path: string) {
+    if (!path.startsWith("/")) throw new UsageError(`${path} is no absolute path, such as /root/${path}.`);
+    return { ...this.#sandbox, path };
   }
 }
 
-/** A name that begins with - is no option. */
-function commandOf(script: string, path: string, ...more: string[]): string[] {
-  return ["sh", "-c", script, "sh", path.startsWith("-") ? `./${path}` : path, ...more];
+/** All of a list. */
+export async function gathered<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const each of list) all.push(each);
+  return all;
 }
 
-/** One call of several has no key of its own; the time limit is that of the wait, not of a command. */
-function withoutKey({ idempotencyKey: _, timeoutMs, waitMs = timeoutMs, ...options }: FileOptions): FileOptions {
-  return { ...options, ...(waitMs === undefined ? {} : { waitMs }) };
+/** Null where there is no such file. */
+export async function orNull<T>(found: Promise<T>): Promise<T | null> {
+  return await found.catch((error: unknown) => {
+    if (error instanceof NotFoundError && error.code === "path_not_found") return null;
+    throw error;
+  });
 }
 
-function succeeded(done: CommandResult): CommandResult {
-  if (done.exitCode === 0) return done;
-  throw new RoomdError(done.stderr.trim() || `The command ended with ${done.exitCode ?? done.signal}.`);
+function given<T extends object>(fields: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
-async function* partsOf(data: FileBody): AsyncGenerator<Uint8Array | string> {
-  if (typeof data === "string" || data instanceof Uint8Array) yield data;
-  else yield* data instanceof Blob ? (data.stream() as unknown as AsyncIterable<Uint8Array>) : data;
-}
-
-function entryOf(line: string): FileEntry {
-  const [kind = "", size, time, ...name] = line.split(" ");
-  return {
-    name: name.join(" "),
-    kind: KINDS[kind] ?? "other",
-    size: Number(size),
-    modifiedAt: new Date(Number(time) * 1000),
-  };
+function rangeOf({ offset, length, ...options }: FileReadOptions): CallOptions {
+  if (offset === undefined && length === undefined) return options;
+  const last = length === undefined ? "" : (offset ?? 0) + length - 1;
+  return { ...options, headers: { ...options.headers, Range: `bytes=${offset ?? 0}-${last}` } };
 }

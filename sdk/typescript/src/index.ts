@@ -30,7 +30,7 @@ export {
   type OutputOptions,
   type OutputPart,
 } from "./execution.ts";
-export { type FileEntry, type FileKind, type FileOptions, Files } from "./files.ts";
+export { type FileReadOptions, Files, type FileWriteOptions } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";

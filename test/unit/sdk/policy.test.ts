@@ -440,22 +440,35 @@ describe("an inbox", () => {
 describe("a file", () => {
   test("is read to the letter, also its byte order mark", async () => {
     const text = "\ufeffhello";
-    const exit = { type: "exit", seq: 2, exit_code: 0 };
     replies = [
       { status: 200, headers: {}, text },
-      ok({}),
-      lines({ ...out(1), data_b64: btoa("\xef\xbb\xbfhello") }, exit),
+      { status: 200, headers: {}, text },
     ];
     const room = new Roomd({ url: client.url }).rooms.open("a");
     expect(await room.drive.readText("/x")).toBe(text);
     expect(await room.sandbox("b").files.readText("/x")).toBe(text);
   });
 
-  test("is never left out of a list: one that is too long is refused", async () => {
-    const entries = Buffer.from("f 1 2 name\0".repeat(1_600_000)).toString("base64");
-    replies = [ok({}), lines({ ...out(1), data_b64: entries }, { type: "exit", seq: 2, exit_code: 0 })];
+  test("is never left out of a list, whose pages are asked for one after another", async () => {
+    const page = (name: string, next_cursor: string | null) => ok({ path: "/x", items: [{ name }], next_cursor });
+    replies = [page("one", "c"), page("two", null)];
     const { files } = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
-    await expect(files.list("/x")).rejects.toThrow("more entries than can be listed");
+    const names: string[] = [];
+    for await (const { name } of files.list("/x")) names.push(name);
+    expect(names).toEqual(["one", "two"]);
+    expect(asked[1]?.path).toContain("cursor=c");
+  });
+
+  test("that is not there is NotFoundError, of the drive and of a sandbox alike, and does not exist", async () => {
+    const room = new Roomd({ url: client.url }).rooms.open("a");
+    const { files } = room.sandbox("b");
+    const missing = () => problem(404, "path_not_found", false);
+    replies = [missing(), missing(), missing(), missing()];
+    await expect(room.drive.read("/x")).rejects.toMatchObject({ name: "NotFoundError" });
+    await expect(files.read("/x")).rejects.toMatchObject({ name: "NotFoundError" });
+    expect(await files.exists("/x")).toBe(false);
+    expect(await files.delete("/x")).toBe(false);
+    await expect(files.read("x")).rejects.toMatchObject({ name: "UsageError" });
   });
 });
 

@@ -83,7 +83,8 @@ describe("what never ends", () => {
     headers: { "Content-Type": "application/x-ndjson", "Content-Length": "99", "X-Stalls": "1" },
     text: '{"type":"ping"}\n',
   };
-  const stalls = ({ path }: Asked) => (path.includes("/stream") ? STREAM : ok({ template_id: "t", build_id: "b" }));
+  const stalls = ({ path }: Asked) =>
+    /\/(stream|files)/.test(path) ? STREAM : ok({ template_id: "t", build_id: "b" });
   const sandboxOf = (roomd: Roomd) => roomd.rooms.open("a").sandbox("w");
   const SOON = { timeoutMs: 200 };
 
@@ -92,7 +93,7 @@ describe("what never ends", () => {
     ["a command that was begun before", (roomd) => sandboxOf(roomd).execution("e").wait(SOON)],
     ["a command's output", (roomd) => Array.fromAsync(sandboxOf(roomd).execution("e").output(SOON))],
     ["a file that is read", (roomd) => sandboxOf(roomd).files.read("/x", SOON)],
-    ["a list of files", (roomd) => sandboxOf(roomd).files.list("/x", SOON)],
+    ["a list of files", (roomd) => Array.fromAsync(sandboxOf(roomd).files.list("/x", SOON))],
     ["a file that is written", (roomd) => sandboxOf(roomd).files.write("/x", "x", SOON)],
     ["a template that is built", (roomd) => roomd.templates.build({ template_id: "t" } as never, SOON)],
     ["a stream of events", ({ client }) => Array.fromAsync(client.events("org_events", { org_id: "self" }, SOON))],

@@ -36,7 +36,7 @@ from .errors import (
     UnavailableError,
 )
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputPart
-from .files import FileEntry, FileKind, Files
+from .files import Files
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Roomd
@@ -76,8 +76,6 @@ __all__ = [
     "Drive",
     "Execution",
     "FileBody",
-    "FileEntry",
-    "FileKind",
     "Files",
     "GoneError",
     "InvalidRequestError",

@@ -199,20 +199,30 @@ class AsyncExecution(Wrapped[Execution]):
 
 
 class AsyncFiles(Wrapped[Files]):
-    """The files of a sandbox's own disk. What several agents share goes on the room's drive."""
+    """Files in a sandbox's own view. What several agents share goes on the room's drive."""
 
     read = called(Files.read)
     read_text = called(Files.read_text)
     write = called(Files.write)
-    list = called(Files.list)
+    write_many = called(Files.write_many)
+    upload = called(Files.upload)
+    upload_dir = called(Files.upload_dir)
+    download_dir = called(Files.download_dir)
+    list = iterated(Files.list)
     stat = called(Files.stat)
+    exists = called(Files.exists)
     mkdir = called(Files.mkdir)
+    move = called(Files.move)
+    remove = called(Files.remove)
     delete = called(Files.delete)
+    watch = iterated(Files.watch)
 
-    async def open(self, path: str, **options: Unpack[CallOptions]) -> AsyncGenerator[bytes, None] | None:
-        """The file in parts, as it is read; None where there is none."""
-        parts = await self._threads.run(self._plain.open, path, **options)
-        return None if parts is None else self._threads.iterate(lambda: parts)
+    async def open(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> AsyncDownload:
+        """The file, as it is."""
+        download = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
+        return AsyncDownload(self._threads, download)
 
 
 class AsyncAttachedTerminal(Wrapped[AttachedTerminal]):

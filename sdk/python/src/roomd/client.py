@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._generated.operations import OPERATIONS, Operation
-from ._generated.schemas import WrittenFile
+from ._generated.schemas import WrittenFile, WrittenSandboxFile
 from .errors import ConnectionError, RoomdError
 from .stream import Event, Place, follow
 from .trace import UsualTrace, usual_trace
@@ -43,9 +43,15 @@ _STREAMS = {
     "terminal_watch": _Stream("offset", _is_exit),
     "room_events": _Stream("seq", _is_end_of_room),
     "org_events": _Stream("cursor", lambda _: False),
+    "sandbox_file_watch": _Stream("cursor", lambda _: False),
 }
 StreamName: TypeAlias = Literal[
-    "execution_stream", "template_build_stream", "terminal_watch", "room_events", "org_events"
+    "execution_stream",
+    "template_build_stream",
+    "terminal_watch",
+    "room_events",
+    "org_events",
+    "sandbox_file_watch",
 ]
 
 SILENT_SECONDS = 60.0
@@ -160,9 +166,15 @@ class Client:
         """A file, as it comes: `timeout_ms` is for its beginning, and each part may take a minute."""
         return self._transport.send(_sent(name, input, Accept="*/*"), lambda answer, _: Download(answer), options)
 
+    @overload
     def upload(
         self, name: Literal["file_put"], body: FileBody, options: CallOptions | None = None, /, **input: Any
-    ) -> WrittenFile:
+    ) -> WrittenFile: ...
+    @overload
+    def upload(
+        self, name: Literal["sandbox_file_put"], body: FileBody, options: CallOptions | None = None, /, **input: Any
+    ) -> WrittenSandboxFile: ...
+    def upload(self, name: str, body: FileBody, options: CallOptions | None = None, /, **input: Any) -> Any:
         """Sends a file. What can be read only once is sent once; all else is sent again where the connection breaks."""
         sent = _sent(name, input, body, **{"Content-Type": "application/octet-stream"})
         return self._transport.send(sent, _json_of, options)

@@ -1,49 +1,25 @@
-"""Owns the files of a sandbox's own disk, which are reached by commands in it.
+"""Files in a sandbox's own view: its disk, and what is mounted there.
 
-What several agents share goes on the room's drive; that is /mnt/drive here too.
+The guest's agent serves them, in any image. What several agents share goes on the room's drive; that is /mnt/drive
+here too.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Literal, Unpack
+from pathlib import Path
+from typing import Unpack, cast
 
-from .cancel import Cancel
-from .client import Client
-from .errors import Cancelled, RoomdError, TimeoutError
-from .execution import ENDING_MS, CommandResult, Execution, SandboxName
-from .transport import CallOptions, Calls, FileBody
+from ._generated.schemas import FileChanged, SandboxFileEntry, WrittenSandboxFile
+from .client import Client, Download, given
+from .errors import NotFoundError, RoomdError
+from .execution import SandboxName
+from .transport import CallOptions, FileBody
 
-FileKind = Literal["file", "directory", "symlink", "other"]
-
-PART_BYTES = 4 * 1024 * 1024
-"""Read by one command."""
-NOT_THERE = 44
-"""How the commands here say that there is no such file."""
-BROKEN_OFF = (Cancelled, TimeoutError)
-"""When nobody waits for a command here any more, it ends."""
-KINDS: dict[str, FileKind] = {"f": "file", "d": "directory", "l": "symlink"}
-
-IF_THERE = f'[ -e "$1" ] || [ -L "$1" ] || exit {NOT_THERE}; '
-SHOWN = r"-printf '%y %s %T@ %f\0'"
-"""Of an entry its kind, size, time and name, ended by a zero: a name may have anything else."""
-IF_DIRECTORY = '[ -d "$1" ] || { echo "$1 is no directory" >&2; exit 1; }; '
-READ = IF_THERE + f'dd if="$1" bs={PART_BYTES} skip="$2" count=1 iflag=fullblock status=none'
-WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1"'
-LIST = IF_THERE + IF_DIRECTORY + f'find "$1/" -mindepth 1 -maxdepth 1 {SHOWN}'
-STAT = IF_THERE + f'find -L "$1" -maxdepth 0 {SHOWN}'
-REMOVE, REMOVE_ALL = IF_THERE + 'rm -- "$1"', IF_THERE + 'rm -rf -- "$1"'
-MKDIR = 'mkdir -p -- "$1"'
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    name: str
-    kind: FileKind
-    size: int
-    modified_at: datetime
+AT_ONCE = 8
+"""Files that are sent side by side."""
+PERMISSIONS = 0o777
 
 
 class Files:
@@ -51,127 +27,173 @@ class Files:
         self._client = client
         self._sandbox = sandbox
 
-    def open(self, path: str, **options: Unpack[CallOptions]) -> Iterator[bytes] | None:
-        """The file in parts, as it is read; None where there is none."""
-        calls = Calls(options)
-        first = self._part(path, 0, calls)
-        return None if first is None else self._from(first, path, calls)
+    def open(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> Download:
+        """The file as it comes, or so many bytes of it from its byte `offset` on. Raises NotFoundError."""
+        if length == 0:
+            return Download(None)
+        return self._client.download("sandbox_file_get", _ranged(options, offset, length), **self._at(path))
 
-    def read(self, path: str, **options: Unpack[CallOptions]) -> bytes | None:
-        """The whole file; None where there is none."""
-        parts = self.open(path, **options)
-        return None if parts is None else b"".join(parts)
+    def read(
+        self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
+    ) -> bytes:
+        """The whole file, or so many bytes of it. Raises NotFoundError."""
+        if length == 0:
+            return b""
+        return self._client.read("sandbox_file_get", _ranged(options, offset, length), **self._at(path))
 
-    def read_text(self, path: str, **options: Unpack[CallOptions]) -> str | None:
-        data = self.read(path, **options)
-        return None if data is None else data.decode()
+    def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
+        return self.read(path, **options).decode()
 
-    def write(self, path: str, data: FileBody, **options: Unpack[CallOptions]) -> None:
-        """Writes a file in place, and makes the directories above it."""
-        calls = Calls(options)
-        writing = self._start(WRITE, [path], calls)
+    def write(
+        self,
+        path: str,
+        data: FileBody,
+        *,
+        mode: str | None = None,
+        owner: str | None = None,
+        overwrite: bool | None = None,
+        if_match: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> WrittenSandboxFile:
+        """Replaces the file as a whole, and makes the directories above it: no reader sees half of it.
+
+        `mode` is in octal; `owner` is a user of the sandbox, user:group or uid:gid. Without them those of the file that
+        is replaced stay. With `overwrite=False` it refuses when the file exists.
+        """
+        input = given(mode=mode, owner=owner, overwrite=overwrite)
+        call = options if if_match is None else _with_header(options, "If-Match", if_match)
+        return self._client.upload("sandbox_file_put", data, call, **self._at(path), **input)
+
+    def write_many(
+        self,
+        files: Mapping[str, FileBody],
+        *,
+        mode: str | None = None,
+        owner: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> None:
+        """Several files, by their paths; some of them may be written when one fails."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for _ in pool.map(lambda each: self.write(*each, mode=mode, owner=owner, **options), files.items()):
+                pass
+
+    def upload(self, local: str | os.PathLike[str], path: str, **options: Unpack[CallOptions]) -> WrittenSandboxFile:
+        """Writes a file of this machine."""
+        return self.write(path, Path(local), **options)
+
+    def upload_dir(
+        self,
+        local: str | os.PathLike[str],
+        path: str,
+        *,
+        owner: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> None:
+        """Writes what is in a directory of this machine into one of the sandbox, with modes. Links are left out."""
+        self.mkdir(path, owner=owner, **options)
+        for entry in sorted(Path(local).iterdir()):
+            to = f"{path.rstrip('/')}/{entry.name}"
+            if entry.is_symlink():
+                continue
+            if entry.is_dir():
+                self.upload_dir(entry, to, owner=owner, **options)
+            elif entry.is_file():
+                mode = f"{entry.stat().st_mode & PERMISSIONS:04o}"
+                self.write(to, entry, mode=mode, owner=owner, **options)
+
+    def download_dir(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
+        """The other way. A link is made as it is; what is neither file, directory nor link is left out."""
+        top = Path(local).resolve()
+        top.mkdir(parents=True, exist_ok=True)
+        above = len(path.rstrip("/")) + 1
+        links: list[tuple[Path, str]] = []
+        for entry in self.list(path, recursive=True, **options):
+            place = Path(os.path.normpath(top / entry["path"][above:]))
+            # The sandbox names what it likes.
+            if "path_b64" in entry or top not in place.parents:
+                raise RoomdError(f"{entry['path']} has a name that cannot be used here.")
+            if entry["type"] == "directory":
+                place.mkdir(parents=True, exist_ok=True)
+            elif entry["type"] == "symlink":
+                links.append((place, entry.get("target", "")))
+            elif entry["type"] == "file":
+                with self.open(entry["path"], **options) as download, place.open("wb") as file:
+                    file.writelines(download)
+                place.chmod(int(entry["mode"], 8) & PERMISSIONS)
+        # Links come last, so that nothing is written through one.
+        for place, target in links:
+            with suppress(FileNotFoundError):
+                place.unlink()
+            place.symlink_to(target)
+
+    def list(
+        self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
+    ) -> Iterator[SandboxFileEntry]:
+        """What is in a directory, in the order of the names; `recursive`: what is below too, on the same file system."""
+        input = given(recursive=recursive)
+        return self._client.items("sandbox_file_list", options, **self._at(path), **input)
+
+    def stat(self, path: str, *, follow: bool = True, **options: Unpack[CallOptions]) -> SandboxFileEntry:
+        """Raises NotFoundError. Of a link what it leads to, unless `follow` is False."""
+        return self._client.call("sandbox_file_stat", options, **self._at(path), follow=follow)
+
+    def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
+        """Whether there is an entry; a link that leads to nothing is one."""
         try:
-            for part in _parts_of(data):
-                writing.write(part, **calls.next())
-            writing.end(**calls.next())
-            done = writing.wait(timeout_ms=calls.left_ms)
-        except Cancelled:
-            writing.abandon()
-            raise
-        except Exception as error:
-            writing.abandon()
-            failed = _failure_of(writing)
-            if failed is not None:
-                # Why it took no more is what the command says.
-                raise failed from error
-            raise
-        except BaseException:
-            writing.abandon()
-            raise
-        _succeeded(done)
+            self.stat(path, follow=False, **options)
+        except NotFoundError as error:
+            if error.code != "path_not_found":
+                raise
+            return False
+        return True
 
-    def list(self, path: str, **options: Unpack[CallOptions]) -> Sequence[FileEntry] | None:
-        """What is in a directory, without what is below; None where there is none."""
-        listed = self._run(LIST, path, Calls(options))
-        return None if listed is None else [_entry(line) for line in listed.stdout.split("\0") if line]
+    def mkdir(
+        self, path: str, *, mode: str | None = None, owner: str | None = None, **options: Unpack[CallOptions]
+    ) -> None:
+        """Makes a directory and those above it; one that exists is fine."""
+        self._client.call("sandbox_file_mkdir", options, **self._at(path), **given(mode=mode, owner=owner))
 
-    def stat(self, path: str, **options: Unpack[CallOptions]) -> FileEntry | None:
-        """Of a link what it leads to; None where there is none."""
-        shown = self._run(STAT, path, Calls(options))
-        return None if shown is None else _entry(shown.stdout.removesuffix("\0"))
+    def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        input = given(overwrite=overwrite)
+        self._client.call("sandbox_file_move", options, **self._sandbox, from_=path, to=to, **input)
 
-    def mkdir(self, path: str, **options: Unpack[CallOptions]) -> None:
-        self._run(MKDIR, path, Calls(options))
+    def remove(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> None:
+        """Raises NotFoundError. A directory that is not empty only if `recursive` is given."""
+        self._client.call("sandbox_file_delete", options, **self._at(path), recursive=recursive)
 
     def delete(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> bool:
-        """False where there was none. A directory only if `recursive` is given."""
-        return self._run(REMOVE_ALL if recursive else REMOVE, path, Calls(options)) is not None
-
-    def _from(self, first: bytes, path: str, calls: Calls) -> Iterator[bytes]:
-        part: bytes | None = first
-        index = 0
-        while part:
-            yield part
-            if len(part) < PART_BYTES:
-                return
-            index += 1
-            part = self._part(path, index, calls)
-
-    def _part(self, path: str, index: int, calls: Calls) -> bytes | None:
-        done = self._run(READ, path, calls, str(index))
-        return None if done is None else done.stdout_bytes
-
-    def _start(self, script: str, args: Sequence[str], calls: Calls, stdin_open: bool = True) -> Execution:
-        # A name that begins with - would be an option, or with ( a condition.
-        path, *more = args
-        command = ["sh", "-c", script, "sh", path if path[:1] in ("", "/") else f"./{path}", *more]
-        return Execution.start(
-            self._client, self._sandbox, command, stdin_open=stdin_open, kill_on=BROKEN_OFF, **calls.next()
-        )
-
-    def _run(self, script: str, path: str, calls: Calls, *more: str) -> CommandResult | None:
-        """None where the path leads to nothing."""
-        running = self._start(script, [path, *more], calls, stdin_open=False)
+        """The same; False where there was none."""
         try:
-            done = running.wait(timeout_ms=calls.left_ms, kill_on_cancel=True)
-        except TimeoutError:
-            running.abandon()
-            raise
-        return None if done.exit_code == NOT_THERE else _succeeded(done)
+            self.remove(path, recursive=recursive, **options)
+        except NotFoundError as error:
+            if error.code != "path_not_found":
+                raise
+            return False
+        return True
+
+    def watch(
+        self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
+    ) -> Iterator[FileChanged]:
+        """Changes of a file, or in a directory, as they happen, until the end of what is watched."""
+        input = given(recursive=recursive)
+        for event in self._client.events("sandbox_file_watch", options, **self._at(path), **input):
+            if event["type"] != "watching":
+                yield cast(FileChanged, event)
+
+    def _at(self, path: str) -> dict[str, str]:
+        if not path.startswith("/"):
+            raise ValueError(f"{path} is no absolute path, such as /root/{path}.")
+        return {**self._sandbox, "path": path}
 
 
-def _succeeded(done: CommandResult) -> CommandResult:
-    if done.exit_code == 0:
-        if done.truncated or done.stdout_truncated:
-            raise RoomdError("It is too much for one answer.")
-        return done
-    ending = done.signal if done.exit_code is None else done.exit_code
-    raise RoomdError(done.stderr.strip() or f"The command ended with {ending}.")
+def _ranged(options: CallOptions, offset: int, length: int | None) -> CallOptions:
+    if offset == 0 and length is None:
+        return options
+    last = "" if length is None else offset + length - 1
+    return _with_header(options, "Range", f"bytes={offset}-{last}")
 
 
-def _failure_of(ended: Execution) -> RoomdError | None:
-    """What a command says that failed by itself; None of one that was ended by a signal, as from here."""
-    with Cancel(), suppress(RoomdError):
-        done = ended.wait(timeout_ms=ENDING_MS)
-        if done.exit_code is not None:
-            try:
-                _succeeded(done)
-            except RoomdError as failed:
-                return failed
-    return None
-
-
-def _parts_of(data: FileBody) -> Iterator[str | bytes]:
-    if isinstance(data, (str, bytes, bytearray, memoryview)):
-        yield data if isinstance(data, str) else bytes(data)
-    elif isinstance(data, os.PathLike):
-        with open(data, "rb") as file:
-            while part := file.read(PART_BYTES):
-                yield part
-    else:
-        yield from data
-
-
-def _entry(line: str) -> FileEntry:
-    kind, size, seconds, name = line.split(" ", 3)
-    return FileEntry(name, KINDS.get(kind, "other"), int(size), datetime.fromtimestamp(float(seconds), UTC))
+def _with_header(options: CallOptions, name: str, value: str) -> CallOptions:
+    return {**options, "headers": {**options.get("headers", {}), name: value}}

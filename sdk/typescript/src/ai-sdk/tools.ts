@@ -1,5 +1,6 @@
 /** Tools of the AI SDK that work in a sandbox: run a command, read and write a file. For versions 5, 6 and 7, without importing any of them. */
 import { exitCodeOf } from "../exit-code.ts";
+import { orNull } from "../files.ts";
 import type { Sandbox } from "../sandbox.ts";
 
 /** By which the AI SDK knows an object that jsonSchema() has made. */
@@ -42,7 +43,7 @@ export function sandboxTools(sandbox: Sandbox): SandboxTools {
       description: "Read a text file of the virtual machine.",
       inputSchema: schemaOf({ path: "An absolute path. /mnt/drive is shared with other agents." }),
       execute: async ({ path }, options) => {
-        const bytes = await files.read(path, signalOf(options));
+        const bytes = await orNull(files.read(path, signalOf(options)));
         return bytes === null ? `${path} does not exist.` : shortened(new TextDecoder().decode(bytes));
       },
     },

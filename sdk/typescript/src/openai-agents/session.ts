@@ -39,8 +39,8 @@ import {
 import { applyDiff } from "@openai/agents-core/utils";
 import { InvalidRequestError, NotFoundError } from "../errors.ts";
 import { type Execution, MOST_COMMAND_MS } from "../execution.ts";
-import type { FileOptions } from "../files.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { UserFiles } from "../user-files.ts";
 import { Process } from "./process.ts";
 import { makeAccounts, materialize, requireSupported, requireSupportedEntry } from "./workspace.ts";
 
@@ -127,7 +127,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
         cwd: posix.resolve(this.state.manifest.root, args.workdir?.trim() ?? ""),
         env: this.state.environment,
         commandTimeoutMs: this.#commandTimeoutMs,
-        ...userOf(args.runAs),
+        ...(args.runAs ? { user: args.runAs } : {}),
       });
     } catch (error) {
       // A directory or a user that is not there: the model is told, as by a shell. It does not hear of errors that are thrown.
@@ -184,42 +184,44 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 
   createEditor(runAs?: string): Editor {
-    const { files } = this.#sandbox;
-    const options = userOf(runAs);
+    const files = this.#sandbox.files.as(runAs);
     const placeOf = (path: string) => this.#placeOf(path, true);
     return {
       createFile: async ({ path, diff }) => {
         const place = placeOf(path);
-        if (await files.stat(place, options)) {
+        if (await files.stat(place)) {
           throw new SandboxApplyPatchPathError(`${path} is there already: update it instead.`);
         }
-        await files.write(place, applyDiff("", diff, "create"), options);
+        await files.write(place, applyDiff("", diff, "create"));
       },
       updateFile: async ({ path, diff, moveTo }) => {
         const place = placeOf(path);
         const target = moveTo === undefined ? place : placeOf(moveTo);
-        const text = textOf(path, await this.#read(path, MOST_FILE_BYTES, options).catch(notFound(path)));
-        await files.write(target, applyDiff(text, diff), options);
-        if (target !== place) await files.delete(place, options);
+        const text = textOf(path, await this.#read(path, MOST_FILE_BYTES, files).catch(notFound(path)));
+        await files.write(target, applyDiff(text, diff));
+        if (target !== place) await files.delete(place);
       },
       deleteFile: async ({ path }) => {
-        if (!(await files.delete(placeOf(path), options))) notFound(path)(null);
+        if (!(await files.delete(placeOf(path)))) notFound(path)(null);
       },
     };
   }
 
   async viewImage({ path, runAs }: ViewImageArgs): Promise<ToolOutputImage> {
     // Of one that is too large so much as shows it.
-    return imageOutputFromBytes(path, await this.#read(path, MAX_VIEW_IMAGE_BYTES + 1, userOf(runAs), true));
+    return imageOutputFromBytes(
+      path,
+      await this.#read(path, MAX_VIEW_IMAGE_BYTES + 1, this.#sandbox.files.as(runAs), true),
+    );
   }
 
   readFile({ path, maxBytes, runAs }: ReadFileArgs): Promise<Uint8Array> {
-    return this.#read(path, maxBytes ?? MOST_FILE_BYTES, userOf(runAs), maxBytes !== undefined);
+    return this.#read(path, maxBytes ?? MOST_FILE_BYTES, this.#sandbox.files.as(runAs), maxBytes !== undefined);
   }
 
   async listDir({ path, runAs }: ListDirectoryArgs): Promise<SandboxDirectoryEntry[]> {
     const { path: place, workspaceRelativePath: relative = place } = this.#policy().resolve(path);
-    const entries = await this.#sandbox.files.list(place, userOf(runAs));
+    const entries = await this.#sandbox.files.as(runAs).list(place);
     if (entries === null) throw new SandboxWorkspaceReadNotFoundError(`${path}: No such directory`);
     return entries.map(({ name, kind }) => ({
       name,
@@ -229,11 +231,11 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 
   async pathExists(path: string, runAs?: string): Promise<boolean> {
-    return (await this.#sandbox.files.stat(this.#placeOf(path), userOf(runAs))) !== null;
+    return (await this.#sandbox.files.as(runAs).stat(this.#placeOf(path))) !== null;
   }
 
   async directoryExists(path: string, runAs?: string): Promise<boolean> {
-    return (await this.#sandbox.files.stat(this.#placeOf(path), userOf(runAs)))?.kind === "directory";
+    return (await this.#sandbox.files.as(runAs).stat(this.#placeOf(path)))?.kind === "directory";
   }
 
   materializeEntry({ path, entry, runAs }: MaterializeEntryArgs): Promise<void> {
@@ -300,8 +302,8 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 
   /** So many bytes at most. Where there are more, they are left out if that is wanted, else it throws. */
-  async #read(path: string, mostBytes: number, options: FileOptions, mayCut = false): Promise<Uint8Array> {
-    const parts = await this.#sandbox.files.open(this.#placeOf(path), options);
+  async #read(path: string, mostBytes: number, files: UserFiles, mayCut = false): Promise<Uint8Array> {
+    const parts = await files.open(this.#placeOf(path));
     if (parts === null) throw new SandboxWorkspaceReadNotFoundError(`${path}: No such file`);
     const read: Uint8Array[] = [];
     let size = 0;
@@ -320,10 +322,6 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
 /** What has not begun. */
 function refused(text: string, started: number): SandboxExecResult {
   return { output: text, stdout: "", stderr: text, wallTimeSeconds: elapsedSeconds(started), exitCode: 1 };
-}
-
-function userOf(user: string | undefined): Pick<FileOptions, "user"> {
-  return user === undefined || user === "" ? {} : { user };
 }
 
 function commandOf({ cmd, shell = "", login = true, tty = false }: ExecCommandArgs): string[] {
