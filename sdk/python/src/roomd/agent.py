@@ -90,11 +90,13 @@ class Agent:
         destination: str,
         payload: Any,
         *,
+        wait_ms: float | None = None,
         timeout_ms: float = DEFAULT_WAIT_MS,
         **options: Unpack[MessageOptions],
     ) -> Message:
         """Sends a request to one agent and waits for its reply. Raises a TimeoutError without one."""
         message = self._message(destination, payload, options)
+        timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         while True:
             try:
@@ -109,12 +111,17 @@ class Agent:
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"{destination} has not replied within {timeout_ms:g} ms.")
 
-    def wait(self, *, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+    def wait(
+        self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
+    ) -> Message | None:
         """The next message that this agent has not read; what was returned before is read then.
+
+        It waits `wait_ms`, of which `timeout_ms` is an alias; 5 minutes by default.
 
         None when none comes in time. Each filter goes through the inbox on its own: what was waited for with one is
         not read for the others. Who waits while another does comes after it.
         """
+        timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         with current().turn(self._turn, max(0.0, deadline - time.monotonic())) as has:
             found = self.next(deadline, filter) if has else None
@@ -149,12 +156,14 @@ class Agent:
         *,
         parties: int | None = None,
         participants: Sequence[str] | None = None,
+        wait_ms: float | None = None,
         timeout_ms: float = DEFAULT_WAIT_MS,
     ) -> BarrierArriveResult:
         """Arrives at a barrier, and waits until all have. Raises a TimeoutError when they have not in time.
 
         Whoever opens the barrier says how many must arrive, or who.
         """
+        timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         names = None if participants is None else list(participants)
         arrival: dict[str, Any] = given(parties=parties, participants=names)

@@ -5,15 +5,19 @@ once; what the service has begun goes on.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+import builtins
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakValueDictionary
 
 from ._generated.schemas import Message, TemplateBuild
+from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import DEFAULT_WAIT_MS, Agent, Filter
 from .client import Client, Download
 from .drive import Drive
+from .errors import ForkError
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
 from .files import Files
 from .room import Room
@@ -128,12 +132,15 @@ class AsyncAgent(Wrapped[Agent]):
     subscribe = called(Agent.subscribe)
     barrier = called(Agent.barrier)
 
-    async def wait(self, *, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]) -> Message | None:
+    async def wait(
+        self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
+    ) -> Message | None:
         """The next message that this agent has not read; what was returned before is read then.
 
         None when none comes in time. A message that comes as its task is cancelled is not read: it comes again. Each
         filter goes through the inbox on its own. Who waits while another does comes after it.
         """
+        timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         try:
             async with asyncio.timeout(max(0.0, min(MOST_SECONDS, timeout_ms / 1000))):
@@ -289,13 +296,62 @@ class AsyncSandbox(Wrapped[Sandbox]):
         made._owns_threads = True
         return made
 
+    @classmethod
+    async def connect(
+        cls, id: str, *, url: str | None = None, api_key: str | None = None, ca: str | None = None, keep: bool = False
+    ) -> "AsyncSandbox":
+        """A sandbox that exists, by its `sandbox_id` or "ROOM/AGENT"; see `Sandbox.connect`."""
+        threads = Threads()
+        try:
+            plain = await threads.run(Sandbox.connect, id, url=url, api_key=api_key, ca=ca, keep=keep)
+        except BaseException:
+            threads.close()
+            raise
+        made = cls(threads, plain)
+        made._owns_threads = True
+        return made
+
+    @classmethod
+    async def list(
+        cls,
+        *,
+        label: tuple[str, str] | None = None,
+        state: str | None = None,
+        room_id: str | None = None,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+    ) -> AsyncGenerator[SandboxRecord, None]:
+        """Records of the organization's sandboxes, over all rooms."""
+        threads = Threads()
+        try:
+            plain = partial(
+                Sandbox.list, label=label, state=state, room_id=room_id, url=url, api_key=api_key, ca=ca
+            )
+            async for each in threads.iterate(plain):
+                yield each
+        finally:
+            threads.close()
+
     @property
     def room_id(self) -> str:
+        """Name of its room."""
         return self._plain.room_id
 
     @property
     def agent_id(self) -> str:
+        """Name of its agent."""
         return self._plain.agent_id
+
+    @property
+    def sandbox_id(self) -> str:
+        """Its id, by which `connect` finds it."""
+        return self._plain.sandbox_id
+
+    @property
+    def state(self) -> str:
+        """Its state as of the last record that this object received."""
+        return self._plain.state
 
     @property
     def agent(self) -> AsyncAgent:
@@ -309,7 +365,14 @@ class AsyncSandbox(Wrapped[Sandbox]):
     get = called(Sandbox.get)
     expose_port = called(Sandbox.expose_port)
     snapshot = called(Sandbox.snapshot)
-    fork = called(Sandbox.fork)
+    is_running = called(Sandbox.is_running)
+    update = called(Sandbox.update)
+    set_timeout = called(Sandbox.set_timeout)
+    set_egress = called(Sandbox.set_egress)
+    metrics = called(Sandbox.metrics)
+    logs = called(Sandbox.logs)
+    exists = called(Sandbox.exists)
+    wait_for_port = called(Sandbox.wait_for_port)
     rollback = called(Sandbox.rollback)
     standby = called(Sandbox.standby)
     hibernate = called(Sandbox.hibernate)
@@ -324,10 +387,10 @@ class AsyncSandbox(Wrapped[Sandbox]):
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Runs a command and waits for its end; it is killed after `command_timeout_ms`, 10 minutes if absent.
+        """Runs a command and waits for its end.
 
-        A command that fails is no error: look at `exit_code`. With `timeout_ms` it raises a TimeoutError when it has
-        not ended in this time, and leaves it running.
+        `timeout_ms` ends the command, after 10 minutes by default; `wait_ms` ends only the waiting, with a
+        TimeoutError. A command that fails is no error: see `exit_code`.
         """
         ears = _Ears()
         return await ears.hearing(
@@ -341,8 +404,16 @@ class AsyncSandbox(Wrapped[Sandbox]):
             )
         )
 
+    async def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[AsyncSandbox]":
+        """Makes running copies of it in its room; raises ForkError, with AsyncSandbox objects, if any is missing."""
+        try:
+            made = await self._threads.run(self._plain.fork, agents, **options)
+        except ForkError as error:
+            raise ForkError([AsyncSandbox(self._threads, each) for each in error.sandboxes], error.problems) from None
+        return [AsyncSandbox(self._threads, each) for each in made]
+
     async def start(self, command: Command, **options: Unpack[CommandOptions]) -> AsyncExecution:
-        """Begins a command and leaves it running."""
+        """Starts a command and leaves it running, without a time limit by default."""
         return AsyncExecution(self._threads, await self._threads.run(self._plain.start, command, **options))
 
     def execution(self, id: str) -> AsyncExecution:

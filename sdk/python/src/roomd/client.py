@@ -138,7 +138,7 @@ class Client:
     ) -> Generator[Event, None, None]:
         """The events of a stream, from `after` on, whatever happens to connections; pings are left out.
 
-        With `timeout_ms` it raises a TimeoutError when the stream has not ended in this time.
+        With `wait_ms` it raises a TimeoutError when the stream has not ended in this time.
         """
         place, is_last = _STREAMS[name]
         calls = Calls(options or {})
@@ -147,7 +147,7 @@ class Client:
             sent = _sent(name, input if after is None else {**input, "after": after}, Accept="application/x-ndjson")
             opening = calls.next()
             if most_ms is not None:
-                opening["timeout_ms"] = min(most_ms, opening.get("timeout_ms", most_ms))
+                opening["wait_ms"] = min(most_ms, opening.get("wait_ms", most_ms))
             return self._transport.send(sent, lambda answer, _: answer, opening)
 
         return follow(

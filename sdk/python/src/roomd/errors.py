@@ -1,7 +1,7 @@
 """Owns the ways in which a call fails: what the service answered by its code, or that no answer came."""
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._generated.schemas import FieldError, Problem
@@ -116,6 +116,32 @@ class StreamError(RoomdError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._event,)
+
+
+class ForkError(RoomdError):
+    """Some copies of a fork could not be made. The others run, and stay until they are destroyed."""
+
+    def __init__(self, sandboxes: Sequence[Any], problems: Sequence[Mapping[str, Any]]) -> None:
+        self.sandboxes = list(sandboxes)
+        """The copies that were made, as Sandbox or AsyncSandbox objects."""
+        self.problems = [dict(each) for each in problems]
+        """One for each copy that was not, with `agent_id`, `code` and `detail`."""
+        told = " ".join(f"{each['agent_id']}: {each['detail']}" for each in self.problems)
+        count = len(self.sandboxes) + len(self.problems)
+        super().__init__(f"{len(self.problems)} of {count} copies could not be made. {told}")
+
+
+class TemplateBuildError(RoomdError):
+    """A template could not be built."""
+
+    def __init__(self, build: Mapping[str, Any], last_lines: Sequence[str]) -> None:
+        self.build = dict(build)
+        """Record of the build."""
+        self.last_lines = list(last_lines)
+        """The last lines of its output."""
+        failure = build.get("failure")
+        reason = f"it ended as {build['state']}" if failure is None else failure["detail"]
+        super().__init__("\n".join([f"Template {build['template_id']} was not built: {reason}", *last_lines]))
 
 
 _KINDS: dict[int, type[ProblemError]] = {

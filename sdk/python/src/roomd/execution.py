@@ -4,14 +4,16 @@ It is begun by a name that is made here, so that it never runs twice, and follow
 """
 
 import base64
+import builtins
 import codecs
+import math
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 from ._generated.schemas import Execution as ExecutionRecord
 from ._generated.schemas import ExitEvent
@@ -40,8 +42,10 @@ class CommandOptions(CallOptions, total=False):
     user: str
     """root if absent."""
     stdin: str | bytes
-    command_timeout_ms: int
-    """After this time the command is killed; 10 minutes if absent, 60 at most."""
+    command_timeout_ms: float
+    """Alias of `timeout_ms`, the time limit of the command: SIGTERM to its process group, SIGKILL 5 s later.
+
+    10 minutes by default with `exec`, none with `start`; 0 is none, 7 days the maximum. `wait_ms` bounds the waiting."""
     output_to: str
     """Drive directory where the full streams are saved as stdout and stderr."""
     exec_id: str
@@ -84,8 +88,17 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class OutputPart:
+    """A part of the output of a command."""
+
     stream: Literal["stdout", "stderr"]
-    data: bytes
+    """Which stream it is of."""
+    bytes: "builtins.bytes"
+    """What was written."""
+
+    @property
+    def data(self) -> "builtins.bytes":
+        """Alias of `bytes`."""
+        return self.bytes
 
 
 class Execution:
@@ -122,13 +135,13 @@ class Execution:
             **{key: options.get(key) for key in ("cwd", "env", "user", "output_to")},
             **({"command": command} if isinstance(command, str) else {"argv": list(command)}),
             **({"stdin": stdin} if isinstance(stdin, str) else {"stdin_b64": _base64(stdin)}),
-            timeout_ms=options.get("command_timeout_ms", DEFAULT_COMMAND_MS),
+            timeout_ms=_limit_of(options, 0),
             # Who cannot write to it lets it end: what reads it would wait for ever.
             stdin_open=None if stdin_open or stdin is not None else False,
         )
         made = cls(client, sandbox, exec_id)
         try:
-            client.call("execution_start", options, **sandbox, exec_id=exec_id, **wanted)
+            client.call("execution_start", _waiting(options), **sandbox, exec_id=exec_id, **wanted)
         except kill_on:
             made.abandon(STARTING_SECONDS)
             raise
@@ -146,8 +159,9 @@ class Execution:
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Starts it and waits for its end. `timeout_ms` is for both; when it is over, the command goes on."""
-        deadline = None if (timeout_ms := options.get("timeout_ms")) is None else deadline_of(timeout_ms)
+        """Starts it and waits for its end. `wait_ms` is for both; when it is over, the command continues."""
+        deadline = None if (wait_ms := options.get("wait_ms")) is None else deadline_of(wait_ms)
+        options["timeout_ms"] = _limit_of(options, DEFAULT_COMMAND_MS)
         kill_on = (Cancelled,) if kill_on_cancel else ()
         started = cls.start(client, sandbox, command, stdin_open=False, kill_on=kill_on, **options)
         left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
@@ -191,7 +205,7 @@ class Execution:
             with closing(self._told(timeout_ms)) as told:
                 for each in told:
                     if isinstance(each, OutputPart):
-                        streams[each.stream].take(each.data)
+                        streams[each.stream].take(each.bytes)
                     elif each is None:
                         was_lost = True
                     else:
@@ -278,6 +292,18 @@ class Execution:
                     raise
                 after = oldest
             yield None
+
+
+def _limit_of(options: CommandOptions, default_ms: float) -> int:
+    """The time limit of the command in ms; 0 is none."""
+    limit_ms = options.get("timeout_ms", options.get("command_timeout_ms", default_ms))
+    return 0 if math.isinf(limit_ms) else round(limit_ms)
+
+
+def _waiting(options: CommandOptions) -> CallOptions:
+    """The options of the call, without the time limit of the command."""
+    made: dict[str, Any] = {name: options[name] for name in ("wait_ms", "idempotency_key", "headers") if name in options}
+    return cast(CallOptions, made)
 
 
 class _Heard:

@@ -19,9 +19,10 @@ OPERATOR = "operator"
 
 
 class Room:
-    def __init__(self, client: Client, id: str, is_own: bool = False) -> None:
-        """One that is its maker's own ends with its `with`."""
+    def __init__(self, client: Client, id: str, is_own: bool = False, keep: bool = False) -> None:
+        """A room that this program made ends with its `with`, which deletes its drive unless `keep`."""
         self.id = id
+        self._keep = keep
         self._is_own = is_own
         self.drive = Drive(client, id)
         self._client = client
@@ -81,13 +82,13 @@ class Room:
         return self._client.call("room_restore", options, room_id=self.id, checkpoint_id=checkpoint_id)
 
     def destroy(self, *, drive: Literal["retain", "delete"] | None = None, **options: Unpack[CallOptions]) -> None:
-        """Ends its sandboxes. The drive is kept for a day, unless it is not to be."""
-        self._client.call("room_destroy", options, room_id=self.id, **given(drive=drive))
+        """Ends its sandboxes; one that has ended is no error. The drive is kept for a day, or deleted with "delete"."""
+        with gone_is_done():
+            self._client.call("room_destroy", options, room_id=self.id, **given(drive=drive))
 
     def __enter__(self) -> "Room":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._is_own:
-            with gone_is_done():
-                self.destroy()
+            self.destroy(drive="retain" if self._keep else "delete")

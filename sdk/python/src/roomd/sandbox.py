@@ -1,43 +1,62 @@
 """Owns a sandbox: a virtual machine that serves one agent of a room."""
 
+import builtins
+import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
-from ._generated.schemas import ExposedPort, Fork, Room, SandboxCreateRequestLifecycle, Snapshot
+from ._generated.schemas import ExposedPort, Room, SandboxCreateRequestLifecycle, Snapshot
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import WAIT_MS, Agent
 from .cancel import Cancel, current
 from .client import Client, digest_of, given
-from .errors import ConflictError, GoneError, NotFoundError, ProblemError, RoomdError
+from .errors import ConflictError, ForkError, GoneError, NotFoundError, ProblemError, RoomdError, TimeoutError
 from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
 from .files import Files
 from .terminal import Terminal
-from .transport import CallOptions, Calls
+from .transport import CallOptions, Calls, longest_wait
 
 
 class SandboxOptions(CallOptions, total=False):
+    """Options of a new sandbox."""
+
     template: str
-    """"default" if absent."""
+    """Name of the template; "default" by default."""
     snapshot: str
     """A snapshot of the room, in place of a template."""
     memory_mib: int
-    """What the template says if absent."""
+    """Memory in MiB; the template's by default."""
     vcpus: int
+    """Number of virtual CPUs; 1 by default."""
     env: Mapping[str, str]
+    """Environment variables of every command."""
     egress: Sequence[str]
-    """Where it may connect to, such as "packages.example.com:443"; "*" is every public address."""
+    """Destinations that it may connect to, such as "packages.example.com:443"; "*" is every public address."""
     labels: Mapping[str, str]
+    """Labels of your own, by which lists are filtered."""
     idle_timeout_seconds: int
-    """It ends after this time without a call that uses it."""
+    """It is idle after this time without use; `lifecycle["on_idle"]` is the action then."""
     max_duration_seconds: int
+    """It ends this long after its creation."""
     lifecycle: SandboxCreateRequestLifecycle
+    """Idle time, idle action, and what wakes it."""
     guest_cid: int
-    """A free one if absent."""
+    """Its guest CID; a free one by default."""
 
 
+OWN_ROOM_LABEL = "roomd-sdk/own"
+"""Label of a room that was made for one sandbox and ends with it."""
+ROOM_SECONDS = 86_400
+"""Time to live of such a room, unless the sandbox lives longer."""
+IDLE_SECONDS = 900
+"""A sandbox that has its room to itself hibernates after so long without use."""
+SERVER_WAIT_MS = 60_000
+"""Longest wait for a server, by default."""
+UNTIL_LISTENING = 'until grep -qs "$1" /proc/net/tcp /proc/net/tcp6; do sleep 0.2; done'
+"""Ends when a socket listens on the port: state 0A of /proc/net/tcp."""
 TTL_MORE_SECONDS = 3600
 """How much longer a sandbox's own room lasts than it."""
 MOST_TTL_SECONDS = 31_536_000
@@ -48,17 +67,32 @@ OWN_FIELDS = ("memory_mib", "guest_cid", "env", "labels", "idle_timeout_seconds"
 
 
 class Sandbox:
-    def __init__(self, client: Client, room_id: str, agent_id: str, agent: Agent | None = None) -> None:
+    """A virtual machine that serves one agent of a room."""
+
+    def __init__(
+        self,
+        client: Client,
+        room_id: str,
+        agent_id: str,
+        agent: Agent | None = None,
+        record: SandboxRecord | None = None,
+    ) -> None:
+        """A sandbox that exists, by its room and agent. No call is made."""
         self.room_id = room_id
+        """Name of its room."""
         self.agent_id = agent_id
-        """The agent that it serves, by which it is named in its room."""
+        """Name of its agent, unique in its room."""
         self.agent = agent or Agent(client, room_id, agent_id)
+        """Messages and barriers of its agent."""
+        self._record = record
         self._client = client
         self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
         self.files = Files(client, self._name)
         """Of its own disk."""
-        # Of a sandbox that has its room to itself.
-        self._ends: Callable[..., None] | None = None
+        # Whether its room ends with it, and its client.
+        self._owns_room = False
+        self._keeps_drive = False
+        self._owns_client = False
 
     @classmethod
     def create(
@@ -67,40 +101,85 @@ class Sandbox:
         url: str | None = None,
         api_key: str | None = None,
         ca: str | None = None,
+        keep: bool = False,
+        ttl_seconds: int | None = ROOM_SECONDS,
         **options: Unpack[SandboxOptions],
     ) -> "Sandbox":
-        """A sandbox for who wants no room: it gets one of its own, which ends with it."""
+        """Creates a sandbox in a room of its own, which ends with it.
+
+        By default it hibernates after 15 minutes without use and is woken by the next use, and the room is destroyed
+        after 24 hours, or `ttl_seconds`; None is never. `keep` keeps the drive for a day after `destroy`.
+        """
         client = Client(url, api_key, ca)
         calls = Calls(options)
         lasting = options.get("max_duration_seconds")
-        # Whoever forgets it, or is gone, leaves no room.
-        ttl_seconds = None if lasting is None else min(lasting + TTL_MORE_SECONDS, MOST_TTL_SECONDS)
-        key = options.get("idempotency_key")
-        # Known before it is made: it may be made, and its answer lost.
-        room_id = _room_name(key)
-
+        if ttl_seconds == ROOM_SECONDS and lasting is not None:
+            ttl_seconds = max(ROOM_SECONDS, min(lasting + TTL_MORE_SECONDS, MOST_TTL_SECONDS))
+        if "lifecycle" not in options and "idle_timeout_seconds" not in options:
+            options["lifecycle"] = {"idle_after_seconds": IDLE_SECONDS, "on_idle": "hibernate"}
+        # Known before the call: the room may be created and the answer lost.
+        room_id = _room_name(options.get("idempotency_key"))
+        labels = {**options.get("labels", {}), OWN_ROOM_LABEL: "true"}
         has_room = False
-
-        def end(**ending: Unpack[CallOptions]) -> None:
-            try:
-                client.call("room_destroy", ending, room_id=room_id, drive="delete")
-            finally:
-                client.close()
-
         try:
-            create_room(client, calls.next(), room_id=room_id, **given(ttl_seconds=ttl_seconds))
+            create_room(client, calls.next(), room_id=room_id, labels=labels, **given(ttl_seconds=ttl_seconds))
             has_room = True
             made = cls._created(client, room_id, "main", None, calls, options)
         except BaseException as error:
-            # Where it was refused there is none.
+            # If it was refused there is none.
             if has_room or not isinstance(error, ProblemError):
-                # A call that what was cancelled does not reach.
+                # A call that the cancellation does not reach.
                 with Cancel(), suppress(RoomdError):
-                    end(timeout_ms=ENDING_MS)
+                    client.call("room_destroy", {"wait_ms": ENDING_MS}, room_id=room_id, drive="delete")
             client.close()
             raise
-        made._ends = end
-        return made
+        return made._owned(keep)
+
+    @classmethod
+    def connect(
+        cls, id: str, *, url: str | None = None, api_key: str | None = None, ca: str | None = None, keep: bool = False
+    ) -> "Sandbox":
+        """A sandbox that exists, by its `sandbox_id` or "ROOM/AGENT".
+
+        `destroy` of one that `Sandbox.create` made ends its room as well. Raises NotFoundError if there is none.
+        """
+        client = Client(url, api_key, ca)
+        try:
+            found = client.call("locate", None, id=id)
+            room_id, agent_id = found["room_id"], found["agent_id"]
+            if room_id is None or agent_id is None:
+                raise RoomdError(f"{id} is no sandbox.")
+            record = client.call("sandbox_get", None, room_id=room_id, sandbox=agent_id)
+            room = client.call("room_get", None, room_id=room_id)
+        except BaseException:
+            client.close()
+            raise
+        made = cls(client, room_id, agent_id, record=record)
+        made._owns_client = True
+        return made._owned(keep) if room["labels"].get(OWN_ROOM_LABEL) == "true" else made
+
+    @classmethod
+    def list(
+        cls,
+        *,
+        label: tuple[str, str] | None = None,
+        state: str | None = None,
+        room_id: str | None = None,
+        url: str | None = None,
+        api_key: str | None = None,
+        ca: str | None = None,
+    ) -> Iterator[SandboxRecord]:
+        """Records of the organization's sandboxes, over all rooms; `label` is a name and its value."""
+        client = Client(url, api_key, ca)
+        wanted: Any = given(label=None if label is None else ":".join(label), state=state, room_id=room_id)
+        try:
+            yield from client.items("org_sandbox_list", None, **wanted)
+        finally:
+            client.close()
+
+    def _owned(self, keep: bool) -> "Sandbox":
+        self._owns_room, self._owns_client, self._keeps_drive = True, True, keep
+        return self
 
     @classmethod
     def create_in(
@@ -119,11 +198,87 @@ class Sandbox:
         cls, client: Client, room_id: str, agent_id: str, agent: Agent | None, calls: Calls, options: SandboxOptions
     ) -> "Sandbox":
         begun = client.call("sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, **_wanted(options))
-        _await_start(client, calls, begun)
-        return cls(client, room_id, agent_id, agent)
+        return cls(client, room_id, agent_id, agent, _await_start(client, calls, begun))
+
+    @property
+    def sandbox_id(self) -> str:
+        """Its id, by which `connect` finds it. Of `room.sandbox(name)` it is known after `get`."""
+        return self._known["sandbox_id"]
+
+    @property
+    def state(self) -> str:
+        """Its state as of the last record that this object received; `get` asks again."""
+        return self._known["state"]
+
+    @property
+    def _known(self) -> SandboxRecord:
+        if self._record is None:
+            raise RoomdError("Nothing is known of the sandbox yet: call get() first.")
+        return self._record
+
+    def _noted(self, record: SandboxRecord) -> SandboxRecord:
+        self._record = record
+        return record
 
     def get(self, **options: Unpack[CallOptions]) -> SandboxRecord:
-        return self._client.call("sandbox_get", options, **self._name)
+        """Its record."""
+        return self._noted(self._client.call("sandbox_get", options, **self._name))
+
+    def is_running(self, **options: Unpack[CallOptions]) -> bool:
+        """Whether it runs now. One that hibernates or has ended does not."""
+        try:
+            return self.get(**options)["state"] == "running"
+        except (NotFoundError, GoneError):
+            return False
+
+    def update(self, **change: Any) -> SandboxRecord:
+        """Changes labels, idle action or end: `change` is a SandboxUpdateRequest."""
+        return self._noted(self._client.call("sandbox_update", None, **self._name, **change))
+
+    def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
+        """Ends it, and the room that it has to itself, `ms` from now; a later call moves the end."""
+        calls = Calls(options)
+        seconds = max(1, math.ceil(ms / 1000))
+        self._noted(self._client.call("sandbox_update", calls.next(), **self._name, expires_in_seconds=seconds))
+        if self._owns_room:
+            self._client.call("room_update", calls.next(), room_id=self.room_id, expires_in_seconds=seconds)
+
+    def set_egress(self, allowlist: Sequence[str], **options: Unpack[CallOptions]) -> Any:
+        """Replaces the list of destinations that it may connect to; other open connections are closed."""
+        return self._client.call("egress_set", options, **self._name, allowlist=[*allowlist])
+
+    def metrics(self, **options: Unpack[CallOptions]) -> Any:
+        """Its use of CPU, memory and disk now."""
+        return self._client.call("sandbox_metrics", options, **self._name)
+
+    def logs(
+        self,
+        *,
+        source: Literal["console", "agent"] | None = None,
+        after: int | None = None,
+        limit: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Lines of its console, or of its agent's log, from a byte offset on."""
+        wanted = given(source=source, after=after, limit=limit)
+        return self._client.call("sandbox_logs", options, **self._name, **wanted)
+
+    def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
+        """Whether there is a file or directory of this path on its disk."""
+        return self.files.stat(path, **options) is not None
+
+    def wait_for_port(self, port: int, **options: Unpack[CallOptions]) -> None:
+        """Waits until a server listens on a port, without exposing it.
+
+        Raises a TimeoutError after `wait_ms`, 60 s by default.
+        """
+        wait_ms = longest_wait(options) or SERVER_WAIT_MS
+        socket = f":{port:04X} [0-9A-F]*:0000 0A"
+        done = self.exec(["sh", "-c", UNTIL_LISTENING, "sh", socket], timeout_ms=wait_ms, wait_ms=wait_ms + ENDING_MS)
+        if done.timed_out:
+            raise TimeoutError(f"No server listens on port {port} after {wait_ms:g} ms.")
+        if done.exit_code != 0:
+            raise RoomdError(f"The sandbox could not look for port {port}: {done.stderr.strip()}")
 
     def exec(
         self,
@@ -134,10 +289,10 @@ class Sandbox:
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Runs a command and waits for its end; it is killed after `command_timeout_ms`, 10 minutes if absent.
+        """Runs a command and waits for its end.
 
-        A command that fails is no error: look at `exit_code`. With `timeout_ms` it raises a TimeoutError when it has
-        not ended in this time, and leaves it running.
+        `timeout_ms` ends the command, after 10 minutes by default; `wait_ms` ends only the waiting, with a
+        TimeoutError. A command that fails is no error: see `exit_code`.
         """
         return Execution.run(
             self._client,
@@ -150,7 +305,7 @@ class Sandbox:
         )
 
     def start(self, command: Command, **options: Unpack[CommandOptions]) -> Execution:
-        """Begins a command and leaves it running."""
+        """Starts a command and leaves it running, without a time limit by default."""
         return Execution.start(self._client, self._name, command, **options)
 
     def execution(self, id: str) -> Execution:
@@ -166,11 +321,27 @@ class Sandbox:
         return Terminal(self._client, self._name, id)
 
     def expose_port(
-        self, port: int, *, visibility: Literal["private", "public"] | None = None, **options: Unpack[CallOptions]
+        self,
+        port: int,
+        *,
+        visibility: Literal["private", "public"] | None = None,
+        wait: bool = False,
+        **options: Unpack[CallOptions],
     ) -> ExposedPort:
-        """Makes a server in the sandbox reachable by URL; again: the same."""
+        """Makes a server in the sandbox reachable by URL; again for the same port: the same record.
+
+        With `wait` it answers once the server listens, and raises a TimeoutError after `wait_ms`, 60 s by default.
+        """
         input = given(visibility=visibility)
-        return self._client.call("sandbox_expose_port", options, **self._name, port=port, **input)
+        if not wait:
+            return self._client.call("sandbox_expose_port", options, **self._name, port=port, **input)
+        limits: CallOptions = {**options, "wait_ms": longest_wait(options) or SERVER_WAIT_MS}
+        calls = Calls(limits)
+        while True:
+            input["wait_ms"] = int(min(WAIT_MS, calls.left_ms or WAIT_MS))
+            exposed = self._client.call("sandbox_expose_port", calls.next(), **self._name, port=port, **input)
+            if exposed["listening"]:
+                return exposed
 
     def snapshot(
         self,
@@ -183,39 +354,54 @@ class Sandbox:
         input = given(name=name, mode=mode)
         return self._client.call("sandbox_snapshot", options, **self._name, **input)
 
-    def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> list[Fork]:
-        """Makes copies that go on where it is: one for each agent, or what was in its way."""
+    def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[Sandbox]":
+        """Makes running copies of it in its room, one for each agent.
+
+        Raises ForkError, with those that were made, if any could not be.
+        """
         wanted: Any = [{"agent_id": agent_id} for agent_id in agents]
-        return self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
+        items = self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
+        records = [item["sandbox"] for item in items if item["sandbox"] is not None]
+        made = [Sandbox(self._client, each["room_id"], each["agent_id"], record=each) for each in records]
+        problems = [{"agent_id": item["agent_id"], **item["problem"]} for item in items if item["problem"] is not None]
+        if problems:
+            raise ForkError(made, problems)
+        return made
 
     def rollback(self, snapshot_id: str, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Turns it back to a snapshot."""
-        return self._client.call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id)
+        return self._noted(self._client.call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id))
 
     def standby(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Pauses it in memory."""
-        return self._client.call("sandbox_standby", options, **self._name)
+        return self._noted(self._client.call("sandbox_standby", options, **self._name))
 
     def hibernate(self, **options: Unpack[CallOptions]) -> SandboxRecord:
-        """Puts it to sleep on disk."""
-        return self._client.call("sandbox_hibernate", options, **self._name)
+        """Saves it to disk; it uses no memory until it is resumed or woken."""
+        return self._noted(self._client.call("sandbox_hibernate", options, **self._name))
 
     def resume(self, **options: Unpack[CallOptions]) -> SandboxRecord:
-        return self._client.call("sandbox_resume", options, **self._name)
+        """Resumes it from standby or hibernation."""
+        return self._noted(self._client.call("sandbox_resume", options, **self._name))
 
     def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Ends it, and the room that it has to itself."""
-        if self._ends is not None:
-            self._ends(**options)
-        else:
-            self._client.call("sandbox_destroy", options, **self._name)
+        """Ends it, and the room that it has to itself together with its drive. One that has ended is no error."""
+        try:
+            with gone_is_done():
+                if self._owns_room:
+                    drive: Any = "retain" if self._keeps_drive else "delete"
+                    self._client.call("room_destroy", options, room_id=self.room_id, drive=drive)
+                else:
+                    self._client.call("sandbox_destroy", options, **self._name)
+        finally:
+            if self._owns_client:
+                self._client.close()
 
     def __enter__(self) -> "Sandbox":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with gone_is_done():
-            self.destroy()
+        self.destroy()
 
 
 @contextmanager
@@ -252,13 +438,14 @@ def _wanted(options: SandboxOptions) -> dict[str, Any]:
     )
 
 
-def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> None:
+def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> SandboxRecord:
     """Waits until it runs commands: the service answers before it does where a start takes long."""
     name: SandboxName = {"room_id": record["room_id"], "sandbox": record["sandbox_id"]}
     while record["state"] in STARTING:
         current().pause(STARTING_PAUSE_SECONDS)
         options = calls.next()
-        wait_ms = int(min(WAIT_MS, options.get("timeout_ms", WAIT_MS)))
+        wait_ms = int(min(WAIT_MS, options.get("wait_ms", WAIT_MS)))
         record = client.call("sandbox_get", options, **name, wait_ms=wait_ms)
     if record["state"] in ("failed", "destroying", "destroyed"):
         raise RoomdError(f"The sandbox {record['sandbox_id']} has not started: {record['status']['message']}")
+    return record

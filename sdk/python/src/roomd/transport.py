@@ -34,10 +34,12 @@ FileBody = str | bytes | bytearray | memoryview | os.PathLike[str] | Iterable[by
 
 
 class CallOptions(TypedDict, total=False):
-    timeout_ms: float
-    """For the whole method with all its calls and tries; 10 minutes for each call if absent.
+    wait_ms: float
+    """Longest wait for the method with all its calls and tries; 10 minutes for each call by default.
 
-    Of a list it is for each page, and of a file that is read as it comes for its beginning."""
+    Of a list it is for each page, and of a file that is read as it comes for its beginning. Then a TimeoutError is raised."""
+    timeout_ms: float
+    """Alias of `wait_ms`. With `exec` and `start` of a sandbox it is the time limit of the command instead."""
     idempotency_key: str
     """In place of the one that is made for each POST: the same key does nothing twice, also from another process.
 
@@ -216,7 +218,7 @@ class Transport:
     def send(self, sent: Sent, read: Callable[[Answer, float], T], options: CallOptions | None = None) -> T:
         """Sends a call until its answer, a success, is read by the deadline. Raises what errors.py has."""
         options = options or {}
-        timeout_ms = options.get("timeout_ms")
+        timeout_ms = longest_wait(options)
         deadline = deadline_of(DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
@@ -428,13 +430,19 @@ def deadline_of(timeout_ms: float) -> float:
     return time.monotonic() + max(0.0, timeout_ms) / 1000
 
 
+def longest_wait(options: CallOptions) -> float | None:
+    """The longest wait that these options allow, in ms; None for the default."""
+    wait_ms = options.get("wait_ms")
+    return options.get("timeout_ms") if wait_ms is None else wait_ms
+
+
 class Calls:
     """The options of each call that one method makes: all within its time, and each with a key of its own."""
 
     def __init__(self, options: CallOptions) -> None:
         self._options = options
         self._count = 0
-        timeout_ms = options.get("timeout_ms")
+        timeout_ms = longest_wait(options)
         self._deadline = None if timeout_ms is None else deadline_of(timeout_ms)
 
     @property
@@ -444,7 +452,7 @@ class Calls:
             return None
         left = (self._deadline - time.monotonic()) * 1000
         if left <= 0:
-            raise TimeoutError(f"It was not done within {self._options.get('timeout_ms', 0):g} ms.")
+            raise TimeoutError(f"It was not done within {longest_wait(self._options) or 0:g} ms.")
         return left
 
     def next(self) -> CallOptions:
@@ -452,7 +460,7 @@ class Calls:
         self._count += 1
         made: CallOptions = {"headers": self._options.get("headers", {})}
         if (left := self.left_ms) is not None:
-            made["timeout_ms"] = left
+            made["wait_ms"] = left
         if (key := self._options.get("idempotency_key")) is not None:
             made["idempotency_key"] = f"{key}-{self._count}"
         return made
