@@ -16,13 +16,14 @@ const LONG_MS = 300_000;
 const EXEC_MS = 240_000;
 
 const START_THREADS = `
-import threading
-end = threading.Event()
-threading.stack_size(65536)
-threads = [threading.Thread(target=end.wait, daemon=True) for _ in range(${THREADS})]
-for thread in threads: thread.start()
-print(threading.active_count() - 1)
-end.set()
+import _thread
+_thread.stack_size(65536)
+end = _thread.allocate_lock()
+end.acquire()
+for number in range(${THREADS}): _thread.start_new_thread(end.acquire, ())
+print(_thread._count(), flush=True)
+import os
+os._exit(0)
 `;
 const WATCH = `
 import ctypes, os, tempfile
@@ -90,7 +91,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
   describe("with 4096 MiB", () => {
     test("its limits are those of a machine that boots with as much", async () => {
       const shown = await sh(`
-        cat /proc/sys/kernel/threads-max /proc/sys/fs/file-max; ulimit -u
+        cat /proc/sys/kernel/threads-max /proc/sys/fs/file-max; bash -c "ulimit -u"
         sed 's/.*\\t//' /proc/sys/net/ipv4/tcp_mem
         cat /proc/sys/fs/inotify/max_user_watches /proc/sys/fs/inotify/max_user_instances
         cat /proc/sys/net/netfilter/nf_conntrack_max /sys/module/nf_conntrack/parameters/hashsize
@@ -123,7 +124,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
   });
 
   test("one with 256 MiB has more than its kernel would give", async () => {
-    expect((await sh("cat /proc/sys/kernel/threads-max; ulimit -u", "7")).split("\n").map(Number)).toEqual([
+    expect((await sh("cat /proc/sys/kernel/threads-max; bash -c 'ulimit -u'", "7")).split("\n").map(Number)).toEqual([
       4096, 2048,
     ]);
   });

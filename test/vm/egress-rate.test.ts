@@ -1,0 +1,67 @@
+/**
+ * Connections to the outside at nearly the rate that a sandbox has: none of them fails, however long it lasts. For twenty seconds, which
+ * would fill the connection tracking table of a kernel of 256 MiB; by `test:long` for five minutes.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { shortOrLong, withGuests } from "../harness/guests.ts";
+import { Outside } from "../harness/outside.ts";
+
+const NAME = "allowed.example";
+/** Of the 200 new ones a second that limits.md promises. */
+const RATE = 190;
+const SECONDS = shortOrLong("connections to the outside, seconds", 20, 300);
+/** Without KVM the guest may be slower than the rate. */
+const DEADLINE_MS = 10 * SECONDS * 1000;
+
+const CLIENT = `
+import concurrent.futures, json, socket, sys, time
+host, rate, total = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+begun = time.monotonic()
+def ask(number):
+    wait = begun + number / rate - time.monotonic()
+    if wait > 0: time.sleep(wait)
+    try:
+        with socket.create_connection((host, 80), 30) as connection:
+            connection.sendall(b"GET /small HTTP/1.1\\r\\nHost: ${NAME}\\r\\nConnection: close\\r\\n\\r\\n")
+            got = b""
+            while chunk := connection.recv(65536): got += chunk
+            return None if b"small answer" in got else repr(got[:100])
+    except OSError as error:
+        return repr(error)
+with concurrent.futures.ThreadPoolExecutor(48) as pool:
+    failed = [each for each in pool.map(ask, range(total)) if each]
+print(json.dumps({"failed": len(failed), "first": failed[:3], "seconds": time.monotonic() - begun}))
+`;
+
+let outside: Outside;
+const prepare = async (daemon: { env: Record<string, string> }) => {
+  outside = await Outside.start([NAME]);
+  daemon.env.ROOMD_EGRESS_HOSTS_FILE = outside.hostsFile;
+};
+
+withGuests("the rate of connections", { prepare }, (guests) => {
+  beforeAll(async () => {
+    outside.setHosts({ [NAME]: outside.v4 });
+    writeFileSync(join(outside.root, "small"), "small answer");
+    await guests.daemon.room("rate");
+    const list = { egress_allowlist: [NAME, `${outside.v4}:80`], memory_mib: 1024 };
+    await guests.daemon.sandbox("rate", "a", guests.cid(), list);
+  });
+  afterAll(() => outside?.[Symbol.asyncDispose]());
+
+  for (const [how, host] of [
+    ["address", () => outside.v4],
+    ["name", () => NAME],
+  ] as const) {
+    test(`${RATE} a second by ${how}, and none fails`, { timeout: DEADLINE_MS + 60_000 }, async () => {
+      const argv = ["python3", "-c", CLIENT, host(), String(RATE), String(RATE * SECONDS)];
+      const done = await guests.daemon.exec("rate", "a", { argv, timeout_ms: DEADLINE_MS });
+      expect(done).toMatchObject({ exit_code: 0 });
+      const { seconds, ...told } = JSON.parse(done.stdout);
+      console.log(`${RATE * SECONDS} connections by ${how} in ${seconds.toFixed(1)} s`);
+      expect(told).toEqual({ failed: 0, first: [] });
+    });
+  }
+});
