@@ -70,7 +70,7 @@ class ScriptedService(unittest.TestCase):
             def length(self) -> int:
                 return int(self.headers.get("Content-Length", 0))
 
-            do_POST = do_PUT = do_DELETE = do_GET
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

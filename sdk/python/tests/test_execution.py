@@ -81,10 +81,10 @@ class ExecTest(ScriptedService):
             self.methods.clear()
             started = time.monotonic()
             with self.assertRaises(TimeoutError):
-                self.exec(reply, timeout_ms=400, kill_on_cancel=True)
+                self.exec(reply, wait_ms=400, kill_on_cancel=True)
             self.assertLess(time.monotonic() - started, 3)
             self.assertEqual(self.methods, ["POST", "GET"])
-        self.assertEqual(self.exec(lines(ended(1)), timeout_ms=float("inf")).exit_code, 0)
+        self.assertEqual(self.exec(lines(ended(1)), wait_ms=float("inf")).exit_code, 0)
 
     def test_only_the_time_that_was_given_is_that_of_the_command(self) -> None:
         said = TimeoutError("The service has not answered in time.")

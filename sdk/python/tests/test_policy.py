@@ -182,7 +182,7 @@ class PolicyTest(ScriptedService):
         real = self.client._transport.send
 
         def send(sent: Any, read: Any, options: Any) -> Any:
-            self.times.append(options.get("timeout_ms"))
+            self.times.append(options.get("wait_ms"))
             if len(self.times) in late:
                 raise TimeoutError("The service has not answered in time.")
             return real(sent, read, options)

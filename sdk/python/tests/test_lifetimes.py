@@ -1,0 +1,78 @@
+"""Lifetimes of sandboxes and time limits of commands, against a service that answers what a test tells it to."""
+
+from typing import Any
+
+from roomd import ForkError, Sandbox, TemplateBuildError
+from roomd.service import Templates
+
+from .scripted import ScriptedService, lines, ok, problem
+
+RECORD = {"room_id": "a", "sandbox_id": "sbx_1", "agent_id": "main", "state": "running", "status": {"message": ""}}
+END = {
+    **{"seq": 1, "type": "exit", "exit_code": 0, "signal": None, "timed_out": False, "duration_ms": 1},
+    **{"stdout_bytes": 0, "stderr_bytes": 0, "finished_at": ""},
+}
+
+
+class LifetimesTest(ScriptedService):
+    def create(self, **options: Any) -> Sandbox:
+        self.replies = [ok({"room_id": "a"}), ok(RECORD), *[ok(RECORD)] * 4]
+        return Sandbox.create(url=self.client.url, api_key="key-1", **options)
+
+    def test_a_sandbox_of_its_own_hibernates_and_its_room_ends(self) -> None:
+        with self.create() as made:
+            self.assertEqual((made.sandbox_id, made.state), ("sbx_1", "running"))
+        self.assertEqual(self.sent()[0]["ttl_seconds"], 86_400)
+        self.assertEqual(self.sent()[1]["lifecycle"], {"idle_after_seconds": 900, "on_idle": "hibernate"})
+        self.assertEqual(self.methods[-1], "DELETE")
+
+    def test_its_end_can_be_set_from_now(self) -> None:
+        with self.create() as made:
+            made.set_timeout(90_500)
+            self.assertEqual([each["expires_in_seconds"] for each in self.sent()[-2:]], [91, 91])
+            self.assertEqual(self.methods[-2:], ["PATCH", "PATCH"])
+
+    def test_one_that_exists_is_found_and_ended_with_its_room(self) -> None:
+        self.replies = [ok({"room_id": "a", "agent_id": "main"}), ok(RECORD), ok({"labels": {"roomd-sdk/own": "true"}})]
+        found = Sandbox.connect("sbx_1", url=self.client.url, api_key="key-1")
+        self.assertEqual(found.sandbox_id, "sbx_1")
+        self.replies = [problem(404, "room_not_found", False)]
+        found.destroy()
+
+    def test_they_are_listed_over_all_rooms(self) -> None:
+        self.replies = [ok({"items": [RECORD], "next_cursor": None})]
+        found = list(Sandbox.list(label=("team", "a"), url=self.client.url, api_key="key-1"))
+        self.assertEqual([each["sandbox_id"] for each in found], ["sbx_1"])
+
+    def test_the_time_limit_is_that_of_the_command(self) -> None:
+        sandbox = Sandbox(self.client, "a", "main")
+        limits = (({}, 600_000), ({"timeout_ms": 5}, 5), ({"command_timeout_ms": 5}, 5), ({"timeout_ms": 0}, 0))
+        for options, limit in limits:
+            self.asked.clear()
+            self.replies = [ok({}), lines(END)]
+            sandbox.exec("true", **options)  # type: ignore[arg-type]
+            self.assertEqual(self.sent()[0]["timeout_ms"], limit)
+        self.asked.clear()
+        self.replies = [ok({})]
+        sandbox.start("true")
+        self.assertEqual(self.sent()[0]["timeout_ms"], 0)
+
+    def test_a_fork_is_sandboxes_or_raises_with_those_that_were_made(self) -> None:
+        item = {"agent_id": "b", "sandbox": {**RECORD, "agent_id": "b"}, "problem": None}
+        failed = {"agent_id": "c", "sandbox": None, "problem": {"code": "disk_full", "title": "", "detail": "Full."}}
+        sandbox = Sandbox(self.client, "a", "main")
+        self.replies = [ok({"items": [item]}), ok({"items": [item, failed]})]
+        self.assertEqual([each.agent_id for each in sandbox.fork(["b"])], ["b"])
+        with self.assertRaises(ForkError) as raised:
+            sandbox.fork(["b", "c"])
+        self.assertEqual([each.agent_id for each in raised.exception.sandboxes], ["b"])
+        self.assertEqual(raised.exception.problems[0]["code"], "disk_full")
+        self.assertEqual(str(raised.exception), "1 of 2 copies could not be made. c: Full.")
+
+    def test_a_template_that_is_not_built_raises_with_the_last_lines(self) -> None:
+        said = {"seq": 1, "type": "stdout", "data_b64": "bm8gc3VjaCBob3N0Cg=="}
+        build = {"template_id": "t", "build_id": "bld_1", "state": "failed", "failure": {"detail": "A step failed."}}
+        self.replies = [ok(build), lines(said, {**END, "seq": 2}), ok(build)]
+        with self.assertRaises(TemplateBuildError) as raised:
+            Templates(self.client).build({"template_id": "t"})
+        self.assertEqual(str(raised.exception), "Template t was not built: A step failed.\nno such host")
