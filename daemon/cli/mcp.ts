@@ -32,13 +32,13 @@ export function mcpCommand(): Command {
       "For MCP clients that start a command. Clients that speak Streamable HTTP use ROOMD_URL/mcp with the key as Bearer token.",
       "It ends when its standard input ends. Problems with the service or the key are printed on standard error.",
     ],
-    examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp", "roomd mcp --tools all"],
+    examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp", "roomd mcp --tools small"],
   };
   return command("mcp", about)
     .addOption(
       choice(
         "--tools <which>",
-        "which tools it serves; all: those for screens, browsers and templates too",
+        "which tools it serves; small: nine for one sandbox; all: those for screens, browsers and templates too",
         Object.keys(TOOL_SETS),
       ),
     )

@@ -36,7 +36,7 @@ export function noSuchHost(field: "host" | "host_labels" = "host"): ServiceError
   return new ServiceError("validation_failed", {
     detail: field === "host" ? `host ${message}.` : `host_labels: ${message}.`,
     errors: [{ field, code: "unknown_host", message }],
-    hint: "GET /v1/hosts lists them, with an administrator's key.",
+    hint: "{{host_list}} lists them, with an administrator's key.",
   });
 }
 

@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { fields } from "./contract.ts";
 import { operations } from "./operations.ts";
+import { SMALL_TOOLS } from "./small-tools.ts";
 import { templateCreate } from "./template-builds.ts";
 import { continued, HINTS, type Tool, tool } from "./tool.ts";
 import { MAX_TOOL_WAIT_MS, TOOLS } from "./tools.ts";
@@ -196,6 +197,7 @@ const all: ReadonlyMap<string, Tool> = new Map([...usual, ...list.map((each) => 
 /** What a client finds by which path. */
 export const TOOL_SETS = {
   usual: { path: "/mcp", tools: usual },
+  small: { path: "/mcp/small", tools: SMALL_TOOLS },
   all: { path: "/mcp/all", tools: all },
 } as const;
 export type ToolSet = keyof typeof TOOL_SETS;

@@ -3,7 +3,7 @@
  * in one object, and how its schemas are told to clients.
  */
 import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { fields, nullable, type Operation, plain } from "./contract.ts";
+import { fields, type Operation, plain } from "./contract.ts";
 
 /** What a client may assume of a call before it makes it. */
 export interface ToolHints {
@@ -20,6 +20,8 @@ export interface Tool {
   operation: Operation;
   description: string;
   input: TObject;
+  /** Arguments that are accepted and not listed. */
+  hidden?: readonly string[];
   /** What `result` is when the call succeeded. */
   result: TSchema;
   hints: ToolHints;
@@ -37,6 +39,8 @@ interface ToolDraft {
   example: Record<string, unknown>;
   /** Arguments of the operation that the tool does not have. */
   without?: readonly string[];
+  /** Arguments that are accepted and not listed. */
+  hidden?: readonly string[];
   /** Arguments that the operation does not have, or has in another way. */
   also?: Record<string, TSchema>;
   result?: TSchema;
@@ -90,40 +94,65 @@ export function continued(output: TObject) {
   return fields({ ...output.properties, next: Type.Optional(nextCall) });
 }
 
-const failure = {
-  status: Type.Integer({ description: "As in HTTP." }),
-  code: Type.String({ description: "One word of a closed list." }),
-  detail: Type.String({ description: "One sentence about what is wrong." }),
-  hint: nullable(Type.String({ description: "What to do about it." })),
-  retryable: Type.Boolean({ description: "Whether the same call may succeed later." }),
-  retry_after_seconds: Type.Optional(Type.Integer()),
-  request_id: Type.String(),
-  details: anything,
-  errors: Type.Array(anything, { description: "Every argument that is wrong." }),
-  next: Type.Optional(nextCall),
-};
+/** Arguments that are accepted and that no list shows: twins for clients without objects, and what a model has no use for. */
+const isHidden = (name: string) => name.endsWith("_json") || ["idempotency_key", "guest_cid"].includes(name);
 
-/** The form of every answer of a tool: MCP wants one object, so success and failure are its two cases. */
-export function outputSchemaOf({ result }: Tool): Record<string, unknown> {
-  const preflight = Type.Object(
-    { health: Type.Optional(anything), usage: Type.Optional(anything) },
-    { description: "health and usage, which the service checked before your first change." },
-  );
+/** The input schema in a list of tools. It admits other names, since hidden arguments and synonyms are accepted too. */
+export function listedInput({ input, hidden = [] }: Pick<Tool, "input" | "hidden">): Record<string, unknown> {
+  const shown = Object.entries(input.properties).filter(([name]) => !isHidden(name) && !hidden.includes(name));
+  const properties = Object.fromEntries(shown.map(([name, schema]) => [name, shortened(schema)]));
+  const required = (input.required ?? []).filter((name) => name in properties);
+  return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+}
+
+/** The names that a list shows. */
+export const argumentNames = (tool: Pick<Tool, "input" | "hidden">): string[] =>
+  Object.keys(listedInput(tool).properties as object);
+
+const MOST_WORDS = 12;
+const RULES = [
+  "pattern",
+  "examples",
+  "maxLength",
+  "minLength",
+  "maxItems",
+  "minItems",
+  "uniqueItems",
+  "contentEncoding",
+];
+
+/** Without the rules that a refusal names anyway, and without long lists of words. */
+function shortened(schema: object): unknown {
+  const short = (key: string, value: unknown): unknown => {
+    if (RULES.includes(key) && typeof value !== "object") return undefined;
+    if (key === "examples" || key === "additionalProperties") return undefined;
+    if (key === "maximum" && value === Number.MAX_SAFE_INTEGER) return undefined;
+    if (key === "enum" && Array.isArray(value) && value.length > MOST_WORDS) return undefined;
+    if (key === "patternProperties") return undefined;
+    return value;
+  };
+  return JSON.parse(JSON.stringify(plain(schema), short));
+}
+
+/** The output schema of every tool: the envelope, and the names of the result's members. Members without a value are absent. */
+export function outputSchemaOf({ result }: Pick<Tool, "result">): Record<string, unknown> {
+  const members = Object.entries<TSchema>(result.properties ?? {});
+  const properties = Object.fromEntries(members.map(([name, schema]) => [name, typeOf(schema)]));
   return {
     type: "object",
-    properties: undescribed({ ok: Type.Boolean(), result, preflight, ...failure }),
+    properties: {
+      ok: { type: "boolean" },
+      result: { type: "object", ...(members.length > 0 ? { properties } : {}) },
+      code: { type: "string" },
+      detail: { type: "string" },
+      hint: { type: "string" },
+    },
     required: ["ok"],
-    additionalProperties: false,
-    oneOf: [
-      { properties: { ok: { const: true } }, required: ["result"] },
-      { properties: { ok: { const: false } }, required: ["status", "code", "detail", "hint", "retryable"] },
-    ],
   };
 }
 
-/** What a field of an answer means is in the interface's document; a list of tools is read by models, who pay for each word. */
-function undescribed(schemas: object): Record<string, unknown> {
-  const isWords = (key: string, value: unknown) => key === "description" && typeof value === "string";
-  const dropped = (key: string, value: unknown) => (isWords(key, value) || key === "examples" ? undefined : value);
-  return JSON.parse(JSON.stringify(plain(schemas), dropped));
+const TYPES = ["string", "integer", "number", "boolean", "array", "object"];
+
+function typeOf({ type }: TSchema): object {
+  return TYPES.includes(type) ? { type } : {};
 }

@@ -4,7 +4,7 @@
  */
 import { Type } from "@sinclair/typebox";
 import { auditRecord } from "./audit.ts";
-import { fields, nullable, oneOf, timestamp } from "./contract.ts";
+import { fields, nullable, oneOf } from "./contract.ts";
 import { SIGNALS, sandboxExec } from "./executions.ts";
 import { agentName } from "./fabric.ts";
 import { operations } from "./operations.ts";
@@ -16,7 +16,7 @@ const { LOOKS, ADDS, REPEATS, REMOVES } = HINTS;
 /** A tool answers within this time; what takes longer is gone on with by another call. */
 export const MAX_TOOL_WAIT_MS = 45_000;
 export const DEFAULT_INBOX_WAIT_MS = 30_000;
-/** Records that an audit tool shows beside its summary. */
+/** Records that an audit tool shows if the call names no limit. */
 export const SHOWN_RECORDS = 20;
 
 /** In a guest it would be the sandbox's own agent; over MCP somebody says it. */
@@ -29,20 +29,20 @@ const ownOrg = Type.Optional(Type.String({ maxLength: 64, description: "The orga
 
 const audited = Type.Object({
   summary: Type.Optional(operations.audit_summary.output),
-  items: Type.Array(auditRecord),
+  items: Type.Optional(Type.Array(auditRecord)),
   next_cursor: nullable(Type.String()),
 });
 const summarized = {
   raw: Type.Optional(
     Type.Boolean({
-      description: `true: the records alone, up to limit. Else a summary, and the last ${SHOWN_RECORDS}.`,
+      description: "true: the records, up to limit. Else a summary.",
     }),
   ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: `Most records; with raw 200 if absent, else ${SHOWN_RECORDS}.`,
+      description: `With raw: most records; ${SHOWN_RECORDS} if absent.`,
     }),
   ),
 };
@@ -54,18 +54,12 @@ const execution = fields({
   signal: nullable(Type.String()),
   timed_out: Type.Boolean(),
   oom: sandboxExec.output.properties.oom,
-  stdout: nullable(Type.String({ description: "From `after` on. Null when the bytes are not UTF-8." })),
-  stderr: nullable(Type.String()),
-  stdout_b64: Type.String(),
-  stderr_b64: Type.String(),
   stdout_bytes: Type.Integer({ description: "All that it has written so far." }),
   stderr_bytes: Type.Integer(),
-  stdout_truncated: Type.Boolean({ description: "There is more than max_output_bytes: `next` goes on there." }),
-  stderr_truncated: Type.Boolean(),
-  started_at: nullable(timestamp),
-  finished_at: nullable(timestamp),
+  left_out_bytes: Type.Integer({ description: "In the middle of the text; `rest` reads them." }),
   duration_ms: nullable(Type.Integer()),
   output: sandboxExec.output.properties.output,
+  rest: Type.Optional(nextCall),
   next: Type.Optional(nextCall),
 });
 

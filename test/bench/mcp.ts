@@ -3,7 +3,7 @@
  * and by the official client, which also holds answers against their schemas.
  */
 import type { TestDaemon } from "../harness/daemon.ts";
-import { connectMcp } from "../harness/mcp-client.ts";
+import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
 import type { Bench } from "./report.ts";
 import { takeTurns } from "./sampling.ts";
 
@@ -36,9 +36,36 @@ export async function benchMcp({ report, count = USUAL_COUNT, start }: Bench): P
     report.add("fs_write", "ms", write_rest);
     report.add("fs_write_tool", "ms", write_2026, "fs_write");
     report.add("fs_write_added", "ms", added(write_2026, write_rest), undefined, limit);
+    await reportBytes(report, daemon);
   } finally {
     await client.close();
   }
+}
+
+/** What lists and answers cost a model: bytes, and tokens at four bytes each. */
+async function reportBytes(report: Bench["report"], daemon: TestDaemon): Promise<void> {
+  const add = (name: string, value: unknown) => {
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    report.add(`${name}_bytes`, "bytes", [bytes]);
+    report.add(`${name}_tokens`, "tokens", [Math.ceil(bytes / 4)]);
+  };
+  for (const tools of ["usual", "small", "all"] as const) {
+    const client = await connectMcp(daemon, { tools });
+    add(`list_${tools}`, await client.listTools());
+    await client.close();
+  }
+  const client = await connectMcp(daemon, { name: "bytes" });
+  add("room_create_first", await client.result("room_create", {}));
+  add("fs_read_1_3_mb", await readOf(client, "x".repeat(1_300_000)));
+  add("audit_list", await client.result("audit_list", { room_id: ROOM }));
+  add("refusal", await client.result("sandbox_exec", { room_id: ROOM, cmd: "ls" }));
+  add("no_such_tool", await client.result("file_read", { path: "/a" }));
+  await client.close();
+}
+
+async function readOf(client: McpClient, content: string) {
+  await client.call("fs_write", { room_id: ROOM, path: "/long", content });
+  return await client.result("fs_read", { room_id: ROOM, path: "/long" });
 }
 
 const META = {

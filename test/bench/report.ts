@@ -4,7 +4,7 @@ import type { TestDaemon, TestDaemonOptions } from "../harness/daemon.ts";
 import { type Summary, summarize } from "./stats.ts";
 
 /** `%` is of one core; `1` is a number of things. */
-export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×" | "%" | "1";
+export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×" | "%" | "1" | "bytes" | "tokens";
 
 /** What a measure must keep to: at one of its percentiles, or by its ratio to its yardstick. */
 export type Limit = { of: "p50" | "p95" | "p99" | "ratio" } & ({ most: number } | { least: number });

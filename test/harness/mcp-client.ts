@@ -20,7 +20,10 @@ export interface McpClient {
   listPrompts(): Promise<Json>;
   prompt(name: string, given?: Record<string, string>): Promise<Json>;
   instructions(): string | undefined;
-  /** The structured content, which the client has held against the tool's output schema. */
+  /**
+   * The structured content, which the client has held against the tool's output schema. Of a command or a file the result also has the
+   * output that stands in the text: stdout and stderr, or content.
+   */
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Json>;
   /** The whole result. */
   result(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Json>;
@@ -33,20 +36,20 @@ export interface ClientOptions {
   key?: string;
   name?: string;
   /** Which tools it asks for. */
-  tools?: "usual" | "all";
+  tools?: "usual" | "small" | "all";
 }
 
 /** `2026`: the v2 client by the newest revision; `2025`: the same by the one before; `v1`: the client before it. */
 export async function connectMcp(daemon: TestDaemon, options: ClientOptions = {}): Promise<McpClient> {
   const { generation = "2026", way = "http", key = daemon.apiKey, name = "test", tools = "usual" } = options;
   const http = [
-    new URL(`${daemon.url}/mcp${tools === "all" ? "/all" : ""}`),
+    new URL(`${daemon.url}/mcp${tools === "usual" ? "" : `/${tools}`}`),
     { requestInit: { headers: { authorization: `Bearer ${key}` } } },
   ] as const;
   const env = { PATH: daemon.env.PATH ?? "", ROOMD_URL: daemon.url, ROOMD_API_KEY: key };
   const stdio = {
     command: BINARY,
-    args: tools === "all" ? ["mcp", "--tools", "all"] : ["mcp"],
+    args: tools === "usual" ? ["mcp"] : ["mcp", "--tools", tools],
     env,
     stderr: "inherit" as const,
   };
@@ -80,8 +83,40 @@ function wrap(client: AnyClient, send: Call): McpClient {
     prompt: (name, given = {}) => client.getPrompt({ name, arguments: given }),
     instructions: () => client.getInstructions(),
     result,
-    call: async (...asked) => (await result(...asked)).structuredContent,
+    call: async (...asked) => {
+      const { structuredContent, content } = await result(...asked);
+      return withOutput(structuredContent, String(content[0]?.text));
+    },
     close: () => client.close(),
+  };
+}
+
+const BASE64 = /^\[std(?:out|err) is not UTF-8; base64:\]\n/;
+
+/** Output as the text of an answer shows it, a part that was left out included. */
+function withOutput(structured: Json, text: string): Json {
+  const { ok, result } = structured;
+  if (!ok || text === JSON.stringify(structured)) return structured;
+  if (result.state !== undefined && "exit_code" in result) {
+    const [, ...lines] = text.replace(/^\[took .*\]\n/, "").split("\n");
+    const shown = lines.join("\n").replace(/\[(?:more output|not finished): continue with .*\]$/, "");
+    const [stdout = "", stderr = ""] = shown.startsWith("[stderr]\n")
+      ? ["", shown.slice("[stderr]\n".length)]
+      : shown.split("\n[stderr]\n").map((part, at, parts) => (at === 0 && parts.length > 1 ? `${part}\n` : part));
+    const decoded = (part: string) => ({
+      text: BASE64.test(part) ? null : part,
+      b64: BASE64.test(part) ? part.replace(BASE64, "") : Buffer.from(part).toString("base64"),
+    });
+    const [out, err] = [decoded(stdout), decoded(stderr)];
+    return {
+      ...structured,
+      result: { ...result, stdout: out.text, stderr: err.text, stdout_b64: out.b64, stderr_b64: err.b64 },
+    };
+  }
+  const content = text.replace(/\n\[bytes [\d,]+ to .*; read on with .*\]$/, "");
+  return {
+    ...structured,
+    result: { ...result, ...(result.encoding === "base64" ? { content_b64: content } : { content }) },
   };
 }
 

@@ -267,7 +267,7 @@ function notStarted(deps: SandboxDeps, row: SandboxRow): ServiceError {
   return new ServiceError(full ? "disk_full" : "guest_unreachable", {
     detail: row.status_message,
     details: { sandbox_id: row.sandbox_id, state: row.state, reason: row.status_reason },
-    hint: `Its logs stay until it is deleted: GET …/sandboxes/${row.sandbox_id}/logs.`,
+    hint: `Its logs stay until it is deleted. {{sandbox_logs sandbox=${row.sandbox_id}}} shows them.`,
   });
 }
 

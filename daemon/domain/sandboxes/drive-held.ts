@@ -9,7 +9,7 @@ type Room = Pick<SandboxRow, "room_uid">;
 
 const HELD = {
   detail: "The drive is far over its quota, and every access to it in the room's sandboxes waits.",
-  hint: "Delete files by drive calls (DELETE …/drive/delete) until the room has no warnings.",
+  hint: "Delete files with {{fs_delete}} until the room has no warnings.",
 };
 
 /** Before what cannot be done without the drive. Throws drive_full. */

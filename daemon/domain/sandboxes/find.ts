@@ -3,7 +3,7 @@ import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
-import { findSandbox, findSandboxEver } from "./store.ts";
+import { findSandbox, findSandboxEver, listSandboxes } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
 export interface SandboxTarget {
@@ -44,9 +44,22 @@ function findBy(
   const row = find(deps.database.queries, room.room_uid, String(params.sandbox));
   const { agent_id } = call.caller;
   if (!row || (agent_id !== null && agent_id !== row.agent_id)) {
-    throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });
+    throw new ServiceError("sandbox_not_found", {
+      detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.`,
+      hint: hintOf(deps, room, agent_id),
+    });
   }
   call.audit.agent_id = row.agent_id;
   call.audit.sandbox_id = row.sandbox_id;
   return { room, row, isLookedAt: call.caller.session !== undefined };
+}
+
+const MOST_NAMED = 8;
+
+/** The agents of the room that have a sandbox, as far as the caller sees them. */
+function hintOf({ database }: SandboxDeps, { room_uid, org_id }: RoomTarget, agentId: string | null): string {
+  const filter = { org_id, room_uids: [room_uid], agent_id: agentId, after: null, limit: MOST_NAMED + 1 };
+  const agents = listSandboxes(database.queries, filter).map(({ agent_id }) => agent_id);
+  const names = agents.slice(0, MOST_NAMED).join(", ") + (agents.length > MOST_NAMED ? ", …" : "");
+  return `${agents.length === 0 ? "No agent of the room has a sandbox." : `Agents with a sandbox: ${names}.`} {{sandbox_create}} makes one.`;
 }

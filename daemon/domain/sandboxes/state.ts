@@ -131,7 +131,7 @@ export function requireState(
     details: { state: sandbox.state, allowed_states: allowed },
     ...(sandbox.state === "paused" || sandbox.state === "hibernated"
       ? {
-          hint: `It ${sandbox.state === "paused" ? "is in standby" : "hibernates"}. Resume it with POST …/sandboxes/${sandbox.agent_id}/resume.`,
+          hint: `It ${sandbox.state === "paused" ? "is in standby" : "hibernates"}. Resume it with {{sandbox_resume sandbox=${sandbox.agent_id}}}.`,
         }
       : {}),
   });

@@ -3,6 +3,7 @@
  * story.ts tells of each field.
  */
 import { ERRORS, type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
+import { spelled } from "../../../shared/api/spelling.ts";
 import { REFUSALS } from "./refusals.ts";
 import { REQUEST_ID, STORY } from "./story.ts";
 
@@ -77,7 +78,7 @@ function problemOf(code: ErrorCode): Problem {
     request_id: REQUEST_ID,
     details: {},
     errors: [],
-    hint: hint ?? null,
+    hint: hint === undefined ? null : spelled(hint, { kind: "http" }),
     ...REFUSALS[code],
   };
 }

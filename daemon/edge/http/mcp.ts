@@ -21,9 +21,11 @@ import type { HttpOptions } from "./options.ts";
 import { addRate, problemResponse, setAll, usualHeaders } from "./reply.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
-/** The same for clients with a key, which finds nobody to sign in with: some clients try that first, and forget their key. */
-const MCP_KEY_PATH = "/mcp/key";
-export const MCP_PATHS: readonly string[] = [TOOL_SETS.usual.path, MCP_KEY_PATH, TOOL_SETS.all.path];
+const SET_NAMES = Object.keys(TOOL_SETS) as ToolSet[];
+/** The same for clients with a key, without a way to sign in: some clients try that first, and forget their key. */
+const keyPathOf = (set: ToolSet) => `${TOOL_SETS[set].path}/key`;
+const MCP_KEY_PATHS = SET_NAMES.map(keyPathOf);
+export const MCP_PATHS: readonly string[] = [...SET_NAMES.map((set) => TOOL_SETS[set].path), ...MCP_KEY_PATHS];
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
 const NOT_COUNTED = { refusal: null, rate: null };
@@ -89,7 +91,7 @@ export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: A
 
 /** How a client that was refused can be let in. */
 function challengeOf({ challenge }: McpDeps, { pathname }: URL, { status, code, details }: Problem): string | null {
-  if (pathname === MCP_KEY_PATH || challenge === null) return null;
+  if (MCP_KEY_PATHS.includes(pathname) || challenge === null) return null;
   if (status === 401) return challenge(null);
   return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes) : null;
 }
@@ -110,7 +112,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
   const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
-  const tool_set: ToolSet = url.pathname === TOOL_SETS.all.path ? "all" : "usual";
+  const tool_set = setOf(url.pathname);
   requireGranted(caller, tool_set, message);
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
@@ -120,6 +122,10 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, addRate({}, rate));
   return response;
+}
+
+function setOf(path: string): ToolSet {
+  return SET_NAMES.find((set) => path === TOOL_SETS[set].path || path === keyPathOf(set)) ?? "usual";
 }
 
 /** An application can ask its person for what it lacks, and does so if the whole request is refused. Throws insufficient_scope. */

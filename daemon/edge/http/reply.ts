@@ -1,6 +1,7 @@
 /** Turns the road's replies into HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
+import { spelled, type Terms } from "../../../shared/api/spelling.ts";
 import type { BytesReply } from "../../core/operation.ts";
 import { textStream } from "../../core/text-stream.ts";
 import type { Rate } from "../rate-limit.ts";
@@ -16,13 +17,19 @@ export function usualHeaders(requestId: string, host: string): HeaderFields {
 }
 
 /** `accept` is the request's header of that name. */
-export function toResponse(reply: RoadReply, requestId: string, host: string, accept: string | null): Response {
+export function toResponse(
+  reply: RoadReply,
+  requestId: string,
+  host: string,
+  accept: string | null,
+  terms?: Terms,
+): Response {
   if (reply.kind === "done" && reply.done.answer) return reply.done.answer;
   const headers = usualHeaders(requestId, host);
   // A key that is not good, or no longer, has no rate.
   if (reply.status !== 401) addRate(headers, reply.rate);
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
-  if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
+  if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds, terms);
   if (reply.location !== null) headers.Location = reply.location;
   const { bytes, text, picture, stream, events, unchanged, body } = reply.done;
   if (unchanged) {
@@ -87,14 +94,21 @@ export function addRate(headers: HeaderFields, rate: Rate | null): HeaderFields 
   return headers;
 }
 
-export function problemResponse(problem: Problem, headers: HeaderFields, retryAfterSeconds: number | null): Response {
+/** Hints are in terms of HTTP unless the client is known to be another. */
+export function problemResponse(
+  problem: Problem,
+  headers: HeaderFields,
+  retryAfterSeconds: number | null,
+  terms: Terms = { kind: "http" },
+): Response {
+  const hint = problem.hint === null ? null : spelled(problem.hint, terms);
   headers["Content-Type"] = "application/problem+json";
   if (problem.status === 401) headers["WWW-Authenticate"] ??= "Bearer";
   if (retryAfterSeconds !== null) headers["Retry-After"] = String(Math.ceil(retryAfterSeconds));
   if (problem.status === 416 && typeof problem.details.size_bytes === "number") {
     headers["Content-Range"] = `bytes */${problem.details.size_bytes}`;
   }
-  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+  return new Response(JSON.stringify({ ...problem, hint }), { status: problem.status, headers });
 }
 
 function bytesResponse(bytes: BytesReply, headers: HeaderFields): Response {

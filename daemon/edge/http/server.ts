@@ -4,6 +4,7 @@
  */
 import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
+import { termsOf } from "../../../shared/api/spelling.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
@@ -287,7 +288,7 @@ async function answer(
       new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." }),
     );
   }
-  const response = toResponse(reply, request_id, deps.host, headers.get("accept"));
+  const response = toResponse(reply, request_id, deps.host, headers.get("accept"), termsOf(headers.get("user-agent")));
   // Whoever asks for the head alone reads nothing of what goes on.
   if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
     await response.body?.cancel();

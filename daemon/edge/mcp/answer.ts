@@ -1,9 +1,13 @@
-/** Owns the form of a tool's answer: one object, as structured content and as the same JSON in text. */
+/**
+ * The form of a tool's answer: one object, as structured content and as the same JSON in text. Output of commands and contents of
+ * files stand in the text alone.
+ */
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "./call.ts";
+import { compact } from "./compact.ts";
 
 /** The call that continues where this one stopped. */
 export interface NextCall {
@@ -11,14 +15,32 @@ export interface NextCall {
   arguments: Arguments;
 }
 
-interface Failure {
+export interface Failure {
   ok: false;
   problem: Problem;
   retry_after_seconds: number | null;
   next?: NextCall;
 }
 
-export type Answer = { ok: true; result: Arguments /** A PNG, in base64. */; picture?: string } | Failure;
+export interface Success {
+  ok: true;
+  result: Arguments;
+  /** A PNG, in base64. */
+  picture?: string;
+  /** Shown in place of the result's JSON. */
+  text?: string;
+}
+
+export type Answer = Success | Failure;
+
+/** A refusal is at most so long as JSON. */
+const MOST_REFUSAL = 1000;
+const MOST_SENTENCE = 320;
+const MOST_DETAILS = 300;
+const MOST_FIELDS = 5;
+/** A result is at most so long as JSON, which stands in an answer twice, where the client gave no limit. */
+export const MOST_RESULT = 18_000;
+const MOST_WORDS = 2_000;
 
 /** What an operation answered, as it is. */
 export function answerOf(reply: Exclude<Reply, { kind: "late" }>): Answer {
@@ -39,18 +61,73 @@ export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
 }
 
 export function structured(answer: Answer): Arguments {
-  if (answer.ok) return { ok: true, result: answer.result };
-  const { status, code, detail, hint, retryable, request_id, details, errors } = answer.problem;
-  const wait =
-    answer.retry_after_seconds === null ? {} : { retry_after_seconds: Math.ceil(answer.retry_after_seconds) };
-  const next = answer.next ? { next: answer.next } : {};
-  return { ok: false, status, code, detail, hint, retryable, ...wait, request_id, details, errors, ...next };
+  return answer.ok ? compact({ ok: true, result: answer.result }) : refusal(answer);
 }
 
-export function toolResult(content: Arguments, picture?: string): CallToolResult {
-  const shown = picture === undefined ? [] : [{ type: "image" as const, data: picture, mimeType: "image/png" }];
+/** Short enough for a model that reads many of them. */
+function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
+  const { status, code, detail, hint, retryable, request_id, details, errors } = problem;
+  const bad = errors
+    .slice(0, MOST_FIELDS)
+    .map(({ field, message }) => ({ field: clip(field, 64), message: clip(message, 120) }));
+  const parts: Arguments = compact({
+    ...{
+      ok: false,
+      status,
+      code,
+      detail: clip(detail, MOST_SENTENCE),
+      hint: hint && clip(hint, MOST_SENTENCE),
+      retryable,
+    },
+    ...(retry_after_seconds === null ? {} : { retry_after_seconds: Math.ceil(retry_after_seconds) }),
+    ...(status >= 500 ? { request_id } : {}),
+    ...(errors.length > 1 ? { errors: bad } : errors.length === 1 ? { field: clip(errors[0]?.field ?? "", 64) } : {}),
+    ...(sizeOf(details) <= MOST_DETAILS ? { details } : {}),
+    ...(next ? { next } : {}),
+  });
+  for (const name of ["details", "errors", "next"]) if (sizeOf(parts) > MOST_REFUSAL) delete parts[name];
+  return parts;
+}
+
+/** Cuts lists and texts of a result that is too long, and says how much is left out. */
+export function bounded(result: Arguments): Arguments {
+  if (sizeOf(result) <= MOST_RESULT) return result;
+  const lists = Object.entries(result).filter((member): member is [string, unknown[]] => Array.isArray(member[1]));
+  const [longest] = lists.sort(([, one], [, other]) => sizeOf(other) - sizeOf(one));
+  if (!longest || longest[1].length === 0) return clipped(result);
+  const [name, list] = longest;
+  const rest = sizeOf({ ...result, [name]: [] });
+  let [shown, size] = [0, rest];
+  for (const item of list) {
+    size += sizeOf(item) + 1;
+    if (size > MOST_RESULT) break;
+    shown += 1;
+  }
+  if (shown === 0)
+    return clipped({ ...result, [name]: list.slice(0, 1).map((item) => clippedValue(item, MOST_WORDS)) });
+  return { ...result, [name]: list.slice(0, shown), [`${name}_left_out`]: list.length - shown };
+}
+
+const clipped = (result: Arguments) => clippedValue(result, MOST_WORDS) as Arguments;
+
+function clippedValue(value: unknown, most: number): unknown {
+  if (typeof value === "string") return clip(value, most);
+  if (Array.isArray(value)) return value.slice(0, 50).map((each) => clippedValue(each, most));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, clippedValue(member, most)]));
+}
+
+export const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
+
+function clip(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} more characters)`;
+}
+
+export function toolResult(content: Arguments, shown: { picture?: string; text?: string } = {}): CallToolResult {
+  const { picture, text } = shown;
+  const pictures = picture === undefined ? [] : [{ type: "image" as const, data: picture, mimeType: "image/png" }];
   return {
-    content: [{ type: "text", text: JSON.stringify(content) }, ...shown],
+    content: [{ type: "text", text: text ?? JSON.stringify(content) }, ...pictures],
     structuredContent: content,
     ...(content.ok ? {} : { isError: true }),
   };

@@ -65,6 +65,19 @@ export interface CallDeps {
   log: Log;
 }
 
+interface NamedCall {
+  tool: string;
+  arguments: Arguments;
+}
+
+interface Asked {
+  tool: Tool;
+  given: Arguments;
+  signal: AbortSignal;
+  /** A call of the usual tools as the client's set has it; by default as it is. */
+  translate?: (next: NamedCall) => NamedCall;
+}
+
 export class ToolCall {
   readonly #deadline = performance.now() + MAX_TOOL_WAIT_MS + ANSWER_MS;
 
@@ -75,13 +88,31 @@ export class ToolCall {
   readonly #visit: Visit;
   /** Ends when the client cancels the call, or is gone. */
   readonly #signal: AbortSignal;
+  readonly #translate: (next: NamedCall) => NamedCall;
 
-  constructor(deps: CallDeps, visit: Visit, asked: { tool: Tool; given: Arguments; signal: AbortSignal }) {
+  constructor(deps: CallDeps, visit: Visit, asked: Asked) {
     this.tool = asked.tool;
     this.given = asked.given;
     this.#deps = deps;
     this.#visit = visit;
     this.#signal = asked.signal;
+    this.#translate = asked.translate ?? ((next) => next);
+  }
+
+  /** The key that calls, also after it was rotated. */
+  get keyId(): KeyId {
+    return this.#visit.first_key_id;
+  }
+
+  /** A call as the client's set of tools has it. */
+  shown(next: NamedCall): NamedCall {
+    return this.#translate(next);
+  }
+
+  /** The same as text. */
+  spell(next: NamedCall): string {
+    const { tool, arguments: args } = this.#translate(next);
+    return `${tool} ${JSON.stringify(args)}`;
   }
 
   /** What is left of the time that the call may take. */

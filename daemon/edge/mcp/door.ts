@@ -69,7 +69,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
       const cancelled = cancelledIn(message);
       // By their numbers calls are told apart within a session only.
       if (cancelled !== null && request.headers.has(SESSION_HEADER)) session.cancel(cancelled);
-      clients.set(request, { ...visit, session, tool_set, org_id: caller.org_id });
+      clients.set(request, { ...visit, session, tool_set, org_id: caller.org_id, agent_id: caller.agent_id ?? null });
       const response = await handler.fetch(request, { parsedBody: message });
       if (opened !== null && response.ok) response.headers.set(SESSION_HEADER, opened);
       return response;

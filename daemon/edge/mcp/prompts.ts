@@ -25,6 +25,7 @@ function listed({ tools }: (typeof TOOL_SETS)[ToolSet]): ListPromptsResult["prom
 
 export const LISTED_PROMPTS: Record<ToolSet, ListPromptsResult["prompts"]> = {
   usual: listed(TOOL_SETS.usual),
+  small: listed(TOOL_SETS.small),
   all: listed(TOOL_SETS.all),
 };
 

@@ -5,26 +5,29 @@
 import {
   type CallToolRequest,
   type CallToolResult,
-  INVALID_PARAMS,
   type ListToolsResult,
-  ProtocolError,
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { plain } from "../../../shared/api/contract.ts";
 import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
-import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
+import { SMALL_INSTRUCTIONS } from "../../../shared/api/small-tools.ts";
+import { spelled } from "../../../shared/api/spelling.ts";
+import { argumentNames, listedInput, outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import { INSTRUCTIONS } from "../../../shared/api/tools.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { beginOrRoot, type Span } from "../../core/traces.ts";
-import { structured, toolResult } from "./answer.ts";
+import { type Answer, bounded, type NextCall, structured, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
-import { preflight } from "./preflight.ts";
+import { fillIn } from "./fill-in.ts";
+import { noSuchTool } from "./nearest-tool.ts";
+import { preflight, takeLooked } from "./preflight.ts";
 import { reportProgress } from "./progress.ts";
 import { getPrompt, LISTED_PROMPTS } from "./prompts.ts";
 import type { Session } from "./sessions.ts";
+import { smallCall } from "./small/next.ts";
+import { meantTool, understand } from "./synonyms.ts";
 import { carryOut } from "./tools/index.ts";
 
 /** How long a client may keep the list: it changes with the daemon's version only. */
@@ -35,13 +38,14 @@ const listed = (tools: ReadonlyMap<string, Tool>) =>
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: plain(tool.input),
+    inputSchema: listedInput(tool),
     outputSchema: outputSchemaOf(tool),
-    annotations: { title: tool.title, ...tool.hints },
+    annotations: tool.hints,
   })) as ListToolsResult["tools"];
 
 const LISTED: Record<ToolSet, ListToolsResult["tools"]> = {
   usual: listed(TOOL_SETS.usual.tools),
+  small: listed(TOOL_SETS.small.tools),
   all: listed(TOOL_SETS.all.tools),
 };
 
@@ -50,6 +54,8 @@ export interface Client extends Visit {
   session: Session;
   tool_set: ToolSet;
   org_id: OrgId;
+  /** The agent that the key is bound to; null: to none. */
+  agent_id: string | null;
 }
 
 /** `track` is told of every call. */
@@ -59,7 +65,7 @@ export function makeServer(deps: CallDeps, client: Client, track: (call: Promise
     { name: "roomd", title: "roomd", version: VERSION },
     {
       capabilities: { tools: {}, prompts: {} },
-      instructions: INSTRUCTIONS,
+      instructions: client.tool_set === "small" ? SMALL_INSTRUCTIONS : INSTRUCTIONS,
       cacheHints: { "tools/list": cache, "prompts/list": cache },
     },
   );
@@ -81,27 +87,56 @@ async function callTool(
   context: ServerContext,
 ): Promise<CallToolResult> {
   const { tools } = TOOL_SETS[client.tool_set];
-  const tool = tools.get(params.name);
-  if (!tool) throw new ProtocolError(INVALID_PARAMS, `There is no tool ${params.name.slice(0, 128)}.`);
+  const sent = (params.arguments ?? {}) as Arguments;
+  const tool = tools.get(meantTool(params.name, sent));
+  if (!tool) return toolResult(noSuchTool(params.name, [...tools.keys()]));
   const { session } = client;
+  const { given, taken } = understand(tool, sent);
+  const notes = [...taken.map((each) => `took ${each}`), ...fillIn(tool, given, client)];
   const span = toolSpan(deps, client, tool, params._meta);
   const { signal, over } = session.begin(context.mcpReq.id);
   const either = AbortSignal.any([context.mcpReq.signal, signal]);
   const progress = reportProgress(tool.name, context);
   try {
-    const given = (params.arguments ?? {}) as Arguments;
-    const call = new ToolCall(deps, { ...client, trace: span.context }, { tool, given, signal: either });
-    const looked = await preflight(call, session);
-    const answer = await carryOut(call);
+    const own = `mcp-${client.first_key_id.slice(-8)}`;
+    const translate = client.tool_set === "small" ? { translate: (next: NextCall) => smallCall(next, own) } : {};
+    const asked = { tool, given, signal: either, ...translate };
+    const call = new ToolCall(deps, { ...client, trace: span.context }, asked);
+    await preflight(call, session);
+    const answer = advised(await carryOut(call), tool, tools);
     span.end(answer.ok ? {} : { problem: answer.problem.code, isFault: answer.problem.status >= 500 });
-    const content = { ...structured(answer), ...(looked ? { preflight: looked } : {}) };
-    return toolResult(content, answer.ok ? answer.picture : undefined);
+    return resultOf(answer, given, notes, answer.ok ? takeLooked(session) : null);
   } finally {
     progress.stop();
     over();
-    // What has neither answered nor is refused was given up, or is a bug.
+    // A call without an answer or refusal was cancelled, or is a bug.
     span.end({ problem: either.aborted ? "cancelled" : "internal" });
   }
+}
+
+/** Arguments that bound the length of an answer. */
+const LIMITS = ["limit", "length", "max_output_bytes"];
+
+function resultOf(answer: Answer, given: Arguments, notes: string[], looked: Arguments | null): CallToolResult {
+  const isLimited = LIMITS.some((name) => given[name] !== undefined);
+  const shown = answer.ok && !isLimited ? { ...answer, result: bounded(answer.result) } : answer;
+  const more = { ...(notes.length > 0 ? { notes } : {}), ...(looked ? { preflight: looked } : {}) };
+  const content = { ...structured(shown), ...more };
+  if (!answer.ok || answer.text === undefined) {
+    return toolResult(content, answer.ok && answer.picture ? { picture: answer.picture } : {});
+  }
+  return toolResult(content, { text: notes.length > 0 ? `[${notes.join("; ")}]\n${answer.text}` : answer.text });
+}
+
+/** A refusal's hint in terms of the client's tools; of unknown arguments, the ones that there are. */
+function advised(answer: Answer, tool: Tool, tools: ReadonlyMap<string, unknown>): Answer {
+  if (answer.ok) return answer;
+  const { problem } = answer;
+  const isUnknown = problem.errors.some(({ code, field }) => code === "unknown_field" && !field.includes("."));
+  const hint = isUnknown
+    ? `${tool.name} takes ${argumentNames(tool).join(", ")}.`
+    : problem.hint && spelled(problem.hint, { kind: "mcp", tools });
+  return { ...answer, problem: { ...problem, hint } };
 }
 
 /** Of a tool's call: it continues what its `_meta` says, else what its HTTP request says. */

@@ -13,6 +13,8 @@ const SESSION_MS = 60 * 60_000;
 export class Session {
   health = false;
   usage = false;
+  /** Seen before a change, and not shown yet. */
+  looked: Record<string, unknown> = {};
   usedAt = Date.now();
   readonly #calls = new Map<string | number, AbortController>();
 
@@ -34,6 +36,7 @@ export class Session {
   open(): void {
     this.health = false;
     this.usage = false;
+    this.looked = {};
   }
 }
 

@@ -1,5 +1,6 @@
 /** Owns what every page of the web has around it, and the few parts that pages are made of. */
 import type { Problem } from "../../../shared/api/errors.ts";
+import { spelled } from "../../../shared/api/spelling.ts";
 import type { Boot } from "../../../shared/hub/boot.ts";
 import { html, Markup } from "../../core/markup.ts";
 import { HUB_PROGRAM, HUB_STYLE } from "./hub-files.ts";
@@ -87,7 +88,8 @@ export function trouble(problem: Problem | null): Markup | string {
   if (!problem) return "";
   const each = problem.errors.map(({ field, message }) => html`<li><b>${field}</b> ${message}</li>`);
   const text = problem.errors.length > 0 && problem.code === "validation_failed" ? problem.title : problem.detail;
-  const hint = problem.hint ? html` <span class="muted">${problem.hint}</span>` : "";
+  const words = problem.hint && spelled(problem.hint, { kind: "http" });
+  const hint = words ? html` <span class="muted">${words}</span>` : "";
   return html`<div class="trouble" role="alert"><p>${text}${/[.!?]$/.test(text) ? "" : "."}${hint}</p>${each.length ? html`<ul>${each}</ul>` : ""}</div>`;
 }
 

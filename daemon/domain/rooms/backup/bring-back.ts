@@ -190,7 +190,7 @@ function meant(error: unknown, over: AbortSignal): unknown {
   const why = error instanceof NotWhole || isSilent ? error.message : "it did not come whole";
   return new ServiceError("invalid_body", {
     detail: `The body is no room's file that a room can be made of: ${why}.`,
-    hint: "Files are made by GET /v1/rooms/{room_id}/backup (roomd room backup).",
+    hint: "Files are made by {{room_backup}}.",
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-/** Owns audit_list and org_audit_list: what happened, summed up, and the last records of it; or the records, raw. */
+/** The tools audit_list and org_audit_list: a summary of what happened, or with raw the records. */
 import { auditSummary, orgAuditSummary } from "../../../../shared/api/audit.ts";
 import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { SHOWN_RECORDS } from "../../../../shared/api/tools.ts";
@@ -11,14 +11,9 @@ export async function summarize(call: ToolCall, { raw, ...input }: Arguments): P
   const args = isOrg ? { org_id: "self", ...input } : input;
   const summing = isOrg ? orgAuditSummary : auditSummary;
   const filters = Object.entries(args).filter(([name]) => name in argumentsOf(summing));
-  // At once: neither tells of the other.
-  const [records, summary] = await Promise.all([
-    call.ask(operation, raw ? args : { ...args, limit: input.limit ?? SHOWN_RECORDS }),
-    raw ? null : call.ask(summing, Object.fromEntries(filters)),
-  ]);
-  if (records.kind === "late") return stillUnderWay(call);
-  if (records.kind === "problem" || !summary) return answerOf(records);
-  if (summary.kind === "late") return stillUnderWay(call);
-  if (summary.kind === "problem") return answerOf(summary);
-  return { ok: true, result: { summary: summary.body, ...records.body } };
+  const limit = input.limit ?? SHOWN_RECORDS;
+  const reply = await (raw ? call.ask(operation, { ...args, limit }) : call.ask(summing, Object.fromEntries(filters)));
+  if (reply.kind === "late") return stillUnderWay(call);
+  if (reply.kind === "problem" || raw) return answerOf(reply);
+  return { ok: true, result: { summary: reply.body } };
 }

@@ -1,10 +1,10 @@
 /**
- * Owns sandbox_exec: a command is run by the operation of that name, which goes on when the tool's time is over; then, and for
- * whoever comes again by its exec_id, its output is read in pages.
+ * The tool sandbox_exec: a command is run by the operation of that name, which continues when the tool's time is over; then, and
+ * for later calls with its exec_id, its output is read from the stream. Output is text: its beginning and its end, or with
+ * max_output_bytes page after page.
  */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import {
-  DEFAULT_OUTPUT_BYTES,
   type ExecutionRecord,
   executionGet,
   executionSignal,
@@ -15,10 +15,12 @@ import {
 import { sandboxGet } from "../../../../shared/api/sandboxes.ts";
 import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
-import { textOf } from "../../../core/text.ts";
 import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
-import { type Page, readPage } from "./output-page.ts";
+import { type Ends, HEAD_BYTES, NO_OUTPUT, TAIL_BYTES, whole } from "../output-text.ts";
+import { execAnswer, type Ran } from "./exec-answer.ts";
+import { readEnds } from "./output-ends.ts";
+import { type Place, readPage } from "./output-page.ts";
 
 interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_json"> {
   background?: boolean;
@@ -35,6 +37,9 @@ type Named = Input & { exec_id: string };
 
 const COMMAND = argumentsOf(sandboxExec);
 const START = { after: 0, after_bytes: 0 };
+const SHOWN_BYTES = HEAD_BYTES + TAIL_BYTES;
+/** A page of the part that was left out. */
+const REST_BYTES = 32 * 1024;
 
 export async function exec(call: ToolCall, input: Input): Promise<Answer> {
   const { exec_id, signal, after } = input;
@@ -49,9 +54,10 @@ async function start(call: ToolCall, input: Named): Promise<Answer> {
   const reply = isStarting(first) ? await beginWhenReady(call, input, first) : first;
   if (reply.kind === "problem") return isStarting(reply) ? sandboxStarting(call) : answerOf(reply);
   if (reply.kind === "late") return await underWay(call, input);
-  if (input.background) return answerWith(input, reply.body as unknown as ExecutionRecord, NOTHING);
-  const { stdout_truncated, stderr_truncated } = reply.body;
-  return stdout_truncated || stderr_truncated ? await firstPage(call, input, reply.body) : answerOf(reply);
+  if (input.background) {
+    return answerWith(call, input, reply.body as unknown as ExecutionRecord, { ...NOTHING, next: true });
+  }
+  return await finished(call, input, reply.body);
 }
 
 /** Has outlasted its call: what there is so far. */
@@ -61,10 +67,10 @@ async function underWay(call: ToolCall, input: Named): Promise<Answer> {
   if (answer.ok) return answer;
   // The guest has yet to begin it.
   if (answer.problem.code === "execution_not_found") {
-    return nothingYet("running", { exec_id: input.exec_id }, nextOf(input, NOTHING));
+    return nothingYet(call, "running", input.exec_id, nextOf(input, START));
   }
   if (answer.problem.code !== "history_gone") return answer;
-  // It has written more than is kept already: what is left begins later.
+  // Output beyond the history's size is gone: the kept part begins later.
   const record = await call.ask(executionGet, pathOf(input));
   return record.kind === "done" ? await goOn(call, { ...look, after: Number(record.body.oldest_seq) - 1 }) : answer;
 }
@@ -72,7 +78,8 @@ async function underWay(call: ToolCall, input: Named): Promise<Answer> {
 async function begin(call: ToolCall, input: Named): Promise<Reply> {
   const command = Object.fromEntries(Object.entries(input).filter(([name]) => name in COMMAND && name !== "wait_ms"));
   if (input.background) return await call.ask(executionStart, command);
-  return await call.ask(sandboxExec, command, call.waitMs(input.wait_ms ?? MAX_TOOL_WAIT_MS));
+  const max_output_bytes = input.max_output_bytes ?? SHOWN_BYTES;
+  return await call.ask(sandboxExec, { ...command, max_output_bytes }, call.waitMs(input.wait_ms ?? MAX_TOOL_WAIT_MS));
 }
 
 /** Follows a run that there is, after reaching it with what came along. */
@@ -90,25 +97,55 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
     if (fed.kind === "problem") return answerOf(fed);
   }
   const waitMs = background ? 0 : call.waitMs(wait_ms);
-  const place = { path, after, after_bytes, most: mostOf(input) };
-  const page = await readPage(call, { ...place, waitMs });
-  if (page.kind === "problem") return answerOf(page);
+  const place = { after, after_bytes };
+  const seen = await look(call, input, place, waitMs);
+  if (seen.kind === "problem") return answerOf(seen);
   const reply = await call.ask(executionGet, path);
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
   const record = reply.body as unknown as ExecutionRecord;
-  if (record.state !== "exited" || page.ended || page.full) return answerWith(input, record, page);
-  // It has ended since the page was read: whoever reads that it has ended shall have its last words.
-  const whole = await readPage(call, { ...place, waitMs: 0 });
-  return whole.kind === "problem" ? answerOf(whole) : answerWith(input, record, whole);
+  if (record.state !== "exited" || seen.ended || seen.full) return answerWith(call, input, record, seen);
+  // It has ended since the stream was read: the last output must not be missing.
+  const last = await look(call, input, place, 0);
+  return last.kind === "problem" ? answerOf(last) : answerWith(call, input, record, last);
 }
 
-/** The command has ended, with more output than the answer holds: the rest is told by the pages that follow. */
-async function firstPage(call: ToolCall, input: Named, body: Arguments): Promise<Answer> {
-  const page = await readPage(call, { path: pathOf(input), ...START, most: mostOf(input), waitMs: 0 });
-  // Its beginning may be gone already, where it has written more than is kept.
-  if (page.kind === "problem" || page.ended) return { ok: true, result: body };
-  return { ok: true, result: { ...body, ...outputOf(page), next: nextOf(input, page) } };
+/** What was read of the output. */
+interface Seen extends Ends {
+  kind: "seen";
+  place: Place;
+  /** Where the part that is left out begins. */
+  rest: Place | null;
+  /** The page holds no more, although there is more. */
+  full: boolean;
+  ended: boolean;
+}
+
+/** The output from a place on: with max_output_bytes a page of it, else its beginning and its end. */
+async function look(call: ToolCall, input: Named, from: Place, waitMs: number): Promise<Seen | Refused> {
+  const { max_output_bytes: most } = input;
+  const options = { path: pathOf(input), ...from, waitMs };
+  if (most === undefined) {
+    const ends = await readEnds(call, options);
+    if (ends.kind === "problem") return ends;
+    return { ...ends, kind: "seen", full: false, rest: ends.left_out_bytes > 0 ? ends.rest : null };
+  }
+  const page = await readPage(call, { ...options, most });
+  if (page.kind === "problem") return page;
+  return { ...whole(page), kind: "seen", place: page.place, rest: null, full: page.full, ended: page.ended };
+}
+
+/** The command has ended within the call. */
+async function finished(call: ToolCall, input: Named, body: Arguments): Promise<Answer> {
+  const { stdout_truncated, stderr_truncated } = body;
+  const streams = { stdout: bytesOf(body.stdout, body.stdout_b64), stderr: bytesOf(body.stderr, body.stderr_b64) };
+  const isLong = input.max_output_bytes === undefined && streams.stdout.length + streams.stderr.length > SHOWN_BYTES;
+  const record = { ...body, state: "exited" } as unknown as ExecutionRecord;
+  const direct = { ...NOTHING, ...whole(streams), ended: true };
+  if (!isLong && !stdout_truncated && !stderr_truncated) return answerWith(call, input, record, direct);
+  const seen = await look(call, input, START, 0);
+  // The output may no longer be kept: then the part that came with the answer is shown.
+  return answerWith(call, input, record, seen.kind === "problem" ? direct : seen);
 }
 
 async function beginWhenReady(call: ToolCall, input: Named, refused: Refused): Promise<Reply> {
@@ -123,65 +160,43 @@ function isStarting(reply: Reply): reply is Refused {
   return ["creating", "starting"].includes(String(reply.problem.details.state));
 }
 
-const NOTHING: Page = {
-  kind: "page",
-  stdout: Buffer.alloc(0),
-  stderr: Buffer.alloc(0),
-  place: START,
-  full: false,
-  ended: false,
+const NOTHING: Seen & { next?: boolean } = {
+  ...{ kind: "seen", head: NO_OUTPUT, tail: NO_OUTPUT, left_out_bytes: 0 },
+  ...{ place: START, rest: null, full: false, ended: false },
 };
 
-function answerWith(input: Named, record: ExecutionRecord, page: Page): Answer {
-  const { exec_id, state, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = record;
-  const { started_at, finished_at, duration_ms, output, oom } = record;
-  const isOver = state === "exited" && page.ended;
-  const result = {
-    ...{ exec_id, state, exit_code: timed_out ? null : exit_code, signal: timed_out ? null : signal, timed_out },
-    ...(oom && { oom }),
-    ...outputOf(page),
-    ...{ stdout_bytes, stderr_bytes, started_at, finished_at, duration_ms, output },
-    ...(isOver ? {} : { next: nextOf(input, page) }),
-  };
-  return { ok: true, result };
+function answerWith(call: ToolCall, input: Named, record: ExecutionRecord, seen: Seen & { next?: boolean }): Answer {
+  const isOver = record.state === "exited" && seen.ended;
+  const rest = seen.rest && nextOf({ ...input, max_output_bytes: input.max_output_bytes ?? REST_BYTES }, seen.rest);
+  const next = isOver ? null : nextOf(input, seen.place);
+  return execAnswer(call, record as Ran, { ends: seen, rest, next, bound: input.max_output_bytes === undefined });
 }
 
-function outputOf({ stdout, stderr, full }: Page): Arguments {
-  return {
-    stdout: textOf(stdout),
-    stderr: textOf(stderr),
-    stdout_b64: stdout.toString("base64"),
-    stderr_b64: stderr.toString("base64"),
-    stdout_truncated: full,
-    stderr_truncated: full,
-  };
-}
-
-function nextOf(input: Named, { place }: Page): NextCall {
+function nextOf(input: Named, { after, after_bytes }: Place): NextCall {
   const { max_output_bytes, wait_ms } = input;
   const kept = {
     ...(max_output_bytes === undefined ? {} : { max_output_bytes }),
     ...(wait_ms ? { wait_ms } : {}),
   };
-  const { after, after_bytes } = place;
   const inPiece = after_bytes === 0 ? {} : { after_bytes };
   return { tool: "sandbox_exec", arguments: { ...pathOf(input), after, ...inPiece, ...kept } };
 }
 
-function nothingYet(state: "starting" | "running", { exec_id }: { exec_id: string | null }, next: NextCall): Answer {
-  const nothing = { exec_id, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
-  const times = { started_at: null, finished_at: null, duration_ms: null, output: null };
-  return { ok: true, result: { state, ...nothing, ...outputOf(NOTHING), ...times, next } };
+function nothingYet(call: ToolCall, state: "starting" | "running", exec_id: string | null, next: NextCall): Answer {
+  const record = { exec_id, state, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
+  return execAnswer(call, record as Ran, { ends: NOTHING, rest: null, next, bound: true });
 }
 
 /** Nothing has been run yet: the same call waits on. */
 function sandboxStarting(call: ToolCall): Answer {
-  return nothingYet("starting", { exec_id: null }, { tool: "sandbox_exec", arguments: call.given });
+  return nothingYet(call, "starting", null, { tool: call.tool.name, arguments: call.given });
 }
 
 const isCommand = ({ argv, command }: Input) => argv !== undefined || command !== undefined;
 const pathOf = ({ room_id, sandbox, exec_id }: Named) => ({ room_id, sandbox, exec_id });
-const mostOf = ({ max_output_bytes }: Input) => max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
+
+const bytesOf = (text: unknown, b64: unknown) =>
+  typeof text === "string" ? Buffer.from(text) : Buffer.from(String(b64 ?? ""), "base64");
 
 function stdinOf({ stdin, stdin_b64 }: Input): string | undefined {
   return stdin === undefined ? stdin_b64 : Buffer.from(stdin).toString("base64");

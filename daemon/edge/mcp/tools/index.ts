@@ -1,6 +1,7 @@
 /** Owns which tool does more than pass its arguments to its operation. */
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { type Answer, answerOf, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
+import { SMALL } from "../small/index.ts";
 import { summarize } from "./audit.ts";
 import { arrive } from "./barrier.ts";
 import { build } from "./build.ts";
@@ -8,6 +9,7 @@ import { computer } from "./computer.ts";
 import { create } from "./create.ts";
 import { exec } from "./exec.ts";
 import { once } from "./once.ts";
+import { read } from "./read.ts";
 import { request } from "./request.ts";
 import { wait } from "./wait.ts";
 
@@ -20,10 +22,12 @@ const OWN_WAYS: Record<string, CarryOut> = {
   agent_request: request,
   agent_wait: wait,
   barrier_arrive: arrive,
+  fs_read: read,
   audit_list: summarize,
   org_audit_list: summarize,
   template_build: build,
   computer,
+  ...SMALL,
   sandbox_snapshot: once,
   sandbox_fork: once,
   sandbox_rollback: once,
@@ -44,5 +48,19 @@ export async function carryOut(call: ToolCall): Promise<Answer> {
     return checked.kind === "problem" ? answerOf(checked) : await ownWay(call, checked.input as never);
   }
   const reply = await call.pass("org_id" in call.tool.input.properties ? DEFAULTS : {});
+  if (reply.kind === "late") return stillUnderWay(call);
+  return reply.kind === "done" ? await fitting(call, reply.body) : answerOf(reply);
+}
+
+/** A list that is too long is read again with a limit that fits, so that its cursor is right. */
+async function fitting(call: ToolCall, body: Arguments): Promise<Answer> {
+  const { items } = body;
+  const isPaged = "limit" in call.tool.input.properties && "cursor" in call.tool.input.properties;
+  const size = sizeOf(body);
+  if (!isPaged || call.given.limit !== undefined || !Array.isArray(items) || size <= MOST_RESULT) {
+    return { ok: true, result: body };
+  }
+  const limit = Math.max(1, Math.floor((items.length * MOST_RESULT * 0.8) / size));
+  const reply = await call.pass({ limit });
   return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
 }

@@ -3,9 +3,11 @@ import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
 import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/tools.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { type Answer, answerOf, bounded, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { arrive } from "./barrier.ts";
+
+const SHOWN_PAYLOAD = 4000;
 
 interface Input extends InputOf<typeof agentWait> {
   barrier_id?: string;
@@ -20,8 +22,30 @@ export async function wait(call: ToolCall, { barrier_id, generation, ...input }:
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
   const { cursor: _, ...again } = input;
-  const next = { tool: "agent_wait", arguments: { ...again, after: reply.body.next_after } };
-  return { ok: true, result: { ...reply.body, next } };
+  const shown = input.limit === undefined ? fitting(reply.body as unknown as Inbox) : (reply.body as unknown as Inbox);
+  const next = { tool: "agent_wait", arguments: { ...again, after: shown.next_after } };
+  const isClipped = shown.items.some(({ payload_left_out }) => payload_left_out !== undefined);
+  const rest = { tool: "agent_wait", arguments: { ...again, limit: 1 } };
+  return { ok: true, result: { ...shown, next, ...(isClipped ? { rest } : {}) } };
+}
+
+interface Inbox {
+  items: { seq: number; payload?: unknown; payload_left_out?: number }[];
+  next_after: number;
+}
+
+/** As many messages as an answer takes; of one that is longer, the beginning of its payload. Later calls have the rest. */
+function fitting(inbox: Inbox): Inbox {
+  if (sizeOf(inbox) <= MOST_RESULT) return inbox;
+  const { items } = bounded({ items: inbox.items }) as Pick<Inbox, "items">;
+  const [first] = items;
+  if (items.length === 1 && first && sizeOf(inbox.items[0]) > MOST_RESULT) {
+    const text = JSON.stringify(inbox.items[0]?.payload) ?? "";
+    const payload = text.slice(0, SHOWN_PAYLOAD);
+    const message = { ...inbox.items[0], seq: first.seq, payload, payload_left_out: text.length - payload.length };
+    return { ...inbox, items: [message], next_after: first.seq };
+  }
+  return { ...inbox, items, next_after: items.at(-1)?.seq ?? inbox.next_after };
 }
 
 /** Without a generation it is the newest one that is meant, unless the agent has yet to arrive at the one after it. */

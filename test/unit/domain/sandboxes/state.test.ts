@@ -74,7 +74,7 @@ describe("requireState", () => {
         code: "invalid_state",
         options: expect.objectContaining({
           details: { state: "paused", allowed_states: ["running"] },
-          hint: expect.stringContaining("sandboxes/a/resume"),
+          hint: expect.stringContaining("{{sandbox_resume sandbox=a}}"),
         }),
       }),
     );

@@ -45,7 +45,7 @@ describe("a call", () => {
       code: "invalid_state",
       options: {
         details: { state: "hibernated", allowed_states: ["running"] },
-        hint: expect.stringContaining("/resume"),
+        hint: expect.stringContaining("{{sandbox_resume "),
       },
     });
     expect([made.supervisor.row.state, made.events]).toEqual(["hibernated", []]);

@@ -1,0 +1,27 @@
+/** Answers without members that say nothing: what a model reads it pays for. */
+import type { Arguments } from "./call.ts";
+
+/** Members that are kept whatever their value. */
+const KEPT = ["ok", "items", "exit_code"];
+/** Members whose value is the client's own. */
+const VERBATIM = ["payload", "labels", "arguments"];
+
+/** Leaves out null, false and empty members, at every depth. */
+export function compact(value: Arguments): Arguments {
+  const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
+    if (name === "payload") return member === undefined ? [] : [[name, member]];
+    const shown = VERBATIM.includes(name) ? member : compactValue(member);
+    return isEmpty(shown) && !(KEPT.includes(name) && shown !== undefined) ? [] : [[name, shown]];
+  });
+  return Object.fromEntries(members);
+}
+
+function compactValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compactValue);
+  return typeof value === "object" && value !== null ? compact(value as Arguments) : value;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}

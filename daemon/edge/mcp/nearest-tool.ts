@@ -1,0 +1,67 @@
+/** The answer to a call of a tool that the set does not have: the nearest one that it has. */
+import { nearestOf } from "../input.ts";
+import type { Arguments } from "./call.ts";
+
+/** What names of tools mean elsewhere, by a word in them: the tools that do it, of which a set has at least one. */
+const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
+  [/resume|wake|unpause/, ["sandbox_resume", "sandbox_exec", "run"]],
+  [/follow|poll|attach|logs?$|get_output|wait_for_(command|exec)|kill|signal|stdin/, ["follow", "sandbox_exec"]],
+  [/edit|str_replace|patch|replace/, ["edit_file", "fs_write"]],
+  [
+    /(write|create|save|put|upload)_?(to_)?file|file_?(write|create|put|upload)|^write|upload/,
+    ["write_file", "fs_write"],
+  ],
+  [
+    /(read|get|open|view|cat|download)_?file|file_?(read|get|view)|^read|^cat$|^view|download/,
+    ["read_file", "fs_read"],
+  ],
+  [/list_?(files|dir)|files?_?list|dir(ectory)?_?list|^ls$|^dir$|^tree$|glob|find_files/, ["list_files", "fs_list"]],
+  [/expose|preview|url|port/, ["url", "sandbox_expose_port"]],
+  [
+    /snapshot|checkpoint|fork|rollback|restore|undo/,
+    ["checkpoint", "sandbox_snapshot", "sandbox_fork", "sandbox_exec"],
+  ],
+  [
+    /(destroy|delete|remove|kill|stop|close|terminate)_?(the_)?(sandbox|vm|machine|container)/,
+    ["sandbox_destroy", "close"],
+  ],
+  [/(destroy|delete|remove|close|end)_?(the_)?room|room_?(delete|close|end)|^close|cleanup/, ["room_destroy", "close"]],
+  [/(create|new|start|make|launch)_?(a_)?room|room_?(new|start|make)/, ["room_create", "run"]],
+  [
+    /(create|new|start|make|launch)_?(a_)?(sandbox|vm|machine|container|agent)|sandbox_?(new|start)/,
+    ["sandbox_create", "run"],
+  ],
+  [/exec|run|bash|shell|command|terminal|python|code|eval|install|process/, ["sandbox_exec", "run"]],
+  [/broadcast|fan_?out|send_(to_)?(many|all)/, ["agent_fanout"]],
+  [/ask|request|rpc/, ["agent_request"]],
+  [/inbox|receive|recv|messages|wait/, ["agent_wait", "follow"]],
+  [/send|message|notify|post/, ["agent_send"]],
+  [/barrier|arrive|sync|rendezvous/, ["barrier_arrive"]],
+  [/audit|history|events|timeline/, ["audit_list"]],
+  [/rooms/, ["room_list"]],
+  [/room/, ["room_get"]],
+  [/quota|limits|billing|credits/, ["usage"]],
+  [/status|ping|ready/, ["health"]],
+];
+
+export function nearestTool(name: string, known: readonly string[]): string | null {
+  const plain = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "_")
+    .slice(0, 128);
+  for (const [words, tools] of MEANINGS) {
+    const found = words.test(plain) ? tools.find((each) => known.includes(each)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return nearestOf(plain, known);
+}
+
+/** The refusal of a tool that there is not: an answer to the model, which may call the nearest one next. */
+export function noSuchTool(name: string, known: readonly string[]): Arguments {
+  const nearest = nearestTool(name, known);
+  return {
+    ...{ ok: false, status: 404, code: "tool_not_found", detail: `There is no tool ${name.slice(0, 64)}.` },
+    hint: `${nearest ? `Use ${nearest}. ` : ""}Tools: ${known.join(", ")}.`,
+    ...(nearest ? { nearest } : {}),
+  };
+}

@@ -1,0 +1,80 @@
+/** Output of commands as text for a model: bounded, with what is left out and how to read it. */
+import { textOf } from "../../core/text.ts";
+
+export const HEAD_BYTES = 4 * 1024;
+export const TAIL_BYTES = 12 * 1024;
+/** An answer's text is at most so long as JSON: control characters take six bytes each there. */
+const MOST_ESCAPED = 36_000;
+
+export interface Streams {
+  stdout: Buffer;
+  stderr: Buffer;
+}
+
+/** Output of which the middle may be left out. */
+export interface Ends {
+  head: Streams;
+  tail: Streams;
+  left_out_bytes: number;
+}
+
+export const NO_OUTPUT: Streams = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+
+export const whole = (streams: Streams): Ends => ({ head: streams, tail: NO_OUTPUT, left_out_bytes: 0 });
+
+/** `rest` says how to read what is left out. */
+export function outputText(
+  { head, tail, left_out_bytes }: Ends,
+  rest: string,
+  bound: boolean,
+): { text: string; left_out_bytes: number } {
+  let kept = tail;
+  let left = left_out_bytes;
+  for (;;) {
+    const gap = left > 0 ? `\n… ${grouped(left)} bytes left out${rest === "" ? "" : `; ${rest}`} …\n` : "";
+    const text = shown(head) + gap + shown(kept);
+    if (!bound || escaped(text) <= MOST_ESCAPED || (kept.stdout.length === 0 && kept.stderr.length === 0)) {
+      return { text, left_out_bytes: left };
+    }
+    const less = {
+      stdout: lastOf(kept.stdout, kept.stdout.length >> 1),
+      stderr: lastOf(kept.stderr, kept.stderr.length >> 1),
+    };
+    left += kept.stdout.length + kept.stderr.length - less.stdout.length - less.stderr.length;
+    kept = less;
+  }
+}
+
+const escaped = (text: string) => Buffer.byteLength(JSON.stringify(text));
+
+/** Standard error follows standard output, under a label. */
+function shown({ stdout, stderr }: Streams): string {
+  const out = asText("stdout", stdout);
+  if (stderr.length === 0) return out;
+  return `${out}${out === "" || out.endsWith("\n") ? "" : "\n"}[stderr]\n${asText("stderr", stderr)}`;
+}
+
+function asText(name: string, bytes: Buffer): string {
+  return textOf(bytes) ?? `[${name} is not UTF-8; base64:]\n${bytes.toString("base64")}`;
+}
+
+/** The first bytes, cut between characters. */
+export function firstOf(bytes: Buffer, most: number): Buffer {
+  if (bytes.length <= most) return bytes;
+  let end = most;
+  for (let back = 0; back < 3 && end > 0 && isContinuation(bytes[end]); back++) end -= 1;
+  return bytes.subarray(0, isContinuation(bytes[end]) ? most : end);
+}
+
+/** The last bytes, cut between characters. */
+export function lastOf(bytes: Buffer, most: number): Buffer {
+  if (bytes.length <= most) return bytes;
+  let start = bytes.length - most;
+  for (let on = 0; on < 3 && isContinuation(bytes[start]); on++) start += 1;
+  return bytes.subarray(start);
+}
+
+const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** `1,272,895` */
+export const grouped = (count: number) => count.toLocaleString("en-US");

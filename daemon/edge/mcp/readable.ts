@@ -1,0 +1,25 @@
+/** The part of a file that an answer may show. */
+import { textOf } from "../../core/text.ts";
+import { firstOf } from "./output-text.ts";
+
+/** As JSON; control characters take six bytes each there. */
+const MOST_ESCAPED = 36_000;
+/** As base64. */
+const MOST_BINARY = 24 * 1024;
+
+/** The first bytes that fit, cut between characters; `isEnd`: the file ends with them. */
+export function readable(bytes: Buffer, isEnd: boolean): Buffer {
+  let shown = isEnd ? bytes : wholeCharacters(bytes);
+  if (textOf(shown) === null) return bytes.subarray(0, MOST_BINARY);
+  while (Buffer.byteLength(JSON.stringify(shown.toString())) > MOST_ESCAPED) shown = firstOf(shown, shown.length >> 1);
+  return shown;
+}
+
+/** Without the beginning of a last character. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  for (let cut = 0; cut < 4 && cut < bytes.length; cut++) {
+    const shorter = bytes.subarray(0, bytes.length - cut);
+    if (textOf(shorter) !== null) return shorter;
+  }
+  return bytes;
+}

@@ -1,0 +1,86 @@
+/** The tools read_file, write_file, edit_file and list_files. */
+import { ServiceError } from "../../../core/service-error.ts";
+import { textOf } from "../../../core/text.ts";
+import { type Answer, failed } from "../answer.ts";
+import type { ToolCall } from "../call.ts";
+import { DEFAULT_READ_BYTES, fileAnswer } from "../tools/read.ts";
+import { type FilePart, filesAt } from "./files.ts";
+import { inPlace, type PlaceInput, placeOf } from "./place.ts";
+
+interface FileInput extends PlaceInput {
+  path: string;
+}
+
+/** A file that is edited is read whole. */
+const MOST_EDITED_BYTES = 1024 * 1024;
+
+export async function readFile(
+  call: ToolCall,
+  { path, offset = 0, limit, ...where }: FileInput & { offset?: number; limit?: number },
+): Promise<Answer> {
+  const files = filesAt(call, placeOf(call, where), path);
+  const part = await files.read(path, offset, limit ?? DEFAULT_READ_BYTES);
+  if (!("kind" in part)) return part;
+  const { bytes, size_bytes, eof } = part;
+  return fileAnswer(call, { path, size_bytes, offset, eof }, bytes, {
+    isBound: limit === undefined,
+    next: (from) => ({ tool: "read_file", arguments: { ...call.given, offset: from } }),
+  });
+}
+
+export async function writeFile(
+  call: ToolCall,
+  { path, content, content_b64, ...where }: FileInput & { content?: string; content_b64?: string },
+): Promise<Answer> {
+  if ((content === undefined) === (content_b64 === undefined)) {
+    return refused(call, "validation_failed", "content is required: the text of the file.");
+  }
+  const bytes = content === undefined ? Buffer.from(content_b64 ?? "", "base64") : Buffer.from(content);
+  const place = placeOf(call, where);
+  return await inPlace(call, place, () => filesAt(call, place, path).write(path, bytes));
+}
+
+export async function editFile(
+  call: ToolCall,
+  { path, old, new: replacement, all = false, ...where }: FileInput & { old: string; new: string; all?: boolean },
+): Promise<Answer> {
+  const files = filesAt(call, placeOf(call, where), path);
+  const part = await files.read(path, 0, MOST_EDITED_BYTES);
+  if (!("kind" in part)) return part;
+  const text = wholeText(part);
+  if (text === null) {
+    return refused(
+      call,
+      "validation_failed",
+      `${path} is not text, or is over ${MOST_EDITED_BYTES} bytes: write it with write_file or a command.`,
+    );
+  }
+  const times = text.split(old).length - 1;
+  if (times === 0)
+    return refused(call, "validation_failed", `old is not in ${path}. Read the file, and send its text to the letter.`);
+  if (times > 1 && !all) {
+    return refused(
+      call,
+      "validation_failed",
+      `old is in ${path} ${times} times. Send more of the text around it, or all: true.`,
+    );
+  }
+  const changed = all ? text.replaceAll(old, () => replacement) : text.replace(old, () => replacement);
+  const answer = await files.write(path, Buffer.from(changed));
+  if (!answer.ok) return answer;
+  const count = all ? times : 1;
+  return { ok: true, result: { path, replaced: count }, text: `replaced ${count} in ${path}` };
+}
+
+const wholeText = ({ bytes, eof }: FilePart) => (eof ? textOf(bytes) : null);
+
+export async function listFiles(
+  call: ToolCall,
+  { path = "/root", recursive = false, ...where }: Partial<FileInput> & { recursive?: boolean },
+): Promise<Answer> {
+  return await filesAt(call, placeOf(call, where), path).list(path, recursive);
+}
+
+function refused(call: ToolCall, code: "validation_failed", detail: string): Answer {
+  return failed(call.refuse(new ServiceError(code, { detail })));
+}
