@@ -16,6 +16,7 @@ import { executionCommand } from "./execution.ts";
 import { sendCommand, waitCommand } from "./fabric.ts";
 import { loginCommand, logoutCommand } from "./login.ts";
 import { logsCommand } from "./logs.ts";
+import { lsCommand, psCommand, rmCommand } from "./ls.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messageCommand } from "./message.ts";
 import { openCommand } from "./open.ts";
@@ -23,12 +24,14 @@ import { portCommand } from "./port.ts";
 import { promptCommand, skillsCommand } from "./prompt.ts";
 import { recordingCommand } from "./recording.ts";
 import { roomCommand } from "./room.ts";
+import { runCommand } from "./run.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { computerCommand, screenCommand } from "./screen.ts";
 import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { shellCommand } from "./shell.ts";
 import { snapshotCommand } from "./snapshot.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
+import { sshKeyCommand } from "./ssh-key.ts";
 import { terminalCommand } from "./terminal.ts";
 import { timelineCommand } from "./timeline.ts";
 import { topCommand } from "./top.ts";
@@ -63,6 +66,9 @@ const ABOUT = {
 export function clientCommands(setStatus: (status: number) => void): Record<string, Command[]> {
   return {
     "Rooms and sandboxes:": [
+      lsCommand(),
+      psCommand(),
+      rmCommand(),
       roomCommand(),
       sandboxCommand(),
       topCommand(),
@@ -74,6 +80,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       driveCommand(),
     ],
     "Commands and terminals:": [
+      runCommand(setStatus),
       execCommand(setStatus),
       executionCommand(setStatus),
       shellCommand(setStatus),
@@ -84,6 +91,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       snapshotCommand(),
       checkpointCommand(),
       sshAccessCommand(),
+      sshKeyCommand("ssh-key"),
     ],
     "Agents together:": [
       sendCommand(),

@@ -1,9 +1,10 @@
 /** Owns an execution's output on this terminal: written as it comes, with a word on what is missing of it. */
 import { type CommandEnd, Execution, type OutputPart } from "../../sdk/typescript/src/execution.ts";
 import { executionStream } from "../../shared/api/executions.ts";
+import { errnoOf } from "../core/service-error.ts";
 import { lost } from "./cli-error.ts";
 import { sdk } from "./client.ts";
-import { say, write } from "./output.ts";
+import { outputBroke, say, write } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
 const NEWLINE = 0x0a;
@@ -66,5 +67,12 @@ async function show({ stream, bytes }: OutputPart, progress: Progress): Promise<
   const to = process[stream];
   // In a line that the command has not finished nothing of ours is written.
   if (to.isTTY) progress.giveWay(bytes.at(-1) === NEWLINE);
-  await write(to, bytes);
+  await write(to, bytes).catch(withoutReader);
+}
+
+/** Whatever is to happen then ends this process. */
+function withoutReader(error: unknown): Promise<void> {
+  if (errnoOf(error) !== "EPIPE") throw error;
+  outputBroke();
+  return new Promise(() => {});
 }

@@ -3,15 +3,24 @@ import { constants } from "node:os";
 import type { Command } from "commander";
 import type { CommandEnd } from "../../sdk/typescript/src/execution.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
-import { DEFAULT_TIMEOUT_MS, executionSignal, executionStart, sandboxExec } from "../../shared/api/executions.ts";
+import {
+  DEFAULT_TIMEOUT_MS,
+  executionEnd,
+  executionSignal,
+  executionStart,
+  sandboxExec,
+} from "../../shared/api/executions.ts";
 import { newId } from "../../shared/ids.ts";
-import { EXIT } from "./cli-error.ts";
+import { quoted } from "../../shared/shell.ts";
+import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, timeout } from "./command.ts";
+import { endWithUs } from "./exec-end.ts";
 import { type ExecutionName, followOutput } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
 import { type JsonOption, say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { openShell } from "./shell.ts";
 import { stdinBytes } from "./standard-input.ts";
 import { integer, pair } from "./values.ts";
 
@@ -24,18 +33,21 @@ interface ExecOptions extends JsonOption {
   outputTo?: string;
   execId?: string;
   background?: boolean;
+  interactive?: boolean;
+  tty?: boolean;
   stdin: boolean;
 }
 
 /** Its name makes it safe to ask again when no answer came. */
-const BEGIN = { retry: { after: "any", forMs: 2000 } } as const;
+export const BEGIN = { retry: { after: "any", forMs: 2000 } } as const;
 
 export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
     summary: "run a command in a sandbox",
     notes: [
       "Output is printed as it comes. Standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT;",
-      "a second ctrl-c leaves it running. After a lost connection the output continues where it was.",
+      "a second ctrl-c leaves it running. SIGTERM, SIGHUP and an output without a reader end the command. After a lost connection the",
+      "output continues where it was. A `--` before the command may be left out: options end at its first word.",
       "",
       "Exit status: the command's own; 124 when it timed out; 128+n when signal n ended it;",
       "125 when roomd could not run it; 127 when the command was not found; 126 when it could not be executed.",
@@ -46,6 +58,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       "roomd exec build-42 worker-1 --cwd /mnt/drive --env CI=1 --timeout 10m -- make test",
       "echo 'print(6 * 7)' | roomd exec build-42 worker-1 -- python3 -",
       "roomd exec build-42 worker-1 -- sh -c 'ls | wc -l'",
+      "roomd exec --tty build-42 worker-1 bash",
       "roomd exec build-42 worker-1 --background --timeout 1h -- make",
     ],
   })
@@ -60,7 +73,10 @@ export function execCommand(setStatus: (status: number) => void): Command {
     .option("--exec-id <id>", "your own name for this run; the same name never runs twice")
     .option("--background", "leave it running and print its exec_id; see `roomd execution`")
     .option("--no-stdin", "do not read standard input")
+    .option("-i, --interactive", "pass standard input on, as it is by itself if it is a file or a pipe")
+    .option("-t, --tty", "run it in a terminal, as `roomd shell` does")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
+      if (options.tty) return setStatus(await openShell(room_id, sandbox, argv, shellOptions(options)));
       const { cwd, env, user, maxOutput, outputTo: output_to, background, json } = options;
       const timeout_ms = options.timeout ?? (background ? 0 : DEFAULT_TIMEOUT_MS);
       const limits = { timeout_ms, max_output_bytes: maxOutput };
@@ -72,9 +88,18 @@ export function execCommand(setStatus: (status: number) => void): Command {
         call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),
       );
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
-      const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped });
+      const ended = await follow(name, {
+        after: -1,
+        about: `running ${argv[0]}`,
+        piped,
+        end: () => call(executionEnd, name),
+      });
       if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
       else if (ended?.oom) await say(`roomd: ${outOfMemory(ended)}`);
+      const hint = hintOf(ended, argv, `roomd exec ${room_id} ${sandbox} --`);
+      if (hint) await say(hint);
+      if (process.stdin.isTTY && options.stdin && argv.length === 1 && READS_TERMINAL.test(argv[0] ?? ""))
+        await say(`roomd: a terminal's input is not passed on; roomd shell ${room_id} ${sandbox} -- ${argv[0]}`);
       setStatus(statusOf(ended));
     });
 }
@@ -83,11 +108,29 @@ interface Follow {
   after: number;
   about: string;
   piped: boolean;
+  /** Ends the command if this process is ended; null if that is the caller's, or the command is left running. */
+  end: (() => Promise<unknown>) | null;
+}
+
+/** Programs that do nothing without input. */
+const READS_TERMINAL = /(?:^|\/)(?:ba|da|z|fi)?sh$|(?:^|\/)(?:python3?|node|psql|sqlite3)$/;
+
+/** What a command line that was one word was meant to be; null if it was none. */
+export function hintOf(ended: CommandEnd | null, argv: readonly string[], before: string): string | null {
+  const [line = ""] = argv;
+  if (ended?.exit_code !== 127 || argv.length > 1 || !/\s/.test(line.trim())) return null;
+  return `roomd: that is one word, which names a program; for a line of shell: ${before} sh -c ${quoted(line)}`;
+}
+
+function shellOptions({ cwd, user, env, json, background }: ExecOptions): { cwd?: string; user?: string } {
+  if (env !== undefined || json || background) throw new CliError("--tty goes with --cwd and --user only.", EXIT.usage);
+  return { ...(cwd === undefined ? {} : { cwd }), ...(user === undefined ? {} : { user }) };
 }
 
 /** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
-export async function follow(name: ExecutionName, { after, about, piped }: Follow): Promise<CommandEnd | null> {
+export async function follow(name: ExecutionName, { after, about, piped, end }: Follow): Promise<CommandEnd | null> {
   const over = new AbortController();
+  using ending = end && endWithUs(end);
   let interrupts = 0;
   const interrupt = () => {
     interrupts++;
@@ -104,6 +147,9 @@ export async function follow(name: ExecutionName, { after, about, piped }: Follo
       await say(`roomd: left running; roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id}`);
     }
     return ended;
+  } catch (error) {
+    if (ending?.hasBegun) await new Promise(() => {});
+    throw error;
   } finally {
     over.abort();
     process.off("SIGINT", interrupt);
@@ -118,6 +164,7 @@ async function runAsJson(
 ): Promise<void> {
   const stdin = piped ? await stdinBytes() : null;
   const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toString("base64") } : {}) };
+  using _ending = endWithUs(() => call(executionEnd, name));
   const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
   await show(reply, { json: true }, () => []);
   setStatus(statusOf(reply.value));

@@ -1,17 +1,22 @@
-/** Owns `roomd key`: the API keys of an organization. */
+/** `roomd key`: the API keys of an organization, by the operator or by a caller with `keys:write`. */
 import { type Command, InvalidArgumentError } from "commander";
 import { SCOPES, type Scope } from "../../shared/api/contract.ts";
-import { DEFAULT_GRACE_SECONDS } from "../../shared/api/orgs.ts";
+import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../shared/api/orgs.ts";
 import type { KeyId } from "../../shared/ids.ts";
+import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
-import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
+import { KEY_NOTES, withKeyAccess } from "./key-access.ts";
+import { allItems } from "./list-options.ts";
+import { type ConfigOption, withConfigOption } from "./operator.ts";
+import { type OrgOption, withOrgOption } from "./org-option.ts";
 import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
+import { ago } from "./relative-time.ts";
 import { seconds, secondsOrZero, word } from "./values.ts";
 
 export function keyCommand(): Command {
   return commandGroup("key", {
-    summary: "API keys (run on the host)",
+    summary: "API keys",
+    notes: KEY_NOTES,
     examples: [
       "roomd key create --name ci",
       "roomd key list",
@@ -56,16 +61,20 @@ function create(): Command {
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (options: CreateOptions) => {
       const { name, scope, room, agent, expiresIn } = options;
-      const made = await withOperator(options, async (operator) =>
-        operator.createKey({
-          org_id: await orgOf(operator, options),
-          name,
-          ...(scope === undefined ? {} : { scopes: scope }),
-          ...(room === undefined ? {} : { room_ids: room }),
-          ...(agent === undefined ? {} : { agent_id: agent }),
-          ...(expiresIn === undefined ? {} : { expires_in_seconds: expiresIn }),
-        }),
-      );
+      const wanted = {
+        name,
+        ...(scope === undefined ? {} : { scopes: scope }),
+        ...(room === undefined ? {} : { room_ids: room }),
+        ...(agent === undefined ? {} : { agent_id: agent }),
+        ...(expiresIn === undefined ? {} : { expires_in_seconds: expiresIn }),
+      };
+      const made = await withKeyAccess(options, {
+        asOperator: (operator, org_id) => operator.createKey({ org_id, ...wanted }),
+        asCaller: async () => {
+          const { key_id, key } = (await call(keyCreate, { org_id: "self", ...wanted })).value;
+          return { key_id, key };
+        },
+      });
       await showValue(made, options, fieldLines);
     });
 }
@@ -74,7 +83,10 @@ function list(): Command {
   const about = { summary: "list an organization's keys", examples: ["roomd key list", "roomd key list --json"] };
   return withConfigOption(withOrgOption(command("list", about))).action(
     async (options: JsonOption & ConfigOption & OrgOption) => {
-      const items = await withOperator(options, async (operator) => operator.listKeys(await orgOf(operator, options)));
+      const items = await withKeyAccess(options, {
+        asOperator: (operator, org_id) => operator.listKeys(org_id),
+        asCaller: async () => await allItems((cursor) => call(keyList, { org_id: "self", cursor })),
+      });
       await showValue({ items, next_cursor: null }, options, () =>
         table(
           ["KEY", "NAME", "BEGINS", "SCOPES", "ROOMS", "AGENT", "STATE", "CREATED", "LAST USED", "EXPIRES"],
@@ -86,9 +98,9 @@ function list(): Command {
             key.room_ids === null ? "all" : key.room_ids.join(" "),
             key.agent_id,
             key.state,
-            key.created_at,
-            key.last_used_at,
-            key.expires_at,
+            ago(key.created_at),
+            ago(key.last_used_at),
+            ago(key.expires_at),
           ]),
         ),
       );
@@ -108,9 +120,10 @@ function rotate(): Command {
     .option("--grace <time>", "how long the old one stays valid; 0s: it ends now (default: 1h)", secondsOrZero)
     .action(async (key_id: string, options: JsonOption & ConfigOption & { grace?: number }) => {
       const grace = options.grace ?? DEFAULT_GRACE_SECONDS;
-      const { key, replaces, ...made } = await withOperator(options, (operator) =>
-        operator.rotateKey(key_id as KeyId, grace),
-      );
+      const { key, replaces, ...made } = await withKeyAccess(options, {
+        asOperator: (operator) => operator.rotateKey(key_id as KeyId, grace),
+        asCaller: async () => (await call(keyRotate, { org_id: "self", key_id, grace_seconds: grace })).value,
+      });
       await showValue({ key_id: made.key_id, key, replaces }, options, () =>
         fieldLines({
           key_id: made.key_id,
@@ -129,7 +142,10 @@ function revoke(): Command {
   };
   return withConfigOption(command("revoke <key-id>", about)).action(
     async (key_id: string, options: JsonOption & ConfigOption) => {
-      await withOperator(options, (operator) => operator.revokeKey(key_id as KeyId));
+      await withKeyAccess<unknown>(options, {
+        asOperator: (operator) => operator.revokeKey(key_id as KeyId),
+        asCaller: () => call(keyRevoke, { org_id: "self", key_id }),
+      });
       if (options.json) await print(JSON.stringify({ key_id, state: "revoked" }));
       else await print(`key ${key_id} is revoked`);
     },

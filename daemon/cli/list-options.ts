@@ -8,6 +8,22 @@ export interface ListOptions extends JsonOption {
   cursor?: string;
 }
 
+interface Page<T> {
+  value: { items: T[]; next_cursor: string | null };
+}
+
+/** All pages of a list. */
+export async function allItems<T>(page: (cursor: string | undefined) => Promise<Page<T>>): Promise<T[]> {
+  const found: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const { value } = await page(cursor);
+    found.push(...value.items);
+    cursor = value.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  return found;
+}
+
 /** The options that every list has. */
 export function asList(command: Command): Command {
   return command

@@ -26,7 +26,7 @@ export function orgCommand(): Command {
     .addCommand(setPlan())
     .addCommand(end())
     .addCommand(credits())
-    .addCommand(sshKeyCommand());
+    .addCommand(sshKeyCommand("org ssh-key"));
 }
 
 interface CreateOptions extends JsonOption, ConfigOption {

@@ -22,6 +22,22 @@ export function write(stream: Stream, data: string | Uint8Array): Promise<void> 
   });
 }
 
+let whenBroken = () => process.exit(0);
+
+/** Called when a stream that this process writes to has no reader any more. The default ends the process: a reader may have seen enough. */
+export function outputBroke(): void {
+  whenBroken();
+}
+
+/** What happens then from now on; the result restores what happened before. */
+export function onBrokenOutput(handle: () => void): () => void {
+  const before = whenBroken;
+  whenBroken = handle as () => never;
+  return () => {
+    whenBroken = before;
+  };
+}
+
 export function print(...lines: string[]): Promise<void> {
   return lines.length === 0 ? Promise.resolve() : write(process.stdout, `${lines.join("\n")}\n`);
 }

@@ -2,10 +2,11 @@
 import { type Command, CommanderError } from "commander";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { JSON_FLAG } from "./command.ts";
-import { showError, write } from "./output.ts";
+import { withSeparator } from "./optional-separator.ts";
+import { outputBroke, showError, write } from "./output.ts";
 
 /** What exits with a command's own status: that of a failure of roomd's is another than any command has by custom. */
-const RUNS = [["exec"], ["shell"], ["execution", "attach"]];
+const RUNS = [["exec"], ["run"], ["shell"], ["execution", "attach"]];
 
 /** Runs one command line, without the program's name; resolves with its exit status and never rejects. */
 export async function runCommandLine(
@@ -16,13 +17,13 @@ export async function runCommandLine(
   const program = makeProgram((given) => {
     status = given;
   });
-  // A reader that has seen enough (`| head`) is no error.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => process.exit(EXIT.ok));
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", outputBroke);
   try {
+    const words = withSeparator(program, args);
     // `roomd help room create` asks what `roomd room create --help` does.
-    await program.parseAsync(args[0] === "help" ? [...args.slice(1), "--help"] : args, { from: "user" });
+    await program.parseAsync(words[0] === "help" ? [...words.slice(1), "--help"] : words, { from: "user" });
   } catch (error) {
-    status = await failed(error, args);
+    status = await failed(error, withSeparator(program, args));
   }
   await Promise.all([write(process.stdout, ""), write(process.stderr, "")]);
   return status;
@@ -39,9 +40,22 @@ async function failed(error: unknown, args: readonly string[]): Promise<number> 
   return isExec ? EXIT.roomd : known.status;
 }
 
+/** What other programs call what roomd has by another name, which is not similar to it. */
+const FAMILIAR: Record<string, string> = {
+  attach: "execution attach",
+  cat: "drive read",
+  images: "template list",
+  kill: "execution end",
+  ssh: "shell",
+  start: "sandbox resume",
+  stop: "sandbox hibernate",
+};
+
 /** What commander says of a command line, with the word that was probably meant. */
 function usageError({ message }: CommanderError): CliError {
-  const [detail = "", ...meant] = message.replace(/^error: /, "").split("\n");
+  const [detail = "", ...similar] = message.replace(/^error: /, "").split("\n");
+  const familiar = new Map(Object.entries(FAMILIAR)).get(/^unknown command '(\w+)'$/.exec(detail)?.[1] ?? "");
+  const meant = familiar === undefined ? similar : [`For that there is \`roomd ${familiar}\`.`];
   const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Run it with --help to see what it takes."];
   return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }

@@ -37,37 +37,47 @@ export function shellCommand(setStatus: (status: number) => void): Command {
     .option("--cwd <dir>", "working directory in the sandbox (default: the user's home)")
     .option("--attach <terminal>", "return to a terminal that was left, disconnecting its other client")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ShellOptions) => {
-      if (!process.stdin.isTTY || !process.stdout.isTTY) {
-        throw new CliError(
-          "A shell needs a terminal on standard input and output; `roomd exec` runs commands without one.",
-        );
-      }
-      const local = new LocalTerminal();
-      const terminal_id =
-        options.attach ??
-        (await withProgress("opening a terminal", async () => {
-          const { cwd, user } = options;
-          const what = argv.length === 0 ? {} : { argv };
-          const { value } = await call(terminalCreate, {
-            room_id,
-            sandbox,
-            ...local.size,
-            ...what,
-            cwd,
-            user,
-            term: termOf(),
-          });
-          return value.terminal_id;
-        }));
-      const session = new ShellSession({ room_id, sandbox, terminal_id }, local);
-      const outcome = await withoutProgress(() => session.run());
-      setStatus(statusOf(outcome));
-      if (outcome.kind === "left") {
-        await say(
-          `roomd: left; \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` returns to it, for 10 minutes by default`,
-        );
-      }
+      setStatus(await openShell(room_id, sandbox, argv, options));
     });
+}
+
+/** Runs a terminal in this one; resolves with the exit status. */
+export async function openShell(
+  room_id: string,
+  sandbox: string,
+  argv: string[],
+  options: Omit<ShellOptions, "json">,
+): Promise<number> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    throw new CliError(
+      "A shell needs a terminal on standard input and output; `roomd exec` runs commands without one.",
+    );
+  }
+  const local = new LocalTerminal();
+  const terminal_id =
+    options.attach ??
+    (await withProgress("opening a terminal", async () => {
+      const { cwd, user } = options;
+      const what = argv.length === 0 ? {} : { argv };
+      const { value } = await call(terminalCreate, {
+        room_id,
+        sandbox,
+        ...local.size,
+        ...what,
+        cwd,
+        user,
+        term: termOf(),
+      });
+      return value.terminal_id;
+    }));
+  const session = new ShellSession({ room_id, sandbox, terminal_id }, local);
+  const outcome = await withoutProgress(() => session.run());
+  if (outcome.kind === "left") {
+    await say(
+      `roomd: left; \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` returns to it, for 10 minutes by default`,
+    );
+  }
+  return statusOf(outcome);
 }
 
 /** The local TERM, when the interface takes it for one. */

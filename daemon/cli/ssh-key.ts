@@ -1,32 +1,38 @@
-/** Owns `roomd org ssh-key`: the public keys that log in to an organization's sandboxes. */
+/** `roomd ssh-key`: the public keys that log in to an organization's sandboxes, by the operator or by a caller with `keys:write`. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { sshKeyAdd, sshKeyList, sshKeyRemove } from "../../shared/api/ssh.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
+import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
+import { KEY_NOTES, withKeyAccess } from "./key-access.ts";
+import { type ConfigOption, withConfigOption } from "./operator.ts";
+import { type OrgOption, withOrgOption } from "./org-option.ts";
 import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
+import { ago } from "./relative-time.ts";
 import { seconds } from "./values.ts";
 
 type Options = JsonOption & ConfigOption & OrgOption;
 
-export function sshKeyCommand(): Command {
+/** `words` is what stands between `roomd` and its verbs. */
+export function sshKeyCommand(words: string): Command {
   return commandGroup("ssh-key", {
-    summary: "public keys that log in to sandboxes by ssh (run on the host)",
-    examples: ["roomd org ssh-key add ~/.ssh/id_ed25519.pub", "roomd org ssh-key list"],
+    summary: "public keys that log in to sandboxes by ssh",
+    notes: KEY_NOTES,
+    examples: [`roomd ${words} add ~/.ssh/id_ed25519.pub`, `roomd ${words} list`],
   })
-    .addCommand(add())
-    .addCommand(list())
-    .addCommand(remove());
+    .addCommand(add(words))
+    .addCommand(list(words))
+    .addCommand(remove(words));
 }
 
-function add(): Command {
+function add(words: string): Command {
   const about = {
     summary: "let the holder of this key log in to every sandbox of the organization",
     examples: [
-      "roomd org ssh-key add ~/.ssh/id_ed25519.pub",
-      "roomd org ssh-key add ./ada.pub --name Ada --expires-in 30d --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D",
+      `roomd ${words} add ~/.ssh/id_ed25519.pub`,
+      `roomd ${words} add ./ada.pub --name Ada --expires-in 30d --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D`,
     ],
   };
   return withConfigOption(withOrgOption(command("add <file>", about)))
@@ -34,43 +40,52 @@ function add(): Command {
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (file: string, options: Options & { name?: string; expiresIn?: number }) => {
       const public_key = readKey(file);
-      const added = await withOperator(options, async (operator) =>
-        operator.addSshKey(await orgOf(operator, options), {
-          public_key,
-          name: options.name,
-          expires_in_seconds: options.expiresIn,
-        }),
-      );
+      const wanted = { public_key, name: options.name, expires_in_seconds: options.expiresIn };
+      const added = await withKeyAccess(options, {
+        asOperator: (operator, org_id) => operator.addSshKey(org_id, wanted),
+        asCaller: async () => (await call(sshKeyAdd, { org_id: "self", ...wanted })).value,
+      });
       await showValue(added, options, fieldLines);
     });
 }
 
-function list(): Command {
+function list(words: string): Command {
   const about = {
     summary: "list an organization's public keys",
-    examples: ["roomd org ssh-key list", "roomd org ssh-key list --json"],
+    examples: [`roomd ${words} list`, `roomd ${words} list --json`],
   };
   return withConfigOption(withOrgOption(command("list", about))).action(async (options: Options) => {
-    const items = await withOperator(options, async (operator) => operator.listSshKeys(await orgOf(operator, options)));
+    const items = await withKeyAccess(options, {
+      asOperator: (operator, org_id) => operator.listSshKeys(org_id),
+      asCaller: async () => (await call(sshKeyList, { org_id: "self" })).value.items,
+    });
     await showValue({ items, next_cursor: null }, options, () =>
       table(
         ["SSH KEY", "NAME", "KIND", "FINGERPRINT", "CREATED", "EXPIRES"],
-        items.map((key) => [key.ssh_key_id, key.name, key.algorithm, key.fingerprint, key.created_at, key.expires_at]),
+        items.map((key) => [
+          key.ssh_key_id,
+          key.name,
+          key.algorithm,
+          key.fingerprint,
+          ago(key.created_at),
+          ago(key.expires_at),
+        ]),
       ),
     );
   });
 }
 
-function remove(): Command {
+function remove(words: string): Command {
   const about = {
     summary: "remove a public key; sessions opened with it end",
-    examples: ["roomd org ssh-key remove ssk_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+    examples: [`roomd ${words} remove ssk_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D`],
   };
   return withConfigOption(withOrgOption(command("remove <ssh-key-id>", about))).action(
     async (sshKeyId: string, options: Options) => {
-      const removed = await withOperator(options, async (operator) =>
-        operator.removeSshKey(await orgOf(operator, options), sshKeyId),
-      );
+      const removed = await withKeyAccess(options, {
+        asOperator: (operator, org_id) => operator.removeSshKey(org_id, sshKeyId),
+        asCaller: async () => (await call(sshKeyRemove, { org_id: "self", ssh_key_id: sshKeyId })).value,
+      });
       if (options.json) await print(JSON.stringify(removed));
       else await print(`public key ${removed.fingerprint} is removed`);
     },

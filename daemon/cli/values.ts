@@ -96,6 +96,20 @@ export function place(text: string): Place {
   return { room_id: text.slice(0, at), path: text.slice(at + 1) };
 }
 
+/** What `roomd ls` and `roomd rm` are about: a room, an agent in it, a path on the room's drive or on the agent's own disk. */
+export interface Target {
+  room_id: string;
+  agent: string | null;
+  path: string | null;
+}
+
+/** ROOM[/AGENT][:PATH]; neither name has a colon or a slash. */
+export function target(text: string): Target {
+  const [, room_id, agent = null, path = null] = /^([^:/]+)(?:\/([^:/]+))?(?::(.+))?$/s.exec(text) ?? [];
+  if (room_id === undefined) throw new InvalidArgumentError("It must be ROOM, ROOM/AGENT or ROOM:/path.");
+  return { room_id, agent, path };
+}
+
 /** ROOM for its whole drive, or ROOM:/path. */
 export function placeOrRoom(text: string): Place {
   return text.includes(":") ? place(text) : { room_id: text, path: "/" };

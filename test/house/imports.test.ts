@@ -130,7 +130,9 @@ describe("layers", () => {
 
   test("the command line has no other client of the API", () => {
     // MCP, OAuth, and the health of this host's own daemon, for whatever name its certificate is.
-    const others = ["client/web", "mcp", "setup/daemon", "token-endpoint", "web"].map((name) => `daemon/cli/${name}.ts`).sort();
+    const others = ["client/web", "mcp", "setup/daemon", "token-endpoint", "web"]
+      .map((name) => `daemon/cli/${name}.ts`)
+      .sort();
     const fetches = ({ path, text }: Source) => isIn(path, "daemon/cli") && /\bfetch(From)?\(/.test(text);
     expect(CODE.filter(fetches).map(({ path }) => path)).toEqual(others);
   });

@@ -296,7 +296,7 @@ function failed(step: number, { how, lines }: Ended & { how: string }, refused: 
     detail: `Step ${step} ${how}.`,
     details: { step: `step ${step}`, last_lines: lines, ...(isRefused && { refused: [...refused] }) },
     hint: isRefused
-      ? "Name what the steps may reach in the recipe's egress_allowlist: details.refused has what they were not let."
+      ? `Allow the steps to connect to ${[...refused].slice(0, 5).join(", ")}, by \`--egress\` or the recipe's egress_allowlist.`
       : "Look at the step's last lines.",
   });
 }

@@ -13,7 +13,8 @@ const COMMANDS = [
   "browser",
   "restore",
   ...["create", "list", "set-plan", "delete", "credits"].map((verb) => `org ${verb}`),
-  ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
+  ...["add", "list", "remove"].flatMap((verb) => [`org ssh-key ${verb}`, `ssh-key ${verb}`]),
+  ...["ls", "ps", "rm", "run"],
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "link", "disable", "enable", "sign-out", "export", "forget"].map((verb) => `user ${verb}`),
   ...["invite", "list", "approve", "refuse"].map((verb) => `signup ${verb}`),
@@ -22,7 +23,7 @@ const COMMANDS = [
   ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map(
     (verb) => `template ${verb}`,
   ),
-  ...["create", "list", "overview", "get", "move", "backup", "destroy"].map((verb) => `room ${verb}`),
+  ...["create", "list", "overview", "get", "update", "move", "backup", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "hibernate", "resume"].map(
     (verb) => `sandbox ${verb}`,
   ),
@@ -138,7 +139,8 @@ test.concurrent.each([
 });
 
 test.concurrent.each([
-  [["rom", "list"], "unknown command 'rom'", "Did you mean room? "],
+  [["rom", "list"], "unknown command 'rom'", "Did you mean one of rm, room? "],
+  [["cat", "r:/x"], "unknown command 'cat'", "For that there is `roomd drive read`. "],
   [["room", "creat", "a"], "unknown command 'creat'", "Did you mean create? "],
   [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
   [["room", "get"], "missing required argument 'room'", ""],

@@ -1,0 +1,64 @@
+/** Where roomd's own options end, places by their short forms, and times as people tell them. */
+import { describe, expect, test } from "vitest";
+import { hintOf } from "../../../daemon/cli/exec.ts";
+import { withSeparator } from "../../../daemon/cli/optional-separator.ts";
+import { makeProgram } from "../../../daemon/cli/program.ts";
+import { ago } from "../../../daemon/cli/relative-time.ts";
+import { textWidth } from "../../../daemon/cli/text-width.ts";
+import { target } from "../../../daemon/cli/values.ts";
+
+describe("options of roomd end at the first word of the command", () => {
+  const program = makeProgram(() => {});
+  test.each([
+    ["exec r a ls -la", "exec r a -- ls -la"],
+    ["exec r a --cwd /x --env A=1 ls --json", "exec r a --cwd /x --env A=1 -- ls --json"],
+    ["exec --json r a ls --timeout 3", "exec --json r a -- ls --timeout 3"],
+    ["exec r a --timeout=5s ls -l", "exec r a --timeout=5s -- ls -l"],
+    ["exec -it r a bash -l", "exec -it r a -- bash -l"],
+    ["exec r a -- ls --json", "exec r a -- ls --json"],
+    ["exec r a ls -- -x", "exec r a -- ls -- -x"],
+    ["exec r a -la", "exec r a -la"],
+    ["exec r a - x", "exec r a -- - x"],
+    ["shell r a top -d 1", "shell r a -- top -d 1"],
+    ["run --template t ls -la", "run --template t -- ls -la"],
+    ["run ls", "run -- ls"],
+    ["room list --json", "room list --json"],
+    ["toString a b c", "toString a b c"],
+    ["exec", "exec"],
+  ])("%s", (given, meant) => {
+    expect(withSeparator(program, given.split(" ")).join(" ")).toBe(meant);
+  });
+});
+
+test("a line of shell that was one word gets a hint, and nothing else does", () => {
+  const missing = { exit_code: 127 } as never;
+  expect(hintOf(missing, ["echo it's; ls"], "roomd exec r a --")).toMatch(
+    /roomd exec r a -- sh -c 'echo it'\\''s; ls'$/,
+  );
+  expect(hintOf(missing, ["ls"], "")).toBeNull();
+  expect(hintOf(missing, ["ls -la", "x"], "")).toBeNull();
+  expect(hintOf({ exit_code: 1 } as never, ["a b"], "")).toBeNull();
+});
+
+test("places are a room, an agent, a path on the drive or on an agent's disk", () => {
+  expect(target("r")).toEqual({ room_id: "r", agent: null, path: null });
+  expect(target("r/a")).toEqual({ room_id: "r", agent: "a", path: null });
+  expect(target("r:/x:y")).toEqual({ room_id: "r", agent: null, path: "/x:y" });
+  expect(target("r/a:/x/y")).toEqual({ room_id: "r", agent: "a", path: "/x/y" });
+  for (const wrong of ["", "/a", "r/", "r:", ":/x", "r/a/b"]) expect(() => target(wrong)).toThrow("It must be ROOM");
+});
+
+test("times are relative, in their largest unit", () => {
+  const now = Date.parse("2026-01-31T12:00:00Z");
+  expect(["2026-01-31T11:56:30Z", "2026-01-29T12:00:00Z", "2026-01-31T14:00:00Z"].map((at) => ago(at, now))).toEqual([
+    "3 min ago",
+    "2 d ago",
+    "in 2 h",
+  ]);
+  expect([ago(null, now), ago("2026-01-31T12:00:00Z", now), ago("-", now)]).toEqual([null, "now", "-"]);
+});
+
+test("wide, combining and coloured characters have the width that terminals give them", () => {
+  const texts = ["plain", "测试", "é", "e\u0301", "\u001b[32mgreen\u001b[39m", "한", "👍"];
+  expect(texts.map(textWidth)).toEqual(texts.map((text) => Bun.stringWidth(text)));
+});
