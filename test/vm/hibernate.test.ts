@@ -58,7 +58,10 @@ withGuests("hibernation", {}, (guests) => {
   describe("a sandbox", () => {
     test("sleeps on disk and goes on, generation after generation, whatever becomes of the daemon", async () => {
       const { daemon } = guests;
-      const made = await daemon.sandbox("winter", "bear", guests.cid(), { memory_mib: 512 });
+      const made = await daemon.sandbox("winter", "bear", guests.cid(), {
+        memory_mib: 512,
+        lifecycle: { wake_on: [] },
+      });
       const disk = `disk-${made.sandbox_id}.qcow2`;
       await startWork("bear");
       await sh("bear", "echo kept >/root/kept; mkdir -p /tmp/t; mount -t tmpfs t /tmp/t; echo memory >/tmp/t/file");

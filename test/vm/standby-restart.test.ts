@@ -8,7 +8,10 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
   test("finds it paused, and resumes it where it stood", async () => {
     const { daemon } = guests;
     await daemon.room("night");
-    const { sandbox_id } = await daemon.sandbox("night", "asleep", guests.cid(), { idle_timeout_seconds: 600 });
+    const { sandbox_id } = await daemon.sandbox("night", "asleep", guests.cid(), {
+      idle_timeout_seconds: 600,
+      lifecycle: { wake_on: [] },
+    });
     await daemon.sandbox("night", "awake", guests.cid());
     await daemon.sh("night", "asleep", "setsid sh -c 'echo $$ >/tmp/pid; exec sleep 600' >/dev/null 2>&1 &");
     await until("it sleeps", () => daemon.sh("night", "asleep", "cat /tmp/pid").catch(() => ""));

@@ -142,8 +142,8 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("writer");
     });
 
-    test("in standby refuses commands and takes everything else", async () => {
-      await guests.daemon.sandbox("still", "quiet", guests.cid());
+    test("in standby that nothing wakes refuses commands and takes everything else", async () => {
+      await guests.daemon.sandbox("still", "quiet", guests.cid(), { lifecycle: { wake_on: [] } });
       await standby("quiet");
       const refusal = { status: 409, code: "invalid_state", details: { state: "paused", allowed_states: ["running"] } };
       expect(await guests.daemon.problem("POST", path("quiet", "/exec"), { argv: ["true"] })).toMatchObject({
