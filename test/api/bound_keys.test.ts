@@ -97,7 +97,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "org_sandbox_list", "snapshot_list", "top_get"],
   "has all of it": [
     ...anybodys,
-    ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
+    ...["room_create", "room_list", "room_get", "room_update", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
     ...["room_overview", "room_waits", "room_timeline"],
     // What is named is not there.
