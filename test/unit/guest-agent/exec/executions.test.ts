@@ -165,7 +165,15 @@ test("a name is chosen by an exec_id or by an Idempotency-Key", () => {
 });
 
 test("a command without a time limit outlives any timeout_ms, and its state says the longest", async () => {
-  const request = { method: "exec", argv: ["sleep", "0.2"], cwd: "/", env: {}, user: null, timeout_ms: 1, stdin: false };
+  const request = {
+    method: "exec",
+    argv: ["sleep", "0.2"],
+    cwd: "/",
+    env: {},
+    user: null,
+    timeout_ms: 1,
+    stdin: false,
+  };
   const naming = { fingerprint: "", tag: "{}", isGenerated: false, isBrief: false };
   const start = (exec_id: string, unlimited: boolean) =>
     executions.start({ ...request, exec_id, unlimited } as Parameters<Executions["start"]>[0], naming);
