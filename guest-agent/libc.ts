@@ -13,6 +13,9 @@ const { symbols: libc } = dlopen("libc.so.6", {
   strerror: { args: [i32], returns: cstring },
   open: { args: [pointer, i32, i32], returns: i32 },
   close: { args: [i32], returns: i32 },
+  faccessat: { args: [i32, pointer, i32, i32], returns: i32 },
+  setfsuid: { args: [i32], returns: i32 },
+  setfsgid: { args: [i32], returns: i32 },
   posix_openpt: { args: [i32], returns: i32 },
   grantpt: { args: [i32], returns: i32 },
   unlockpt: { args: [i32], returns: i32 },
@@ -172,6 +175,32 @@ export function openForSignal(path: string): number {
 export function openUnnamed(directory: string): number {
   const O_TMPFILE = 0o20200000;
   return check(`open in ${directory}`, libc.open(text(directory), O_RDWR | O_TMPFILE | O_CLOEXEC, 0o600));
+}
+
+/**
+ * A descriptor of a path, as the user, if the user may write to it: what a connection to a socket needs. The ids are this thread's only
+ * (setfsuid(2)); nothing else runs on it before they are root's again.
+ */
+export function openPathAs(path: string, { uid, gid }: { uid: number; gid: number }): number {
+  const O_PATH = 0o10000000;
+  const W_OK = 2;
+  const AT_EACCESS = 0x200;
+  const AT_EMPTY_PATH = 0x1000;
+  libc.setfsgid(gid);
+  libc.setfsuid(uid);
+  try {
+    const fd = check(`open ${path}`, libc.open(text(path), O_PATH | O_CLOEXEC, 0));
+    try {
+      check(`access ${path}`, libc.faccessat(fd, text(""), W_OK, AT_EACCESS | AT_EMPTY_PATH));
+    } catch (error) {
+      close(fd);
+      throw error;
+    }
+    return fd;
+  } finally {
+    libc.setfsuid(0);
+    libc.setfsgid(0);
+  }
 }
 
 const POLLIN = 1;

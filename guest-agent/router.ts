@@ -16,6 +16,7 @@ import { fileMethods } from "./files/methods.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { connect } from "./ports/connect.ts";
+import { connectToSocket } from "./ports/connect-socket.ts";
 import { listening } from "./ports/listening.ts";
 import { powerOff } from "./power.ts";
 import { connectToScreen } from "./screen/connect.ts";
@@ -58,6 +59,7 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
     },
     power_off: (stream) => powerOff(stream),
     connect: (stream, request) => connect(stream, request),
+    socket_connect: (stream, request) => connectToSocket(stream, request),
     screen_connect: (stream) => connectToScreen(stream),
     listening: (stream, request) => listening(stream, request),
     terminal_open: (stream, request) => terminals.open(stream, request),

@@ -448,6 +448,17 @@ export interface ConnectOpened {
 }
 
 /**
+ * Connects to a Unix socket in the guest, by an absolute path, with the rights of the user that commands run as by default but for its
+ * further groups. Goes on as ConnectRequest does. Agents before it answer unknown_method.
+ */
+export interface SocketConnectRequest {
+  method: "socket_connect";
+  path: string;
+}
+/** The kernel's own, of an address and of a path. */
+export const MAX_SOCKET_PATH_BYTES = 4095;
+
+/**
  * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Goes on as ConnectRequest does. Not in every agent
  * of this generation: others answer unknown_method.
  */
@@ -526,6 +537,7 @@ export type HostRequest =
   | TerminalListRequest
   | TerminalCloseRequest
   | ConnectRequest
+  | SocketConnectRequest
   | ScreenConnectRequest
   | ListeningRequest
   | FileRequest;

@@ -239,8 +239,12 @@ export const sshSftp = operation({
 export const sshForward = operation({
   ...atTheDoor,
   name: "ssh_forward",
-  summary: "Connect to a port of the guest within a session",
+  summary: "Connect to a port or a Unix socket of the guest within a session",
   errors: [...OPEN_ERRORS, "port_not_listening", "source_mismatch"],
-  body: fields({ host: Type.String({ maxLength: 255 }), port: Type.Integer({ minimum: 1, maximum: 65_535 }) }),
+  body: fields({
+    host: Type.Optional(Type.String({ maxLength: 255 })),
+    port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
+    path: Type.Optional(Type.String({ minLength: 2, maxLength: 4095, pattern: "^/", description: "Of a Unix socket." })),
+  }),
   audit: "ssh.forward",
 });

@@ -8,7 +8,7 @@ export function asServiceError(error: unknown): never {
   const code = refusalOf(error);
   if (code === StreamErrorCode.port_not_listening) {
     throw new ServiceError("port_not_listening", {
-      detail: "Nothing listens on this port of the guest.",
+      detail: "Nothing listens there in the guest, or the session's user may not connect to it.",
       cause: error,
     });
   }

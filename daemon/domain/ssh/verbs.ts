@@ -10,7 +10,7 @@ import type { Bound, KeyCall } from "../../core/operation.ts";
 import { bind, trialCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type LiveCommand, startCommand } from "../../host/guest-link/command.ts";
-import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
+import { connectInGuest, connectToSocket, type GuestPort } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { redact } from "../executions/redact.ts";
 import type { Credential } from "./credentials.ts";
@@ -129,24 +129,26 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
     forward: (session, take) =>
       bind(sshForward, {
         ...within(session),
-        rules: ({ host }) =>
-          isLoopback(host ?? "")
-            ? []
-            : [
-                {
-                  field: "host",
-                  code: "source_mismatch",
-                  message: `Only the sandbox's own loopback can be connected to, not ${host}: connect from a program in the sandbox.`,
-                },
-              ],
-        run: async ({ audit }, { host, port }, target: Target) => {
-          audit.details = { ...audit.details, host, port };
-          take(await open(target, (link) => connectInGuest(link, port)));
+        rules: ({ host, port, path }) => {
+          if (path !== undefined) return host === undefined && port === undefined ? [] : [both("path")];
+          if (host === undefined || port === undefined) return [both("host")];
+          const message = `Only the sandbox's own loopback can be connected to, not ${host}: connect from a program in the sandbox.`;
+          return isLoopback(host) ? [] : [{ field: "host", code: "source_mismatch", message }];
+        },
+        run: async ({ audit }, { host, port, path }, target: Target) => {
+          audit.details = { ...audit.details, ...(path === undefined ? { host, port } : { path }) };
+          const connect = (link: GuestLink) =>
+            path === undefined ? connectInGuest(link, port ?? 0) : connectToSocket(link, path);
+          take(await open(target, connect));
           return { outcome: "ok", body: {} };
         },
       }),
   };
 }
+
+const both = (field: string) => ({
+  ...{ field, code: "validation_failed" as const, message: "A forwarding leads to a host and a port, or to a path." },
+});
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

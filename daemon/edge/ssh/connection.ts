@@ -24,7 +24,7 @@ import {
   sentenceForSeveral,
   serveElsewhere,
 } from "./elsewhere.ts";
-import { serveForward } from "./forward.ts";
+import { serveForward, type Where } from "./forward.ts";
 import { type Channel, forgetSession, isClosed, markNoChannel, refuseOpening, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
 import { Line, takesPackets } from "./line.ts";
@@ -341,17 +341,22 @@ export class Connection implements OpenConnection {
       if (FORWARDS_BACK.includes(name)) this.notes.add(NO_WAY_BACK);
       reject?.();
     });
-    this.#client.on("tcpip", (accept, reject, info) => {
+    const forward = (where: Where, accept: () => ServerChannel, reject: () => void) => {
       if (this.#open >= limits.max_channels) return reject();
       this.#open++;
       const leave = () => this.#open--;
-      const place = { host: info.destIP, port: info.destPort };
       const refuse = (reason: string) => refuseOpening(this.#client, reject, reason);
-      serveForward(place, this, accept, refuse).then(leave, (error: unknown) => {
+      serveForward(where, this, accept, refuse).then(leave, (error: unknown) => {
         leave();
         this.trouble(error);
       });
-    });
+    };
+    this.#client.on("tcpip", (accept, reject, { destIP: host, destPort: port }) =>
+      forward({ host, port }, accept, reject),
+    );
+    this.#client.on("openssh.streamlocal", (accept, reject, { socketPath: path }) =>
+      forward({ path }, accept as () => ServerChannel, reject),
+    );
   }
 
   /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */

@@ -1,4 +1,4 @@
-/** Connections that a client forwards (`ssh -L`, `-D`) to the guest's own loopback; to any other host they are refused with the reason. */
+/** Connections that a client forwards (`ssh -L`, `-D`) to the guest's own loopback or a Unix socket of it; to any other host they are refused with the reason. */
 import type { ServerChannel } from "ssh2";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { ChannelWriter } from "./channel-writer.ts";
@@ -7,15 +7,17 @@ import { drain, feed } from "./pump.ts";
 
 const MAX_REASON_CHARACTERS = 300;
 
+export type Where = { host: string; port: number } | { path: string };
+
 /** `refuse` is given a reason that the client shows. */
 export async function serveForward(
-  { host, port }: { host: string; port: number },
+  where: Where,
   connection: OpenConnection,
   accept: () => ServerChannel,
   refuse: (reason: string) => void,
 ): Promise<void> {
   const taken: GuestPort[] = [];
-  const refused = await connection.opening.forward({ host, port }, (opened) => void taken.push(opened));
+  const refused = await connection.opening.forward({ ...where }, (opened) => void taken.push(opened));
   const [opened] = taken;
   // What was opened and could not be recorded is refused all the same; a channel of a client that has gone would never close.
   if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);

@@ -4,6 +4,7 @@ import {
   Channel,
   type ConnectRequest,
   type ScreenConnectRequest,
+  type SocketConnectRequest,
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
@@ -29,6 +30,11 @@ export function connectInGuest(link: GuestLink, port: number, first?: Uint8Array
   return connectBy(link, { method: "connect", port }, first);
 }
 
+/** Rejects with StreamError: port_not_listening, unknown_method from agents that know no sockets. */
+export function connectToSocket(link: GuestLink, path: string): Promise<GuestPort> {
+  return connectBy(link, { method: "socket_connect", path });
+}
+
 /** Rejects with StreamError: no_screen, unknown_method from agents that know no screens. */
 export function connectToScreen(link: GuestLink): Promise<GuestPort> {
   return connectBy(link, { method: "screen_connect" });
@@ -36,7 +42,7 @@ export function connectToScreen(link: GuestLink): Promise<GuestPort> {
 
 async function connectBy(
   link: GuestLink,
-  request: ConnectRequest | ScreenConnectRequest,
+  request: ConnectRequest | SocketConnectRequest | ScreenConnectRequest,
   first?: Uint8Array,
 ): Promise<GuestPort> {
   const stream = link.open(request);

@@ -33,6 +33,18 @@ test("a port whose record could not be written is closed, and its channel refuse
   expect(door.begun).toMatchObject([{ name: "ssh_forward", hungUp: 1 }]);
 });
 
+test("a Unix socket of the guest is forwarded to", async () => {
+  await using door = await openDoor();
+  const { client } = await door.login();
+  // ssh2's own client asks only servers that call themselves OpenSSH.
+  Object.assign(client, { _remoteVer: "OpenSSH_10.0" });
+  const channel = await new Promise<ClientChannel>((done, fail) =>
+    client.openssh_forwardOutStreamLocal("/run/x.sock", (error, opened) => (error ? fail(error) : done(opened))),
+  );
+  expect(door.begun).toMatchObject([{ name: "ssh_forward" }]);
+  channel.destroy();
+});
+
 test("what has no reason in its answer has it on the next session's errors, once", async () => {
   await using door = await openDoor();
   const { client } = await door.login();
