@@ -1,0 +1,51 @@
+/** The programs of examples/ with real guests: each prints what its first line promises, and leaves no room behind. */
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { withGuests } from "../harness/guests.ts";
+
+const DIRECTORY = resolve(import.meta.dirname, "../../examples");
+const CHART = join("/tmp", `roomd-chart-${process.pid}.svg`);
+/** Lines that each program prints. `browser.ts` needs a template that takes minutes to build: `browser.test.ts` runs it. */
+const PRINTED: Record<string, readonly string[]> = {
+  "best-of-n.ts": ["before: fails", "first: fails", "second: passes", "third: fails", "kept: print(sum(int(word) for"],
+  "data-analysis.ts": ["best month: Mar with 180", `chart: ${CHART}`],
+  "from-e2b.ts": ["exit 0 42", "main.py"],
+  "group-of-three.ts": ["worker: write sum.sh, which adds its arguments", "planner: approved true", "all three are done"],
+  "long-job.ts": ["step 1", "step 5", "finished", "exit 0"],
+  "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 15 s"],
+  "web-preview.ts": ["200 <h1>Made in a sandbox</h1>"],
+};
+
+async function run(daemon: { url: string; apiKey: string }, name: string, args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [join(DIRECTORY, name), ...args], {
+    env: { ...process.env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      text += chunk;
+    });
+  }
+  const status = await new Promise((done) => child.once("close", done));
+  return `${text}\nstatus ${status}`;
+}
+
+test("every program is here", () => {
+  const programs = readdirSync(DIRECTORY).filter((name) => name.endsWith(".ts"));
+  expect([...Object.keys(PRINTED), "browser.ts"].sort()).toEqual(programs.sort());
+});
+
+withGuests("examples", {}, (guests) => {
+  afterAll(() => rmSync(CHART, { force: true }));
+
+  test.each(Object.entries(PRINTED))("%s", async (name, lines) => {
+    const text = await run(guests.daemon, name, [CHART]);
+    for (const line of lines) expect(text).toContain(line);
+    expect(text).toContain("status 0");
+    expect((await guests.daemon.ok("GET", "/v1/rooms?state=active")).items).toEqual([]);
+    if (name === "data-analysis.ts") expect(existsSync(CHART) && readFileSync(CHART, "utf8")).toContain("<rect");
+  });
+});
