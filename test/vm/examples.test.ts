@@ -12,7 +12,11 @@ const PRINTED: Record<string, readonly string[]> = {
   "best-of-n.ts": ["before: fails", "first: fails", "second: passes", "third: fails", "kept: print(sum(int(word) for"],
   "data-analysis.ts": ["best month: Mar with 180", `chart: ${CHART}`],
   "from-e2b.ts": ["exit 0 42", "main.py"],
-  "group-of-three.ts": ["worker: write sum.sh, which adds its arguments", "planner: approved true", "all three are done"],
+  "group-of-three.ts": [
+    "worker: write sum.sh, which adds its arguments",
+    "planner: approved true",
+    "all three are done",
+  ],
   "long-job.ts": ["step 1", "step 5", "finished", "exit 0"],
   "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 15 s"],
   "web-preview.ts": ["200 <h1>Made in a sandbox</h1>"],

@@ -1,0 +1,203 @@
+/** Files of a sandbox by E2B's interface. Relative paths are below /home/user. */
+import { posix } from "node:path";
+import type { Files } from "../files.ts";
+import type { FileChanged, SandboxFileEntry } from "../generated/schemas.ts";
+import type { FileBody } from "../transport.ts";
+import { HOME } from "./commands.ts";
+import { FileNotFoundError, translating } from "./errors.ts";
+
+/** Kinds of entries. */
+export const FileType = { FILE: "file", DIR: "dir", SYMLINK: "symlink" } as const;
+export type FileType = (typeof FileType)[keyof typeof FileType];
+
+/** A file that was written. */
+export interface WriteInfo {
+  name: string;
+  type?: FileType;
+  path: string;
+}
+
+/** An entry of a directory. `owner` and `group` are numeric. */
+export interface EntryInfo extends WriteInfo {
+  size: number;
+  mode: number;
+  permissions: string;
+  owner: string;
+  group: string;
+  modifiedTime?: Date;
+  symlinkTarget?: string;
+}
+
+type Content = string | ArrayBuffer | Uint8Array | Blob | ReadableStream<Uint8Array>;
+
+/** A file to write. */
+export interface WriteEntry {
+  path: string;
+  data: Content;
+}
+
+/** A change below a watched directory. `name` is relative to it. */
+export interface FilesystemEvent {
+  name: string;
+  type: "create" | "write" | "remove" | "rename";
+}
+
+/** A watch that is active. */
+export interface WatchHandle {
+  stop(): Promise<void>;
+}
+
+const EVENT_TYPES: Partial<Record<FileChanged["type"], FilesystemEvent["type"]>> = {
+  created: "create",
+  modified: "write",
+  deleted: "remove",
+  moved: "rename",
+};
+
+/** Reads, writes, lists and watches files. */
+export class Filesystem {
+  readonly #files: Files;
+
+  constructor(files: Files) {
+    this.#files = files;
+  }
+
+  /** The content of a file, as text by default. */
+  read(path: string, opts?: { format?: "text" }): Promise<string>;
+  read(path: string, opts: { format: "bytes" }): Promise<Uint8Array>;
+  read(path: string, opts: { format: "blob" }): Promise<Blob>;
+  read(path: string, opts: { format: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  read(path: string, { format = "text" }: { format?: "text" | "bytes" | "blob" | "stream" } = {}) {
+    return translating(async () => {
+      const at = absolute(path);
+      if (format === "text") return this.#files.readText(at);
+      if (format === "stream") return ReadableStream.from(await this.#files.open(at)) as ReadableStream<Uint8Array>;
+      const bytes = await this.#files.read(at);
+      return format === "bytes" ? bytes : new Blob([new Uint8Array(bytes)]);
+    });
+  }
+
+  /** Writes one file or several; directories above them are made. */
+  write(path: string, data: Content): Promise<WriteInfo>;
+  write(files: WriteEntry[]): Promise<WriteInfo[]>;
+  write(path: string | WriteEntry[], data: Content = ""): Promise<WriteInfo | WriteInfo[]> {
+    return typeof path === "string" ? this.#write(path, data) : this.writeFiles(path);
+  }
+
+  /** Writes several files. */
+  writeFiles(files: WriteEntry[]): Promise<WriteInfo[]> {
+    return Promise.all(files.map(({ path, data }) => this.#write(path, data)));
+  }
+
+  /** Entries of a directory, down to `depth` levels, 1 by default. */
+  list(path: string, { depth = 1 }: { depth?: number } = {}): Promise<EntryInfo[]> {
+    return translating(async () => {
+      const at = absolute(path);
+      const found: EntryInfo[] = [];
+      for await (const entry of this.#files.list(at, { recursive: depth > 1 })) {
+        if (posix.relative(at, entry.path).split("/").length <= depth) found.push(infoOf(entry));
+      }
+      return found;
+    });
+  }
+
+  /** Makes a directory and those above it. False if it exists. */
+  makeDir(path: string): Promise<boolean> {
+    return translating(async () => {
+      if (await this.#files.exists(absolute(path))) return false;
+      await this.#files.mkdir(absolute(path));
+      return true;
+    });
+  }
+
+  /** Moves an entry. */
+  rename(oldPath: string, newPath: string): Promise<EntryInfo> {
+    return translating(async () => {
+      await this.#files.move(absolute(oldPath), absolute(newPath), { overwrite: true });
+      return infoOf(await this.#files.stat(absolute(newPath), { follow: false }));
+    });
+  }
+
+  /** Removes a file, or a directory with what is in it. */
+  remove(path: string): Promise<void> {
+    return translating(() => this.#files.remove(absolute(path), { recursive: true }));
+  }
+
+  /** Whether there is an entry. */
+  exists(path: string): Promise<boolean> {
+    return translating(() => this.#files.exists(absolute(path)));
+  }
+
+  /** Describes an entry. Throws FileNotFoundError. */
+  getInfo(path: string): Promise<EntryInfo> {
+    return translating(async () => infoOf(await this.#files.stat(absolute(path), { follow: false })));
+  }
+
+  /** Calls `onEvent` for each change in a directory, until it is stopped. */
+  async watchDir(
+    path: string,
+    onEvent: (event: FilesystemEvent) => void | Promise<void>,
+    { recursive = false, onExit }: { recursive?: boolean; onExit?: (error?: Error) => void | Promise<void> } = {},
+  ): Promise<WatchHandle> {
+    const at = absolute(path);
+    if (!(await this.exists(at))) throw new FileNotFoundError(`${at} does not exist.`);
+    const stop = new AbortController();
+    const watching = this.#watch(at, recursive, stop.signal, onEvent);
+    const ended = watching.then(
+      () => onExit?.(),
+      (error: unknown) => (stop.signal.aborted ? onExit?.() : onExit?.(error as Error)),
+    );
+    return {
+      async stop() {
+        stop.abort();
+        await ended;
+      },
+    };
+  }
+
+  async #watch(
+    at: string,
+    recursive: boolean,
+    signal: AbortSignal,
+    onEvent: (event: FilesystemEvent) => void | Promise<void>,
+  ): Promise<void> {
+    for await (const change of this.#files.watch(at, { recursive, signal })) {
+      const type = EVENT_TYPES[change.type];
+      if (type !== undefined) await onEvent({ name: posix.relative(at, change.path), type });
+    }
+  }
+
+  #write(path: string, data: Content): Promise<WriteInfo> {
+    return translating(async () => {
+      const at = absolute(path);
+      await this.#files.write(at, data instanceof ArrayBuffer ? new Uint8Array(data) : (data as FileBody));
+      return { name: posix.basename(at), type: FileType.FILE, path: at };
+    });
+  }
+}
+
+const absolute = (path: string) => posix.resolve(HOME, path);
+
+function infoOf({ path, name, type, size_bytes, mode, uid, gid, modified_at, target }: SandboxFileEntry): EntryInfo {
+  const bits = Number.parseInt(mode, 8);
+  return {
+    name,
+    path,
+    ...(type === "directory" ? { type: FileType.DIR } : type === "other" ? {} : { type }),
+    size: size_bytes,
+    mode: bits,
+    permissions: permissionsOf(type, bits),
+    owner: String(uid),
+    group: String(gid),
+    modifiedTime: new Date(modified_at),
+    ...(target === undefined ? {} : { symlinkTarget: target }),
+  };
+}
+
+/** As `ls -l` prints them, such as "-rw-r--r--". */
+function permissionsOf(type: SandboxFileEntry["type"], bits: number): string {
+  const first = { file: "-", directory: "d", symlink: "l", other: "?" }[type];
+  const three = (at: number) =>
+    ["r", "w", "x"].map((letter, bit) => (bits & (1 << (at - bit)) ? letter : "-")).join("");
+  return `${first}${three(8)}${three(5)}${three(2)}`;
+}
