@@ -88,7 +88,7 @@ export class Sandbox {
     });
   }
 
-  /** A sandbox that exists; one that is paused is resumed. `timeoutMs` sets its end anew. */
+  /** A sandbox that exists; one that is paused is resumed. `timeoutMs` moves its end to that long from now. */
   static connect(sandboxId: string, opts: ConnectionOpts & { timeoutMs?: number } = {}): Promise<Sandbox> {
     return translating(async () => {
       const native = await NativeSandbox.connect(sandboxId, clientOf(opts));
