@@ -7,6 +7,7 @@ import { referencePage } from "../../daemon/cli/reference.ts";
 import { CONFIG_KEYS, exampleConfig, loadConfig } from "../../daemon/core/config.ts";
 import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { readRecipe } from "../../daemon/domain/templates/recipe.ts";
+import { pythonPage, typescriptPage } from "../../sdk/reference.ts";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
@@ -18,7 +19,10 @@ import { codeOf, filesOf, read } from "./sources.ts";
 const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
-const KINDS = ["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "text"];
+const KINDS = [
+  ...["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "text"],
+  ...["ts declaration", "python declaration"],
+];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
 /** What a document names as a file or folder: its links, and the words of its code that look like one. */
@@ -81,6 +85,11 @@ test("README.md is short, and docs/README.md lists every page", () => {
 
 test("docs/reference.md is what the commands say: else `bun run reference`", () => {
   expect(pageAt("docs/reference.md").text).toBe(referencePage());
+});
+
+test("the references of the SDKs are current: else `bun run reference:sdk`", { timeout: 60_000 }, () => {
+  expect(pageAt("docs/sdk-typescript.md").text).toBe(typescriptPage());
+  expect(pageAt("docs/sdk-python.md").text).toBe(pythonPage());
 });
 
 describe.each(PAGES)("$path", (page) => {

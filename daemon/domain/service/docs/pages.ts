@@ -25,6 +25,8 @@ import INDEX from "../../../../docs/README.md" with { type: "text" };
 import reference from "../../../../docs/reference.md" with { type: "text" };
 import screen from "../../../../docs/screen.md" with { type: "text" };
 import sdk from "../../../../docs/sdk.md" with { type: "text" };
+import sdkPython from "../../../../docs/sdk-python.md" with { type: "text" };
+import sdkTypescript from "../../../../docs/sdk-typescript.md" with { type: "text" };
 import security from "../../../../docs/security.md" with { type: "text" };
 import service from "../../../../docs/service.md" with { type: "text" };
 import ssh from "../../../../docs/ssh.md" with { type: "text" };
@@ -64,6 +66,8 @@ export const PAGES: Record<string, string> = {
   "reference.md": reference,
   "screen.md": screen,
   "sdk.md": sdk,
+  "sdk-python.md": sdkPython,
+  "sdk-typescript.md": sdkTypescript,
   "security.md": security,
   "service.md": service,
   "ssh.md": ssh,
