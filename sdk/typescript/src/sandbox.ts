@@ -256,6 +256,11 @@ export class Sandbox extends SandboxMembers {
     return this.#client.call("sandbox_logs", { ...this.#name, ...wanted }, options);
   }
 
+  /** The address of its browser's DevTools protocol, with the headers to connect with, for Playwright and Puppeteer. */
+  browser(options: CallOptions = {}): Promise<Result<"browser_get">> {
+    return this.#client.call("browser_get", this.#name, options);
+  }
+
   /** Whether there is a file or directory of this path on its disk. */
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
     return (await this.files.stat(path, options)) !== null;

@@ -71,7 +71,7 @@ export class Filesystem {
     return translating(async () => {
       const at = absolute(path);
       if (format === "text") return this.#files.readText(at);
-      if (format === "stream") return ReadableStream.from(await this.#files.open(at)) as ReadableStream<Uint8Array>;
+      if (format === "stream") return streamOf((await this.#files.open(at)).stream);
       const bytes = await this.#files.read(at);
       return format === "bytes" ? bytes : new Blob([new Uint8Array(bytes)]);
     });
@@ -174,6 +174,21 @@ export class Filesystem {
       return { name: posix.basename(at), type: FileType.FILE, path: at };
     });
   }
+}
+
+/** `ReadableStream.from` is not in the types of every runtime. */
+function streamOf(parts: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = parts[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
 }
 
 const absolute = (path: string) => posix.resolve(HOME, path);
