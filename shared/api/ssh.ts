@@ -244,7 +244,9 @@ export const sshForward = operation({
   body: fields({
     host: Type.Optional(Type.String({ maxLength: 255 })),
     port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
-    path: Type.Optional(Type.String({ minLength: 2, maxLength: 4095, pattern: "^/", description: "Of a Unix socket." })),
+    path: Type.Optional(
+      Type.String({ minLength: 2, maxLength: 4095, pattern: "^/", description: "Of a Unix socket." }),
+    ),
   }),
   audit: "ssh.forward",
 });
