@@ -10,6 +10,10 @@ import { processesOf, remainsOf, shortOrLong, testAlone, until, untilState, with
 
 /** Long enough to tell standing still from going on. */
 const STILL_MS = 1_500;
+/** Time limit of a command that is paused for longer. */
+const TIMEOUT_MS = 8_000;
+/** The writes of hundreds of files, each by a process of its own, on a busy host that emulates the processor. */
+const WRITES_MS = 300_000;
 
 /** Ten credits a second, of which the organization has as many as it likes until it is granted some. */
 /** What another process grants is heard of with the next comparison. */
@@ -74,11 +78,12 @@ withGuests("standby", { env: PRICED }, (guests) => {
 
     test("has time of its own: a command's timeout does not pass, and its caller is answered in the end", async () => {
       await guests.daemon.sandbox("still", "timed", guests.cid());
-      const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: 3_500 };
+      // A busy host takes seconds of it to begin the command.
+      const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: TIMEOUT_MS };
       const waiting = guests.daemon.exec("still", "timed", body);
       await begun("timed");
       await standby("timed");
-      await Bun.sleep(4_000);
+      await Bun.sleep(TIMEOUT_MS + 500);
       await resume("timed");
       expect(await waiting).toMatchObject({ exit_code: 0, timed_out: false, stdout: "done\n" });
       // One that is too slow in its own time is still ended, at that time.
@@ -119,11 +124,11 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("flood");
     });
 
-    test("in the midst of writing to the drive loses none of it", async () => {
+    test("in the midst of writing to the drive loses none of it", { timeout: WRITES_MS }, async () => {
       await guests.daemon.sandbox("still", "writer", guests.cid());
       const files = 400;
       const line = `i=0; while [ $i -lt ${files} ]; do i=$((i+1)); dd if=/dev/zero of=/mnt/drive/w$i bs=4k count=2 conv=fsync 2>/dev/null || exit 1; done`;
-      const writing = guests.daemon.exec("still", "writer", { command: line, timeout_ms: 300_000 });
+      const writing = guests.daemon.exec("still", "writer", { command: line, timeout_ms: WRITES_MS });
       let over = false;
       const ended = writing.finally(() => {
         over = true;
@@ -240,9 +245,11 @@ withGuests("standby", { env: PRICED }, (guests) => {
         const { items } = await guests.daemon.ok("GET", `/v1/rooms/still/audit?event=${event}`);
         return items.filter((item: Json) => item.sandbox_id === sandbox.sandbox_id);
       };
-      const idle = await guests.daemon.sandbox("still", "idle", guests.cid(), { idle_timeout_seconds: 3 });
+      const idle = await guests.daemon.sandbox("still", "idle", guests.cid());
       const short = await guests.daemon.sandbox("still", "short", guests.cid());
       await Promise.all([standby("idle"), standby("short")]);
+      // Only now: on a busy host the other's start takes as long.
+      await guests.daemon.ok("PATCH", path("idle"), { idle_timeout_seconds: 3 });
       await guests.daemon.ok("PATCH", path("short"), { max_duration_seconds: 1 });
       await until("the short one is gone", async () => (await guests.daemon.api("GET", path("short"))).status === 404);
       expect(remainsOf(guests.daemon, short.sandbox_id)).toEqual([]);
@@ -286,7 +293,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
   });
 
   test("by the command line", async () => {
-    await guests.daemon.sandbox("still", "typed", guests.cid());
+    await guests.daemon.sandbox("still", "typed", guests.cid(), { lifecycle: { wake_on: [] } });
     expect(await guests.daemon.cli(["sandbox", "standby", "still", "typed"])).toMatchObject({
       status: 0,
       stdout: "sandbox typed is paused\n",

@@ -266,7 +266,7 @@ withGuests("terminals", {}, (guests) => {
 
   test("standby, restart and delete send clients away with their reason; the terminal outlives the first two", async () => {
     const { daemon } = guests;
-    await daemon.sandbox("t", "b", guests.cid());
+    await daemon.sandbox("t", "b", guests.cid(), { lifecycle: { wake_on: [] } });
     const made = await openTerminal(daemon, "t/sandboxes/b", "while read -r x; do echo got-$x; done");
     const before = await attach(made);
     await daemon.ok("POST", "/v1/rooms/t/sandboxes/b/standby");
