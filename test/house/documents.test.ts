@@ -20,7 +20,7 @@ const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
 const KINDS = [
-  ...["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "text"],
+  ...["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "python", "text"],
   ...["ts declaration", "python declaration"],
 ];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
@@ -103,6 +103,10 @@ describe.each(PAGES)("$path", (page) => {
     }
     for (const { kind, text } of page.blocks.filter(({ kind }) => kind.startsWith("sh"))) {
       expect([kind, spawnSync("bash", ["-n"], { input: text, encoding: "utf8" }).stderr]).toEqual([kind, ""]);
+    }
+    const parse = ["-c", "import ast, sys; ast.parse(sys.stdin.read())"];
+    for (const { text } of blocksOf(page, "python")) {
+      expect(spawnSync("python3", parse, { input: text, encoding: "utf8" }).stderr).toBe("");
     }
   });
 
