@@ -65,7 +65,7 @@ test("another user of the host is told what to do, and gets at nothing", () => {
     copyFileSync(BINARY, program);
     const asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups", program];
     for (const words of [
-      "key list",
+      "org list",
       "init",
       "template list",
       "audit --host",
@@ -79,6 +79,10 @@ test("another user of the host is told what to do, and gets at nothing", () => {
       expect([words, status, stdout]).toEqual([words, 1, ""]);
       expect(stderr).toContain("as root");
     }
+    // Keys are also reached over the API, with a key of one's own.
+    const keys = spawnSync("setpriv", [...asNobody, "key", "list"], { env: daemon.env, encoding: "utf8" });
+    expect([keys.status, keys.stdout]).toEqual([2, ""]);
+    expect(keys.stderr).toContain("ROOMD_API_KEY is not set");
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -1,12 +1,13 @@
 /** The programs of examples/ with real guests: each prints what its first line promises, and leaves no room behind. */
-import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { withGuests } from "../harness/guests.ts";
 
 const DIRECTORY = resolve(import.meta.dirname, "../../examples");
-const CHART = join("/tmp", `roomd-chart-${process.pid}.svg`);
+const CHART = "chart.svg";
 /** Lines that each program prints. `browser.ts` needs a template that takes minutes to build: `browser.test.ts` runs it. */
 const PRINTED: Record<string, readonly string[]> = {
   "best-of-n.ts": ["before: fails", "first: fails", "second: passes", "third: fails", "kept: print(sum(int(word) for"],
@@ -18,12 +19,13 @@ const PRINTED: Record<string, readonly string[]> = {
     "all three are done",
   ],
   "long-job.ts": ["step 1", "step 5", "finished", "exit 0"],
-  "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 15 s"],
+  "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 30 s"],
   "web-preview.ts": ["200 <h1>Made in a sandbox</h1>"],
 };
 
-async function run(daemon: { url: string; apiKey: string }, name: string, args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [join(DIRECTORY, name), ...args], {
+async function run(daemon: { url: string; apiKey: string }, directory: string, name: string): Promise<string> {
+  const child = spawn(process.execPath, [name], {
+    cwd: directory,
     env: { ...process.env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -43,13 +45,23 @@ test("every program is here", () => {
 });
 
 withGuests("examples", {}, (guests) => {
-  afterAll(() => rmSync(CHART, { force: true }));
+  /** A project of a user: the programs, and the package as the service serves it. */
+  let project: string;
+  beforeAll(() => {
+    project = mkdtempSync(join(tmpdir(), "roomd-examples-"));
+    for (const name of Object.keys(PRINTED)) copyFileSync(join(DIRECTORY, name), join(project, name));
+    writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+    const install = ["install", "--no-audit", "--no-fund", "--silent", `${guests.daemon.url}/sdk/roomd-sdk.tgz`];
+    execFileSync("npm", install, { cwd: project });
+  });
+  afterAll(() => rmSync(project, { recursive: true, force: true }));
 
   test.each(Object.entries(PRINTED))("%s", async (name, lines) => {
-    const text = await run(guests.daemon, name, [CHART]);
+    const text = await run(guests.daemon, project, name);
     for (const line of lines) expect(text).toContain(line);
     expect(text).toContain("status 0");
     expect((await guests.daemon.ok("GET", "/v1/rooms?state=active")).items).toEqual([]);
-    if (name === "data-analysis.ts") expect(existsSync(CHART) && readFileSync(CHART, "utf8")).toContain("<rect");
+    if (name === "data-analysis.ts")
+      expect(existsSync(join(project, CHART)) && readFileSync(join(project, CHART), "utf8")).toContain("<rect");
   });
 });
