@@ -326,7 +326,10 @@ describe("the end of a daemon", () => {
     }
   });
 
-  test("by kill -9 under 200 creates at once loses none that was answered, and leaves nothing half made", async () => {
+  const KILL_MS = 60_000;
+  test("by kill -9 under 200 creates at once loses none that was answered, and leaves nothing half made", {
+    timeout: KILL_MS,
+  }, async () => {
     const own = await TestDaemon.start();
     try {
       const made: string[] = [];

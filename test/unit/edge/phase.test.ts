@@ -333,7 +333,9 @@ const ONCE: Record<string, readonly string[]> = {
     ...["invitation_create", "grant_create", "passkey_add", "billing_key"],
     ...["agent_send", "message_send_many", "message_reply"],
   ],
-  "what it begins is noted": ["sandbox_create", "room_fork", "fs_write", "fs_move", "barrier_arrive", "computer"],
+  "what it begins is noted": [
+    ...["sandbox_create", "room_fork", "fs_write", "fs_move", "sandbox_file_move", "barrier_arrive", "computer"],
+  ],
   "what it begins is named": [
     "sandbox_snapshot",
     "room_checkpoint",
@@ -357,6 +359,7 @@ const ONCE: Record<string, readonly string[]> = {
       "screen_ticket",
       "recording_stop",
       "fs_mkdir",
+      "sandbox_file_mkdir",
       "message_ack",
     ],
     ...["webhook_redeliver", "webhook_test"],

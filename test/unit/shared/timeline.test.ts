@@ -161,6 +161,7 @@ describe("an item", () => {
     ["room.backed_up", { drive_bytes: 7 }, { title: "taken away as a file, with a drive of 7 bytes", type: "room" }],
     ["room.moved", { to: "host-2", away_ms: 7 }, { title: "move to host-2, out of reach for 7 ms", type: "room" }],
     ["room.moved_out", { to: "host-2", epoch: 2 }, { title: "moved to host-2", type: "room" }],
+    ["room.updated", {}, { title: "room changed", type: "room" }],
     ["room.moved_in", { from: "host-1", epoch: 2 }, { title: "came from host-1", type: "room" }],
     ["sandbox.hibernated", {}, { title: "hibernation", type: "standby", kind: "mark" }],
     ["sandbox.hibernated", { reason: "not_saved" }, { title: "not saved before its host was shut down" }],
