@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 
 const MODULE = "module.exports = 42;\n";
+const NPM_PROGRAM = "#!/usr/bin/env node\nconsole.log(require('./index.js'));\n";
 
 /** A repository for `git clone URL/tiny.git`, with one file. */
 export function writeGitMirror(root: string): void {
@@ -23,13 +24,14 @@ export function writeGitMirror(root: string): void {
   }
 }
 
-/** A registry for npm with the package `tiny`. */
+/** A registry for npm with the package `tiny`, which has the program `tiny-npm`. */
 export function writeNpmMirror(root: string, url: string): void {
   const directory = join(root, "npm");
   mkdirSync(join(directory, "package"), { recursive: true });
-  const manifest = { name: "tiny", version: "1.0.0", main: "index.js" };
+  const manifest = { name: "tiny", version: "1.0.0", main: "index.js", bin: { "tiny-npm": "program.js" } };
   writeFileSync(join(directory, "package/package.json"), JSON.stringify(manifest));
   writeFileSync(join(directory, "package/index.js"), MODULE);
+  writeFileSync(join(directory, "package/program.js"), NPM_PROGRAM, { mode: 0o755 });
   run(directory, "tar", "--create", "--gzip", "--file=tiny.tgz", "package");
   const bytes = readFileSync(join(directory, "tiny.tgz"));
   const integrity = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
@@ -38,16 +40,22 @@ export function writeNpmMirror(root: string, url: string): void {
   writeFileSync(join(directory, "tiny"), JSON.stringify(document));
 }
 
-/** An index for pip with the package `tiny`. */
+/** An index for pip with the package `tiny`, which has the program `tiny-pip`. */
 export function writePipMirror(root: string): void {
   const directory = join(root, "pip");
   mkdirSync(join(directory, "tiny"), { recursive: true });
   const info = "tiny-1.0.dist-info";
   const wheel = storedZip({
-    "tiny.py": "answer = 42\n",
+    "tiny.py": "answer = 42\ndef main(): print(answer)\n",
     [`${info}/METADATA`]: "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
     [`${info}/WHEEL`]: "Wheel-Version: 1.0\nGenerator: none\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    [`${info}/RECORD`]: `tiny.py,,\n${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`,
+    [`${info}/entry_points.txt`]: "[console_scripts]\ntiny-pip = tiny:main\n",
+    [`${info}/RECORD`]: [
+      "tiny.py",
+      ...["METADATA", "WHEEL", "entry_points.txt", "RECORD"].map((name) => `${info}/${name}`),
+    ]
+      .map((path) => `${path},,\n`)
+      .join(""),
   });
   const name = "tiny-1.0-py3-none-any.whl";
   writeFileSync(join(directory, name), wheel);

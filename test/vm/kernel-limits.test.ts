@@ -4,42 +4,46 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { withGuests } from "../harness/guests.ts";
+import { shortOrLong, withGuests } from "../harness/guests.ts";
 
 const MEMORY_MIB = 4096;
 const THREADS = 3000;
 const WATCHES = 12_000;
 const SHARED_MIB = 300;
-const LOCAL_CONNECTIONS = 8000;
+/** Over the 2048 that a kernel of 256 MiB tracks; without KVM each takes tens of milliseconds. */
+const LOCAL_CONNECTIONS = shortOrLong("connections of the loopback", 2200, 8000);
 /** Without KVM, beside other guests. */
 const LONG_MS = 300_000;
 const EXEC_MS = 240_000;
 
+/** Not by Python's own threads: they would take turns with one lock, which without KVM takes minutes. */
 const START_THREADS = `
-import _thread
-_thread.stack_size(65536)
-end = _thread.allocate_lock()
-end.acquire()
-for number in range(${THREADS}): _thread.start_new_thread(end.acquire, ())
-print(_thread._count(), flush=True)
-import os
+import ctypes, os, re
+libc = ctypes.CDLL(None)
+thread = ctypes.c_ulong()
+for number in range(${THREADS}):
+    error = libc.pthread_create(ctypes.byref(thread), None, libc.pause, None)
+    if error: raise OSError(error, f"thread {number}")
+print(int(re.search("Threads:(.*)", open("/proc/self/status").read())[1]) - 1, flush=True)
 os._exit(0)
 `;
+/** In memory, where 12,000 are made in seconds without KVM too. */
 const WATCH = `
 import ctypes, os, tempfile
 libc = ctypes.CDLL(None, use_errno=True)
 fd = libc.inotify_init1(0)
-with tempfile.TemporaryDirectory() as root:
-    for number in range(${WATCHES}):
-        path = f"{root}/{number}"
-        os.mkdir(path)
-        if libc.inotify_add_watch(fd, path.encode(), 0x100) < 0: raise OSError(ctypes.get_errno(), f"watch {number}")
+root = tempfile.mkdtemp(dir="/dev/shm")
+for number in range(${WATCHES}):
+    path = f"{root}/{number}"
+    os.mkdir(path)
+    if libc.inotify_add_watch(fd, path.encode(), 0x100) < 0: raise OSError(ctypes.get_errno(), f"watch {number}")
 print("all")
 `;
 const SHARE = `
 from multiprocessing import shared_memory
 block = shared_memory.SharedMemory(create=True, size=${SHARED_MIB} << 20)
-for at in range(0, ${SHARED_MIB} << 20, 4096): block.buf[at] = 1
+mib = bytes([1]) * (1 << 20)
+for at in range(0, ${SHARED_MIB} << 20, 1 << 20): block.buf[at:at + (1 << 20)] = mib
 print("all")
 block.unlink()
 `;
@@ -102,7 +106,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
       ]);
     });
 
-    test.each([undefined, "agent"])(`${THREADS} threads run, user %s`, { timeout: LONG_MS }, async (user) => {
+    test.each(["root", "agent"])(`${THREADS} threads run, user %s`, { timeout: LONG_MS }, async (user) => {
       expect(await python(START_THREADS, user)).toMatchObject({ stdout: `${THREADS}\n`, exit_code: 0 });
     });
 
