@@ -57,6 +57,10 @@ const execution = fields({
   stdout_bytes: Type.Integer({ description: "All that it has written so far." }),
   stderr_bytes: Type.Integer(),
   left_out_bytes: Type.Integer({ description: "In the middle of the text; `rest` reads them." }),
+  shown_bytes: Type.Object(
+    { stdout: Type.Integer(), stderr: Type.Integer() },
+    { description: "Bytes of each stream that the text has; absent: all." },
+  ),
   duration_ms: nullable(Type.Integer()),
   output: sandboxExec.output.properties.output,
   rest: Type.Optional(nextCall),

@@ -91,27 +91,47 @@ function wrap(client: AnyClient, send: Call): McpClient {
   };
 }
 
-const BASE64 = /^\[std(?:out|err) is not UTF-8; base64:\]\n/;
+/** What follows output: a call that continues, on a line of its own. */
+const NOTE = /^(?:\n?\[(?:more output|not finished): continue with .*\])?$/;
 
-/** Output as the text of an answer shows it, a part that was left out included. */
+/** The streams of an answer's text, by the counts of the structured content. Throws if there is more or less than they say. */
+function streamsOf(body: Buffer, counts: { stdout: number; stderr: number }): Json {
+  let at = 0;
+  const isNext = (text: string) => body.subarray(at).toString().startsWith(text);
+  const take = (name: "stdout" | "stderr"): Json => {
+    const label = `[${name} is not UTF-8; base64:]\n`;
+    const isText = !isNext(label);
+    if (!isText) at += label.length;
+    const from = at;
+    at += isText ? counts[name] : 4 * Math.ceil(counts[name] / 3);
+    const part = body.subarray(from, at);
+    return isText
+      ? { [name]: part.toString(), [`${name}_b64`]: part.toString("base64") }
+      : { [name]: null, [`${name}_b64`]: part.toString() };
+  };
+  const stdout = take("stdout");
+  if (counts.stderr > 0) {
+    for (const between of isNext("\n") ? ["\n", "[stderr]\n"] : ["[stderr]\n"]) {
+      if (!isNext(between)) throw new Error(`standard error is not where stdout ends: ${body.subarray(at)}`);
+      at += between.length;
+    }
+  }
+  const streams = { ...stdout, ...take("stderr") };
+  const after = body.subarray(at).toString();
+  if (!NOTE.test(after)) throw new Error(`more output than is counted: ${after}`);
+  return streams;
+}
+
+/** Output as the text of an answer shows it; if a part was left out, the text itself as standard output. */
 function withOutput(structured: Json, text: string): Json {
   const { ok, result } = structured;
   if (!ok || text === JSON.stringify(structured)) return structured;
   if (result.state !== undefined && "exit_code" in result) {
     const [, ...lines] = text.replace(/^\[took .*\]\n/, "").split("\n");
-    const shown = lines.join("\n").replace(/\[(?:more output|not finished): continue with .*\]$/, "");
-    const [stdout = "", stderr = ""] = shown.startsWith("[stderr]\n")
-      ? ["", shown.slice("[stderr]\n".length)]
-      : shown.split("\n[stderr]\n").map((part, at, parts) => (at === 0 && parts.length > 1 ? `${part}\n` : part));
-    const decoded = (part: string) => ({
-      text: BASE64.test(part) ? null : part,
-      b64: BASE64.test(part) ? part.replace(BASE64, "") : Buffer.from(part).toString("base64"),
-    });
-    const [out, err] = [decoded(stdout), decoded(stderr)];
-    return {
-      ...structured,
-      result: { ...result, stdout: out.text, stderr: err.text, stdout_b64: out.b64, stderr_b64: err.b64 },
-    };
+    const body = lines.join("\n");
+    const counts = result.shown_bytes ?? { stdout: result.stdout_bytes, stderr: result.stderr_bytes };
+    const streams = result.left_out_bytes ? { stdout: body } : streamsOf(Buffer.from(body), counts);
+    return { ...structured, result: { ...result, ...streams } };
   }
   const content = text.replace(/\n\[bytes [\d,]+ to .*; read on with .*\]$/, "");
   return {

@@ -22,28 +22,42 @@ export const NO_OUTPUT: Streams = { stdout: Buffer.alloc(0), stderr: Buffer.allo
 
 export const whole = (streams: Streams): Ends => ({ head: streams, tail: NO_OUTPUT, left_out_bytes: 0 });
 
+export interface OutputText {
+  text: string;
+  left_out_bytes: number;
+  /** Bytes of each stream that the text has. */
+  shown_bytes: { stdout: number; stderr: number };
+}
+
 /** `rest` says how to read what is left out. */
-export function outputText(
-  { head, tail, left_out_bytes }: Ends,
-  rest: string,
-  bound: boolean,
-): { text: string; left_out_bytes: number } {
-  let kept = tail;
+export function outputText({ head, tail, left_out_bytes }: Ends, rest: string, bound: boolean): OutputText {
+  let kept = { head, tail };
   let left = left_out_bytes;
   for (;;) {
     const gap = left > 0 ? `\n… ${grouped(left)} bytes left out${rest === "" ? "" : `; ${rest}`} …\n` : "";
-    const text = shown(head) + gap + shown(kept);
-    if (!bound || escaped(text) <= MOST_ESCAPED || (kept.stdout.length === 0 && kept.stderr.length === 0)) {
-      return { text, left_out_bytes: left };
+    const text = shown(kept.head) + gap + shown(kept.tail);
+    if (!bound || escaped(text) <= MOST_ESCAPED) {
+      const [stdout, stderr] = (["stdout", "stderr"] as const).map(
+        (name) => kept.head[name].length + kept.tail[name].length,
+      );
+      return { text, left_out_bytes: left, shown_bytes: { stdout: stdout ?? 0, stderr: stderr ?? 0 } };
     }
-    const less = {
-      stdout: lastOf(kept.stdout, kept.stdout.length >> 1),
-      stderr: lastOf(kept.stderr, kept.stderr.length >> 1),
-    };
-    left += kept.stdout.length + kept.stderr.length - less.stdout.length - less.stderr.length;
+    const less =
+      sizeOf(kept.tail) > 0 ? { ...kept, tail: half(kept.tail, lastOf) } : { ...kept, head: half(kept.head, firstOf) };
+    left += sizeOf(kept.head) + sizeOf(kept.tail) - sizeOf(less.head) - sizeOf(less.tail);
     kept = less;
   }
 }
+
+const sizeOf = ({ stdout, stderr }: Streams) => stdout.length + stderr.length;
+const half = ({ stdout, stderr }: Streams, part: typeof firstOf): Streams => ({
+  stdout: part(stdout, stdout.length >> 1),
+  stderr: part(stderr, stderr.length >> 1),
+});
+
+/** Whether an answer may show all of it. */
+export const fits = (streams: Streams): boolean =>
+  sizeOf(streams) <= HEAD_BYTES + TAIL_BYTES && escaped(shown(streams)) <= MOST_ESCAPED;
 
 const escaped = (text: string) => Buffer.byteLength(JSON.stringify(text));
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { bounded, MOST_RESULT, sizeOf, structured } from "../../../daemon/edge/mcp/answer.ts";
 import { compact } from "../../../daemon/edge/mcp/compact.ts";
-import { HEAD_BYTES, NO_OUTPUT, outputText, TAIL_BYTES } from "../../../daemon/edge/mcp/output-text.ts";
+import { fits, HEAD_BYTES, NO_OUTPUT, outputText, TAIL_BYTES } from "../../../daemon/edge/mcp/output-text.ts";
 import { readable } from "../../../daemon/edge/mcp/readable.ts";
 import { readEnds } from "../../../daemon/edge/mcp/tools/output-ends.ts";
 import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
@@ -131,6 +131,10 @@ describe("output", () => {
     );
     expect(sizeOf(text)).toBeLessThan(40_000);
     expect(left_out_bytes).toBeGreaterThan(0);
+    const alone = outputText({ head: full(HEAD_BYTES + TAIL_BYTES), tail: NO_OUTPUT, left_out_bytes: 0 }, "", true);
+    expect(sizeOf(alone.text)).toBeLessThan(40_000);
+    expect(alone.left_out_bytes + alone.shown_bytes.stdout).toBe(HEAD_BYTES + TAIL_BYTES);
+    expect([fits(full(HEAD_BYTES + TAIL_BYTES)), fits(full(HEAD_BYTES))]).toEqual([false, true]);
     expect(sizeOf(readable(Buffer.alloc(32 * 1024, 0x1b), true).toString())).toBeLessThan(40_000);
   });
 });

@@ -138,4 +138,20 @@ describe("pages of output", () => {
       { numRuns: 300 },
     );
   });
+
+  test("end between characters, so that text stays text", async () => {
+    const text = "aé€𝄞\n".repeat(40);
+    const pieces: Piece[] = [{ type: "stdout", bytes: Buffer.from(text) }];
+    for (let most = 4; most < 30; most++) {
+      let read = "";
+      let place = { after: 0, after_bytes: 0 };
+      for (let ended = false; !ended; ) {
+        const page = await readPage(callOf(pieces), { path: {}, ...place, most, waitMs: 0 });
+        if (page.kind !== "page") throw new Error("the page was refused");
+        read += new TextDecoder("utf-8", { fatal: true }).decode(page.stdout);
+        ({ place, ended } = page);
+      }
+      expect(read).toBe(text);
+    }
+  });
 });

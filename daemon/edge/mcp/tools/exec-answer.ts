@@ -13,7 +13,7 @@ export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
 
 interface Told {
   ends: Ends;
-  /** Reads what is left out. */
+  /** Reads what is left out, if anything is. */
   rest: NextCall | null;
   /** Continues with what is not finished. */
   next: NextCall | null;
@@ -24,7 +24,8 @@ interface Told {
 export function execAnswer(call: ToolCall, record: Ran, { ends, rest, next, bound }: Told): Answer {
   const { exec_id, state, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, duration_ms, output, oom } = record;
   const output_text = outputText(ends, rest ? `read them with ${call.spell(rest)}` : "", bound);
-  const shownOutput = output_text.text;
+  const { text: shownOutput, left_out_bytes, shown_bytes } = output_text;
+  const isPart = shown_bytes.stdout !== stdout_bytes || shown_bytes.stderr !== stderr_bytes;
   const note = next
     ? `[${state === "exited" ? "more output" : "not finished"}: continue with ${call.spell(next)}]`
     : "";
@@ -40,8 +41,9 @@ export function execAnswer(call: ToolCall, record: Ran, { ends, rest, next, boun
       timed_out,
       oom,
     },
-    ...{ stdout_bytes, stderr_bytes, left_out_bytes: output_text.left_out_bytes || null, duration_ms, output },
-    ...(rest ? { rest: call.shown(rest) } : {}),
+    ...{ stdout_bytes, stderr_bytes, left_out_bytes: left_out_bytes || null, duration_ms, output },
+    ...(isPart ? { shown_bytes } : {}),
+    ...(rest && left_out_bytes > 0 ? { rest: call.shown(rest) } : {}),
     ...(shownNext ? { next: shownNext } : {}),
   };
   return { ok: true, result, text };

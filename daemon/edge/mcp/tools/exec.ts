@@ -17,7 +17,7 @@ import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
-import { type Ends, HEAD_BYTES, NO_OUTPUT, TAIL_BYTES, whole } from "../output-text.ts";
+import { type Ends, fits, HEAD_BYTES, NO_OUTPUT, TAIL_BYTES, whole } from "../output-text.ts";
 import { execAnswer, type Ran } from "./exec-answer.ts";
 import { readEnds } from "./output-ends.ts";
 import { type Place, readPage } from "./output-page.ts";
@@ -38,8 +38,8 @@ type Named = Input & { exec_id: string };
 const COMMAND = argumentsOf(sandboxExec);
 const START = { after: 0, after_bytes: 0 };
 const SHOWN_BYTES = HEAD_BYTES + TAIL_BYTES;
-/** A page of the part that was left out. */
-const REST_BYTES = 32 * 1024;
+/** Most bytes of each stream on a page of the part that was left out. */
+const REST_BYTES = TAIL_BYTES;
 
 export async function exec(call: ToolCall, input: Input): Promise<Answer> {
   const { exec_id, signal, after } = input;
@@ -114,7 +114,7 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
 interface Seen extends Ends {
   kind: "seen";
   place: Place;
-  /** Where the part that is left out begins. */
+  /** Where a part that is left out begins; null: a page leaves out nothing. */
   rest: Place | null;
   /** The page holds no more, although there is more. */
   full: boolean;
@@ -128,7 +128,7 @@ async function look(call: ToolCall, input: Named, from: Place, waitMs: number): 
   if (most === undefined) {
     const ends = await readEnds(call, options);
     if (ends.kind === "problem") return ends;
-    return { ...ends, kind: "seen", full: false, rest: ends.left_out_bytes > 0 ? ends.rest : null };
+    return { ...ends, kind: "seen", full: false };
   }
   const page = await readPage(call, { ...options, most });
   if (page.kind === "problem") return page;
@@ -139,9 +139,10 @@ async function look(call: ToolCall, input: Named, from: Place, waitMs: number): 
 async function finished(call: ToolCall, input: Named, body: Arguments): Promise<Answer> {
   const { stdout_truncated, stderr_truncated } = body;
   const streams = { stdout: bytesOf(body.stdout, body.stdout_b64), stderr: bytesOf(body.stderr, body.stderr_b64) };
-  const isLong = input.max_output_bytes === undefined && streams.stdout.length + streams.stderr.length > SHOWN_BYTES;
+  const isLong = input.max_output_bytes === undefined && !fits(streams);
   const record = { ...body, state: "exited" } as unknown as ExecutionRecord;
-  const direct = { ...NOTHING, ...whole(streams), ended: true };
+  const left_out_bytes = record.stdout_bytes + record.stderr_bytes - streams.stdout.length - streams.stderr.length;
+  const direct = { ...NOTHING, ...whole(streams), left_out_bytes, ended: true };
   if (!isLong && !stdout_truncated && !stderr_truncated) return answerWith(call, input, record, direct);
   const seen = await look(call, input, START, 0);
   // The output may no longer be kept: then the part that came with the answer is shown.

@@ -5,6 +5,7 @@
 import { executionStream } from "../../../../shared/api/executions.ts";
 import { Capture } from "../../../domain/executions/capture.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
+import { firstOf } from "../output-text.ts";
 
 /** A place in the output: after a piece, and after so many bytes of the next one. */
 export interface Place {
@@ -61,12 +62,14 @@ interface StreamedEvent {
 }
 
 class Pager {
+  readonly #most: number;
   readonly #streams: { stdout: Capture; stderr: Capture };
   #place: Place;
   #full = false;
   #ended = false;
 
   constructor(place: Place, most: number) {
+    this.#most = most;
     this.#place = place;
     this.#streams = { stdout: new Capture(most), stderr: new Capture(most) };
   }
@@ -80,13 +83,20 @@ class Pager {
     if (type === "exit") this.#ended = true;
     if ((type !== "stdout" && type !== "stderr") || !bytes || seq === undefined) return;
     const { after, after_bytes } = this.#place;
-    const fresh = bytes.subarray(after_bytes);
-    const stream = this.#streams[type];
-    const before = stream.bytes().length;
-    stream.take(fresh);
-    const taken = stream.bytes().length - before;
+    const fresh = Buffer.from(bytes).subarray(after_bytes);
+    const taken = this.#fitting(type, fresh);
+    this.#streams[type].take(fresh.subarray(0, taken));
     this.#full = taken < fresh.length;
     this.#place = this.#full ? { after, after_bytes: after_bytes + taken } : { after: seq, after_bytes: 0 };
+  }
+
+  /** How many of the bytes the page takes: it ends between characters, unless it is shorter than one. */
+  #fitting(type: "stdout" | "stderr", fresh: Buffer): number {
+    const { stdout, stderr } = this.#streams;
+    const room = this.#most - this.#streams[type].bytes().length;
+    const whole = firstOf(fresh, room).length;
+    const isEmpty = stdout.bytes().length + stderr.bytes().length === 0;
+    return whole === 0 && isEmpty ? Math.min(room, fresh.length) : whole;
   }
 
   page(): Page {
