@@ -8,12 +8,14 @@ import { browserCommand } from "./browser.ts";
 import { checkpointCommand } from "./checkpoint.ts";
 import { commandGroup } from "./command.ts";
 import { completionCommand } from "./completion.ts";
+import { cpCommand } from "./cp.ts";
 import { creditsCommand } from "./credits.ts";
 import { driveCommand } from "./drive.ts";
 import { egressCommand } from "./egress.ts";
 import { execCommand } from "./exec.ts";
 import { executionCommand } from "./execution.ts";
 import { sendCommand, waitCommand } from "./fabric.ts";
+import { fileCommand } from "./file.ts";
 import { loginCommand, logoutCommand } from "./login.ts";
 import { logsCommand } from "./logs.ts";
 import { lsCommand, psCommand, rmCommand } from "./ls.ts";
@@ -57,7 +59,7 @@ const ABOUT = {
     "roomd room create build-42",
     "roomd sandbox create build-42 worker-1 --memory 512",
     "roomd exec build-42 worker-1 -- uname -a",
-    "roomd drive put report.txt build-42:/report.txt",
+    "roomd cp report.txt build-42/worker-1:/root/",
     "roomd room destroy build-42",
   ],
 };
@@ -69,6 +71,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       lsCommand(),
       psCommand(),
       rmCommand(),
+      cpCommand(),
       roomCommand(),
       sandboxCommand(),
       topCommand(),
@@ -78,6 +81,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       browserCommand(),
       logsCommand(),
       driveCommand(),
+      fileCommand(),
     ],
     "Commands and terminals:": [
       runCommand(setStatus),

@@ -35,6 +35,7 @@ export function readCommand(): Command {
 interface WriteOptions extends JsonOption {
   append?: true;
   mode?: string;
+  owner?: string;
   overwrite: boolean;
   ifMatch?: string;
 }
@@ -51,12 +52,13 @@ export function writeCommand(): Command {
     .argument("[text]")
     .option("--append", "add to the end of the file")
     .option("--mode <octal>", "permissions of the file (default: 0644)")
+    .option("--owner <uid:gid>", "owner of the file")
     .option("--no-overwrite", "refuse when the file exists")
     .option("--if-match <sha256>", "only if the file has this sha256")
     .action(async (at: Place, text: string | undefined, options: WriteOptions) => {
-      const { append, mode, overwrite, ifMatch: if_match } = options;
+      const { append, mode, owner, overwrite, ifMatch: if_match } = options;
       const content = text === undefined ? { content_b64: (await stdinBytes()).toString("base64") } : { content: text };
-      const how = { append, mode, overwrite: overwrite ? undefined : false, if_match };
+      const how = { append, mode, owner, overwrite: overwrite ? undefined : false, if_match };
       const reply = await call(fsWrite, { ...at, ...content, ...how });
       await show(reply, options, ({ path, size_bytes }) => [`wrote ${path}, ${bytesText(size_bytes)}`]);
     });

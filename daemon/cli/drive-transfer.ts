@@ -12,10 +12,11 @@ import { saveAnswer, whole } from "./save-answer.ts";
 import { stdinParts } from "./standard-input.ts";
 import { type Place, place } from "./values.ts";
 
-const OF_A_DIRECTORY = "to copy a directory, pipe `tar c` into `drive put -`";
+const OF_A_DIRECTORY = "to copy a directory, use `roomd cp -r`";
 
 interface PutOptions extends JsonOption {
   mode?: string;
+  owner?: string;
   overwrite: boolean;
 }
 
@@ -30,10 +31,17 @@ export function putCommand(): Command {
   })
     .argument("<place>", "ROOM:/path, or ROOM:/directory/ to keep the file's name", place)
     .option("--mode <octal>", "permissions of the file (default: 0644)")
+    .option("--owner <uid:gid>", "owner of the file")
     .option("--no-overwrite", "refuse when the file exists")
     .action(async (local: string, at: Place, options: PutOptions) => {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
-      const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
+      const input = {
+        ...at,
+        path,
+        mode: options.mode,
+        owner: options.owner,
+        overwrite: options.overwrite ? undefined : false,
+      };
       const body = local === "-" ? stdinParts() : await localFile(local, OF_A_DIRECTORY);
       const reply = await withProgress(`writing ${path}`, () => call(filePut, input, { body }));
       await show(reply, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);

@@ -74,8 +74,9 @@ function mkdir(): Command {
   })
     .argument("<place>", "ROOM:/path", place)
     .option("--mode <octal>", "permissions of the directory (default: 0755)")
-    .action(async (at: Place, options: JsonOption & { mode?: string }) => {
-      const reply = await call(drive.fsMkdir, { ...at, mode: options.mode });
+    .option("--owner <uid:gid>", "its owner, also of the parents that are made")
+    .action(async (at: Place, options: JsonOption & { mode?: string; owner?: string }) => {
+      const reply = await call(drive.fsMkdir, { ...at, mode: options.mode, owner: options.owner });
       await show(reply, options, ({ path, created }) => [created ? `made ${path}` : `${path} already exists`]);
     });
 }

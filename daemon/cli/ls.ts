@@ -1,36 +1,41 @@
-/** `roomd ls`, `roomd rm` and `roomd ps`: short forms for rooms, sandboxes, the drive, and the commands that run. */
+/** `roomd ls`, `roomd rm` and `roomd ps`: short forms for rooms, sandboxes, files of both, and the commands that run. */
 import type { Command } from "commander";
 import { fsDelete, fsList } from "../../shared/api/drive.ts";
 import { executionList } from "../../shared/api/executions.ts";
 import { roomDestroy, roomList } from "../../shared/api/rooms.ts";
+import { sandboxFileDelete, sandboxFileList } from "../../shared/api/sandbox-files.ts";
 import { orgSandboxList, sandboxDestroy, sandboxList } from "../../shared/api/sandboxes.ts";
 import { commandText } from "../../shared/shell.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command } from "./command.ts";
+import { asList, type ListOptions } from "./list-options.ts";
 import { bytesText, type JsonOption, moreLines, print, printable, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { ago } from "./relative-time.ts";
 import { type Target, target } from "./values.ts";
 
-const OF_A_DISK = "Files of a sandbox's own disk are listed by `roomd exec ROOM AGENT ls PATH`.";
-
 export function lsCommand(): Command {
-  return command("ls", {
-    summary: "list rooms, the sandboxes of a room, or a directory of its drive",
-    examples: ["roomd ls", "roomd ls build-42", "roomd ls build-42:/results"],
-  })
-    .argument("[target]", "ROOM, ROOM/AGENT or ROOM:/path (default: all rooms)", target)
-    .action(async (what: Target | undefined, options: JsonOption) => {
+  const about = {
+    summary: "list rooms, the sandboxes of a room, or a directory of its drive or of a sandbox",
+    examples: ["roomd ls", "roomd ls build-42", "roomd ls build-42:/results", "roomd ls build-42/worker-1:/root -r"],
+  };
+  return asList(command("ls", about))
+    .argument("[target]", "ROOM, ROOM/AGENT, ROOM:/path or ROOM/AGENT:/path (default: all rooms)", target)
+    .option("-r, --recursive", "of a directory, with everything below it")
+    .action(async (what: Target | undefined, options: LsOptions) => {
       if (what === undefined) return await listRooms(options);
-      if (what.agent !== null && what.path !== null) throw new CliError(OF_A_DISK, EXIT.usage);
-      if (what.path !== null) return await listDrive(what.room_id, what.path, options);
+      if (what.path !== null) return await listDirectory({ ...what, path: what.path }, options);
       await listSandboxes(what, options);
     });
 }
 
-async function listRooms(options: JsonOption): Promise<void> {
-  await show(await call(roomList, { state: "active" }), options, ({ items, next_cursor }) => [
+interface LsOptions extends ListOptions {
+  recursive?: true;
+}
+
+async function listRooms({ limit, cursor, ...options }: LsOptions): Promise<void> {
+  await show(await call(roomList, { state: "active", limit, cursor }), options, ({ items, next_cursor }) => [
     ...table(
       ["ROOM", "SANDBOXES", "DRIVE", "CREATED"],
       items.map((room) => [room.room_id, room.sandbox_count, bytesText(room.drive.used_bytes), ago(room.created_at)]),
@@ -39,8 +44,8 @@ async function listRooms(options: JsonOption): Promise<void> {
   ]);
 }
 
-async function listSandboxes({ room_id, agent }: Target, options: JsonOption): Promise<void> {
-  const reply = await call(sandboxList, { room_id });
+async function listSandboxes({ room_id, agent }: Target, { limit, cursor, ...options }: LsOptions): Promise<void> {
+  const reply = await call(sandboxList, { room_id, limit, cursor });
   await show(reply, options, ({ items, next_cursor }) => [
     ...table(
       ["AGENT", "STATE", "MEMORY", "TEMPLATE", "CREATED"],
@@ -52,8 +57,11 @@ async function listSandboxes({ room_id, agent }: Target, options: JsonOption): P
   ]);
 }
 
-async function listDrive(room_id: string, path: string, options: JsonOption): Promise<void> {
-  await show(await call(fsList, { room_id, path, recursive: false }), options, ({ items, next_cursor }) => [
+async function listDirectory({ room_id, agent, path }: Target & { path: string }, options: LsOptions): Promise<void> {
+  const { recursive = false, limit, cursor, json } = options;
+  const input = { room_id, path, recursive, limit, cursor };
+  const reply = agent === null ? await call(fsList, input) : await call(sandboxFileList, { ...input, sandbox: agent });
+  await show(reply, { json }, ({ items, next_cursor }) => [
     ...items.map(({ path: found, type }) => printable(`${found}${type === "directory" ? "/" : ""}`)),
     ...moreLines(next_cursor),
   ]);
@@ -61,19 +69,24 @@ async function listDrive(room_id: string, path: string, options: JsonOption): Pr
 
 export function rmCommand(): Command {
   return command("rm", {
-    summary: "delete a file of a drive, a sandbox, or with -r a room with its sandboxes and its drive",
-    examples: ["roomd rm build-42:/draft.txt", "roomd rm build-42/worker-1", "roomd rm -r build-42"],
+    summary: "delete a file of a drive or of a sandbox, a sandbox, or with -r a room with its sandboxes and its drive",
+    examples: [
+      "roomd rm build-42:/draft.txt",
+      "roomd rm -r build-42/worker-1:/root/out",
+      "roomd rm build-42/worker-1",
+      "roomd rm -r build-42",
+    ],
   })
-    .argument("<target>", "ROOM:/path, ROOM/AGENT or ROOM", target)
-    .option("-r, --recursive", "with everything in it; needed for a room")
+    .argument("<target>", "ROOM:/path, ROOM/AGENT:/path, ROOM/AGENT or ROOM", target)
+    .option("-r, --recursive", "with everything in it; needed for a room and for a directory that is not empty")
     .action(async ({ room_id, agent, path }: Target, options: JsonOption & { recursive?: boolean }) => {
       const { recursive } = options;
-      if (agent !== null && path !== null) {
-        throw new CliError("Files of a sandbox's own disk are deleted by `roomd exec ROOM AGENT rm PATH`.", EXIT.usage);
-      }
       if (path !== null) {
-        const reply = await call(fsDelete, { room_id, path, recursive });
-        return await show(reply, options, (done) => [`deleted ${done.path}`]);
+        const reply =
+          agent === null
+            ? await call(fsDelete, { room_id, path, recursive })
+            : await call(sandboxFileDelete, { room_id, sandbox: agent, path, recursive });
+        return await show(reply, options, (done) => [printable(`deleted ${done.path}`)]);
       }
       if (agent !== null) {
         const reply = await withProgress(`destroying sandbox ${agent}`, () =>

@@ -5,18 +5,26 @@ import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 import { bytesText } from "./output.ts";
 
+type Bytes = Pick<Download, "stream" | "size">;
+
 /**
  * Writes beside the target and renames at the end; returns how many bytes. `told` hears how many there are so far. A link stays, and
- * what is no regular file, such as a device or a pipe, is written to as it comes: it must not be replaced.
+ * what is no regular file, such as a device or a pipe, is written to as it comes: it must not be replaced. `mode` is a new file's, less
+ * the umask; one that is replaced keeps its own.
  */
-export async function saveAnswer(answer: Download, file: string, told = (_bytes: number) => {}): Promise<number> {
+export async function saveAnswer(
+  answer: Bytes,
+  file: string,
+  told = (_bytes: number) => {},
+  mode?: number,
+): Promise<number> {
   const there = statSync(file, { throwIfNoEntry: false });
   const isReplaced = there?.isFile() !== false;
   const target = there && isReplaced ? realpathSync(file) : file;
   const draft = isReplaced ? `${target}.${process.pid}.part` : file;
   let size = 0;
   try {
-    const fd = openSync(draft, isReplaced ? "wx" : "w", there?.mode);
+    const fd = openSync(draft, isReplaced ? "wx" : "w", there?.mode ?? mode);
     try {
       if (there && isReplaced) fchmodSync(fd, there.mode);
       for await (const chunk of whole(answer)) {
@@ -37,7 +45,7 @@ export async function saveAnswer(answer: Download, file: string, told = (_bytes:
 }
 
 /** The bytes of an answer. Throws CliError when it breaks off. */
-export async function* whole({ stream, size: announced }: Download): AsyncGenerator<Uint8Array> {
+export async function* whole({ stream, size: announced }: Bytes): AsyncGenerator<Uint8Array> {
   let size = 0;
   try {
     for await (const chunk of stream) {

@@ -96,6 +96,21 @@ export function place(text: string): Place {
   return { room_id: text.slice(0, at), path: text.slice(at + 1) };
 }
 
+/** A path in a sandbox. */
+export interface SandboxPlace {
+  room_id: string;
+  sandbox: string;
+  path: string;
+}
+
+/** ROOM/AGENT:/path */
+export function sandboxPlace(text: string): SandboxPlace {
+  const [, room_id, sandbox, path] = /^([^:/]+)\/([^:/]+):(\/.*)$/s.exec(text) ?? [];
+  if (room_id === undefined || sandbox === undefined || path === undefined)
+    throw new InvalidArgumentError("It must be ROOM/AGENT:/path.");
+  return { room_id, sandbox, path };
+}
+
 /** What `roomd ls` and `roomd rm` are about: a room, an agent in it, a path on the room's drive or on the agent's own disk. */
 export interface Target {
   room_id: string;
@@ -106,7 +121,8 @@ export interface Target {
 /** ROOM[/AGENT][:PATH]; neither name has a colon or a slash. */
 export function target(text: string): Target {
   const [, room_id, agent = null, path = null] = /^([^:/]+)(?:\/([^:/]+))?(?::(.+))?$/s.exec(text) ?? [];
-  if (room_id === undefined) throw new InvalidArgumentError("It must be ROOM, ROOM/AGENT or ROOM:/path.");
+  if (room_id === undefined)
+    throw new InvalidArgumentError("It must be ROOM, ROOM/AGENT, ROOM:/path or ROOM/AGENT:/path.");
   return { room_id, agent, path };
 }
 

@@ -85,19 +85,27 @@ const LINES: readonly string[][] = [
   "ssh-access create r w --expires-in 1m",
   "ssh-access list r w",
   "ssh-access revoke r w a",
-  "port expose r w 80 --public --label l --expires-in 1h",
+  "port expose r w 80 --public --label l --expires-in 1h --wait 1s",
   "port list r w",
   "port unexpose r w 80",
   "browser r w",
   "drive ls r:/ --recursive --limit 1 --cursor c",
   "drive stat r:/a",
-  "drive mkdir r:/a --mode 0755",
+  "drive mkdir r:/a --mode 0755 --owner 1000:1000",
   "drive mv r:/a r:/b --overwrite",
   "drive rm r:/a --recursive",
-  "drive put FILE r:/a --mode 0600 --no-overwrite",
+  "drive put FILE r:/a --mode 0600 --owner 1000:1000 --no-overwrite",
   "drive get r:/a -",
   "drive read r:/a --offset 1 --length 1",
-  "drive write r:/a text --append --mode 0600 --no-overwrite --if-match x",
+  "drive write r:/a text --append --mode 0600 --owner 1000:1000 --no-overwrite --if-match x",
+  "cp FILE r/w:/a --mode 0600 --owner agent --no-overwrite",
+  "cp r/w:/a -",
+  "ls r/w:/a --recursive --limit 1 --cursor c",
+  "rm r/w:/a --recursive",
+  "file stat r/w:/a --follow",
+  "file mkdir r/w:/a --mode 0755 --owner agent",
+  "file mv r/w:/a r/w:/b --overwrite",
+  "file watch r/w:/a --recursive --after c.1",
   "send r w hello --from a --kind event --reply-to m --message-id n --header a=b --ack --ttl 1h --wait --timeout 1m",
   "send r w,v aGk= --base64",
   "send r topic:t 7 --data",
@@ -219,6 +227,9 @@ const MORE = {
   other: {},
 };
 
+/** Ends a watch: one that is cut is continued. */
+const WATCH_END = { type: "error", code: "sandbox_not_found", detail: "Destroyed.", retryable: false };
+
 /** What is of a person's account is asked for by a session of the web, which the command line has not. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");
 const asked = new Map<Name, Set<string>>();
@@ -255,6 +266,7 @@ beforeAll(async () => {
   writeFileSync(messages, '{"destination": "w"}\n');
   await using service = await standIn((seen) => {
     note(seen);
+    if (seen.path.includes("/files/watch?")) return Response.json(WATCH_END);
     return Response.json({ ...ANSWER, ...MORE });
   });
   for (const [name, value] of Object.entries(service.env)) vi.stubEnv(name, value);
