@@ -99,8 +99,8 @@ export const PROMPTS: readonly Prompt[] = [
     takes: ["room", "agent"],
     text: `Find out why agent {agent} in room {room} does not go on. Change nothing.
 1. Call \`room_get\`: is its sandbox running, in standby or failed? If it failed, say why and stop.
-2. Call \`audit_list\` for that agent: what did it do last, and when?
-3. Call \`audit_list\` with event message. and then with event barrier. : which messages to or from it were not answered or acknowledged, and at which barrier has it arrived that is not complete?
+2. Call \`audit_list\` raw for that agent: what did it do last, and when?
+3. Call \`audit_list\` raw with event message. and then with event barrier. : which messages to or from it were not answered or acknowledged, and at which barrier has it arrived that is not complete?
 4. Tell me in one sentence what it waits for and since when, in a second one who could end that, and in a third what you would do.`,
   },
   {
@@ -123,7 +123,7 @@ export const PROMPTS: readonly Prompt[] = [
     takes: ["room", "agent"],
     text: `Find out why the sandbox of agent {agent} in room {room} failed. Change nothing.
 1. Call \`room_get\` and read the sandbox's state and status.
-2. Call \`audit_list\` for that agent with outcome error, then its last ten records.
+2. Call \`audit_list\` raw for that agent with outcome error, then raw with limit 10 for its last records.
 3. Tell me the reason that the service gives, what the sandbox did right before, and whether the same would happen again. If memory, time or disk ran out, say which limit and what it was.`,
   },
   {
@@ -168,7 +168,7 @@ export const PROMPTS: readonly Prompt[] = [
     about: "Find what an agent waits for, and send it, after a yes.",
     takes: ["room", "agent"],
     text: `Agent {agent} in room {room} is stuck. Get it going, with as little as possible.
-1. Find out what it waits for: \`room_get\`, then \`audit_list\` for that agent, with event message. and with event barrier.
+1. Find out what it waits for: \`room_get\`, then \`audit_list\` raw for that agent, with event message. and with event barrier.
 2. Tell me what you found and the one thing you would do: a reply to a message, an arrival at a barrier, or a signal to a command. Wait for my yes.
 3. Do it: \`agent_send\` with reply_to for an unanswered request, \`barrier_arrive\` for a barrier.
 4. Call \`audit_list\` again and say whether it went on.`,
@@ -191,7 +191,7 @@ export const PROMPTS: readonly Prompt[] = [
     about: "The last command that failed, once more, with its output read.",
     takes: ["room", "agent"],
     text: `Run the last command of agent {agent} in room {room} that failed once more, and find out why.
-1. Call \`audit_list\` for that agent with event exec. and outcome error, and then without an outcome, the newest first: which command failed, and how?
+1. Call \`audit_list\` raw for that agent with event exec. and outcome error, and then without an outcome, the newest first: which command failed, and how?
 2. If running it twice could do harm, say so and ask.
 3. Call \`sandbox_exec\` with it. Put a long output on the drive with output_to, and read its end with \`fs_read\`.
 4. Tell me the cause in one sentence and the smallest change that mends it.`,
@@ -234,7 +234,7 @@ export const PROMPTS: readonly Prompt[] = [
     takes: [],
     text: `Find rooms that nobody uses any more.
 1. Call \`room_list\` with state active, then \`usage\` with group_by room.
-2. Of each room without a running sandbox, or without any record for a day, call \`audit_list\` with limit 1 for its last moment.
+2. Of each room without a running sandbox, or without any record for a day, call \`audit_list\` raw with limit 1 for its last moment.
 3. Show me a table: room, last record, sandboxes, size of the drive. Propose which to end. End nothing before my yes; then call \`room_destroy\` for each, with the drive kept unless I say otherwise.`,
   },
   {
