@@ -156,9 +156,10 @@ withGuests("over MCP", {}, (guests) => {
     expect(last(await worker.use("fs_read")).content).toBe("count to three\n");
     expect(last(await planner.use("room_get")).sandbox_count).toBe(2);
 
-    const { summary, items } = last(await planner.use("audit_list"));
+    const { summary } = last(await planner.use("audit_list"));
     expect(summary.text).toContain("run");
     expect(summary.outcomes).toMatchObject({ error: 0, denied: 0 });
+    const { items } = last(await planner.use("audit_list", { raw: true }));
     expect(new Set(items.map(({ source }: Json) => source))).toContain("mcp");
     expect(last(await planner.use("org_audit_list")).summary.total).toBeGreaterThanOrEqual(summary.total);
 
@@ -212,7 +213,8 @@ withGuests("over MCP", {}, (guests) => {
     const call = callOf("sandbox_exec", { ...at, command: "id -u; exit 3" });
     const { status, result, stderr } = await inspect(guests.daemon, { way, era: "modern" }, call);
     expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(result.structuredContent.result).toMatchObject({ exit_code: 3, stdout: "0\n" });
+    expect(result.structuredContent.result).toMatchObject({ state: "exited", exit_code: 3, stdout_bytes: 2 });
+    expect(result.content[0].text).toMatch(/^exit 3 · \d+\.\d s\n0\n$/);
   });
 
   test("a command that outlasts its call is followed to its end, run once, without a lost byte", async () => {
@@ -230,11 +232,23 @@ withGuests("over MCP", {}, (guests) => {
 
   test("an output that is larger than an answer comes in pages, with every byte once", async () => {
     const results = await toItsEnd({ command: "seq 20000; head -c 3000 /dev/zero >&2", max_output_bytes: 10_000 });
-    expect(results[0]).toMatchObject({ state: "exited", exit_code: 0, stdout_truncated: true, stdout_bytes: 108_894 });
+    const { next, ...first } = results[0];
+    expect(first).toMatchObject({ state: "exited", exit_code: 0, stdout_bytes: 108_894, stderr_bytes: 3000 });
+    expect(next).toMatchObject({
+      tool: "sandbox_exec",
+      arguments: { exec_id: first.exec_id, max_output_bytes: 10_000 },
+    });
     const numbers = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join("");
     expect(bytesOf(results, "stdout_b64").toString()).toBe(numbers);
     expect(bytesOf(results, "stderr_b64").equals(Buffer.alloc(3000))).toBe(true);
     for (const { stdout_b64 } of results) expect(Buffer.from(stdout_b64, "base64").length).toBeLessThanOrEqual(10_000);
+  });
+
+  test("pages of text are text, whatever the size of its characters", async () => {
+    const command = "python3 -c \"print('aé€𝄞' * 1000, end='')\"";
+    const results = await toItsEnd({ command, max_output_bytes: 1001 });
+    expect(results.length).toBeGreaterThan(9);
+    expect(results.map(({ stdout }) => stdout).join("")).toBe("aé€𝄞".repeat(1000));
   });
 
   test("standard input and signals reach a command in the background", async () => {
