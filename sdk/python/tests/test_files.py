@@ -137,3 +137,24 @@ class FilesTest(unittest.TestCase):
         with self.assertRaises(OSError):
             self.files.download_dir("/work", back)
         self.assertFalse((Path(self.top) / "x").exists())
+
+    def test_nothing_is_written_through_a_link_of_an_earlier_copy(self) -> None:
+        back, outside = Path(self.top) / "back", Path(self.top) / "outside"
+        back.mkdir()
+        outside.mkdir()
+        (Path(self.top) / "secret").write_text("secret")
+        (back / "d").symlink_to(outside)
+        (back / "f").symlink_to("../secret")
+        (self.machine.directory / "work" / "d").mkdir(parents=True)
+        (self.machine.directory / "work" / "f").write_text("new")
+        self.machine.listed = [{"path": "/work/f", "type": "file", "mode": "0644"}]
+        self.files.download_dir("/work", back)
+        self.assertEqual((back / "f").read_text(), "new")
+        self.assertEqual((Path(self.top) / "secret").read_text(), "secret")
+        self.machine.listed = [
+            {"path": "/work/d", "type": "directory", "mode": "0755"},
+            {"path": "/work/d/x", "type": "directory", "mode": "0755"},
+        ]
+        with self.assertRaises(RoomdError):
+            self.files.download_dir("/work", back)
+        self.assertEqual(list(outside.iterdir()), [])

@@ -53,11 +53,17 @@ export async function downloadDirectory(files: Tree, path: string, local: string
     return place;
   };
   // Links come last, so that nothing is written through one.
-  for (const { path: at, type } of found) if (type === "directory") await mkdir(placeOf(at), { recursive: true });
+  for (const { path: at, type } of found) {
+    if (type !== "directory") continue;
+    await refuseLinks(top, placeOf(at));
+    await mkdir(placeOf(at), { recursive: true });
+  }
   await each(
     found.filter(({ type }) => type === "file"),
     async ({ path: at, mode }) => {
       const place = placeOf(at);
+      await refuseLinks(top, dirname(place));
+      if (await isLink(place)) await unlink(place);
       const file = await files.open(at, options);
       await pipeline(Readable.from(file.stream), createWriteStream(place)).finally(file.close);
       await chmod(place, Number.parseInt(mode, 8) & PERMISSIONS);
@@ -66,12 +72,24 @@ export async function downloadDirectory(files: Tree, path: string, local: string
   for (const { path: at, type, target } of found) {
     if (type !== "symlink" || target === undefined) continue;
     const place = placeOf(at);
+    await refuseLinks(top, dirname(place));
     await mkdir(dirname(place), { recursive: true });
     const before = await readlink(place).catch(() => null);
     if (before === target) continue;
     if (before !== null) await unlink(place);
     await symlink(target, place);
   }
+}
+
+/** Throws if this path, or one between it and the top, is a link: an earlier copy may have made it, and it may lead anywhere. */
+async function refuseLinks(top: string, path: string): Promise<void> {
+  for (let at = path; at.length > top.length; at = dirname(at)) {
+    if (await isLink(at)) throw new RoomdError(`${at} is a link: nothing is written through it.`);
+  }
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null))?.isSymbolicLink() ?? false;
 }
 
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

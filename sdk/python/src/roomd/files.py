@@ -114,11 +114,19 @@ class Files:
             # The sandbox names what it likes.
             if "path_b64" in entry or top not in place.parents:
                 raise RoomdError(f"{entry['path']} has a name that cannot be used here.")
+            # An earlier copy may have made a link, and it may lead anywhere.
+            for each in (place, *place.parents):
+                if each == top:
+                    break
+                if each.is_symlink() and (each != place or entry["type"] == "directory"):
+                    raise RoomdError(f"{each} is a link: nothing is written through it.")
             if entry["type"] == "directory":
                 place.mkdir(parents=True, exist_ok=True)
             elif entry["type"] == "symlink":
                 links.append((place, entry.get("target", "")))
             elif entry["type"] == "file":
+                if place.is_symlink():
+                    place.unlink()
                 with self.open(entry["path"], **options) as download, place.open("wb") as file:
                     file.writelines(download)
                 place.chmod(int(entry["mode"], 8) & PERMISSIONS)
