@@ -1,6 +1,15 @@
 /** The command line's client as the daemon serves it: installed by npm from its address and run by Node, beside the binary's own answers. */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -84,6 +93,23 @@ test("it copies files to the drive and back, by name and by pipe", TIMEOUT, asyn
   expect((await roomd(["drive", "write", "node-cli:/text"], "by standard input")).status).toBe(0);
   expect((await roomd(["drive", "read", "node-cli:/text"])).stdout).toBe("by standard input");
   expect((await roomd(["drive", "put", "nothing", "node-cli:/x"])).stderr).toContain("no such file");
+});
+
+test("it copies a directory to the drive and back, links and modes too", TIMEOUT, async () => {
+  mkdirSync(join(directory, "tree/deep"), { recursive: true });
+  writeFileSync(join(directory, "tree/deep/run"), "ran\n", { mode: 0o755 });
+  symlinkSync("run", join(directory, "tree/deep/link"));
+  expect(await roomd(["cp", "-r", "tree", "node-cli:/tree"])).toEqual({
+    status: 0,
+    stdout: "copied 1 file, 2 directories, 4 B, to node-cli:/tree\n",
+    stderr: "left out 1 symbolic link: deep/link\n",
+  });
+  expect((await roomd(["cp", "-r", "node-cli:/tree", "fetched"])).status).toBe(0);
+  expect(statSync(join(directory, "fetched/deep/run")).mode & 0o700).toBe(0o700);
+  expect(readFileSync(join(directory, "fetched/deep/run"), "utf8")).toBe("ran\n");
+  expect((await roomd(["cp", "-", "node-cli:/tree/piped"], "piped in\n")).status).toBe(0);
+  expect((await roomd(["cp", "node-cli:/tree/piped", "-"])).stdout).toBe("piped in\n");
+  expect((await roomd(["cp", "tree", "node-cli:/other"])).stderr).toContain("With -r");
 });
 
 test("it trusts the certificate of a service that has its own, also for MCP", TIMEOUT, async () => {
