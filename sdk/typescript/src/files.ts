@@ -85,7 +85,7 @@ export class Files {
     return this.write(path, await openAsBlob(local), options);
   }
 
-  /** Writes what is in a directory of this machine into one of the sandbox, with modes and links. */
+  /** Writes what is in a directory of this machine into one of the sandbox, with modes. Links are left out. */
   uploadDir(local: string, path: string, options: Pick<FileWriteOptions, "owner" | "signal"> = {}): Promise<void> {
     return uploadDirectory(this, local, path, options);
   }
