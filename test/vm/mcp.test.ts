@@ -28,7 +28,7 @@ const REFUSALS: Record<string, { args: Record<string, unknown>; code: string }> 
   room_create: { args: { room_id: "run" }, code: "room_id_in_use" },
   room_get: { args: { room_id: "none" }, code: "room_not_found" },
   room_destroy: { args: { room_id: "none" }, code: "room_not_found" },
-  sandbox_create: { args: { room_id: "run", agent_id: "third", guest_cid: 9110 }, code: "guest_cid_in_use" },
+  sandbox_create: { args: { room_id: "run", agent_id: "worker" }, code: "agent_id_in_use" },
   sandbox_exec: { args: { room_id: "run", sandbox: "worker", command: ":", cwd: "/none" }, code: "cwd_not_found" },
   sandbox_destroy: { args: { room_id: "run", sandbox: "third" }, code: "sandbox_not_found" },
   sandbox_expose_port: { args: { room_id: "run", sandbox: "worker", port: 0 }, code: "port_out_of_range" },
