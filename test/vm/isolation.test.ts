@@ -7,6 +7,7 @@ import { chownSync, readdirSync, readFileSync, readlinkSync, statSync } from "no
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { DRIVE_RANGE, driveRoot, sandboxIds, templateGroup } from "../../daemon/host/isolation/ids.ts";
+import { kvmGroups } from "../../daemon/host/isolation/index.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
@@ -67,7 +68,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
         for (const pid of pids) {
           const status = statusOf(pid);
           expect([part, status.Uid, status.Gid]).toEqual([part, four(users[part]), four(users[part])]);
-          const groups = part === "qemu" ? String(templateGroup(BASE)) : "";
+          const groups = part === "qemu" ? [...kvmGroups(), templateGroup(BASE)].join(" ") : "";
           expect([part, status.Groups, status.NoNewPrivs]).toEqual([part, groups, "1"]);
           expect([part, status.CapInh, status.CapAmb]).toEqual([part, none, none]);
           expect(readFileSync(`/proc/${pid}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
