@@ -54,7 +54,7 @@ const REFUSALS: Record<string, { args: Record<string, unknown>; code: string }> 
   fs_list: { args: { room_id: "run", path: "/none" }, code: "path_not_found" },
   fs_read: { args: { room_id: "run", path: "/" }, code: "is_directory" },
   audit_list: { args: { room_id: "none" }, code: "room_not_found" },
-  org_audit_list: { args: { cursor: "edited" }, code: "invalid_cursor" },
+  org_audit_list: { args: { raw: true, cursor: "edited" }, code: "invalid_cursor" },
 };
 
 /** Who plans, and who works. */
