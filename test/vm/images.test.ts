@@ -82,7 +82,7 @@ testAlone(
     // The runner writes compiled sources, base roots are shared, and tests that run meanwhile have temporary files and caches.
     const cache = join(dirname(SHARED_TEMPLATES), "template-cache");
     const others = ["/root/.cache", "/root/.config", "/root/.npm", "/run", "/var/lib", "/var/cache", "/var/log"];
-    const ofImage = new Set([...FIRST, ...SECOND].map(({ name }) => basename(name)));
+    const ofImage = new Set(SECOND.map(({ name }) => basename(name)));
     const changed = before.changed([daemon.home, process.cwd(), cache, ...others]);
     expect(changed.filter((path) => !/^\/(var\/)?tmp\//.test(path) || ofImage.has(basename(path)))).toEqual([]);
     expect([status, said]).toMatchObject([
