@@ -35,7 +35,7 @@ const messageOf = ({ checks }: Json): string => checks.find(({ id }: Json) => id
 
 test.skipIf(reason !== null)("a template that comes later is probed with, without a restart", async () => {
   const before = await health();
-  expect([before.acceleration, messageOf(before)]).toEqual(["tcg", expect.stringContaining("not probed yet")]);
+  expect([before.acceleration, messageOf(before)]).toEqual(["tcg", expect.stringContaining("not known yet")]);
   describeTemplate(daemon);
   writeFileSync(join(daemon.dataDir, "templates", "default", "current", "vmlinuz"), "");
   await expect.poll(health, { timeout: 30_000 }).toMatchObject({ acceleration: "kvm" });
@@ -45,7 +45,7 @@ test.skipIf(reason !== null)("a template that comes later is probed with, withou
 test.skipIf(reason !== null)("what the build of a template found out is taken at once", async () => {
   rmSync(join(daemon.dataDir, "templates"), { recursive: true });
   await daemon.restart("SIGTERM");
-  expect(messageOf(await health())).toContain("not probed yet");
+  expect(messageOf(await health())).toContain("not known yet");
   describeTemplate(daemon);
   writeFileSync(join(daemon.dataDir, "templates", "default", "current", "vmlinuz"), "");
   expect((await health()).acceleration).toBe("kvm");
