@@ -43,7 +43,7 @@ withGuests("computesdk", {}, (guests) => {
     ]);
     expect([await filesystem.exists(path), await filesystem.exists("/none")]).toEqual([true, false]);
     await filesystem.remove("/tmp/a dir");
-    await expect(filesystem.readFile(path)).rejects.toThrow("No such file");
+    await expect(filesystem.readFile(path)).rejects.toThrow("no such path");
     await sandbox.destroy();
   });
 

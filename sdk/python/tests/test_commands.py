@@ -14,6 +14,7 @@ from roomd import (
     Cancel,
     Cancelled,
     CommandResult,
+    InvalidRequestError,
     NotFoundError,
     ProblemError,
     Roomd,
@@ -213,7 +214,7 @@ class OwnRoomTest(unittest.TestCase):
     def test_one_that_cannot_be_made_leaves_no_room(self) -> None:
         with shaken() as roomd:
             before = [each["room_id"] for each in roomd.rooms.list()]
-            with self.assertRaises(NotFoundError):
+            with self.assertRaises(InvalidRequestError):
                 Sandbox.create(url=PROXY, template="no-such-template")
             self.assertEqual([each["room_id"] for each in roomd.rooms.list()], before)
 
