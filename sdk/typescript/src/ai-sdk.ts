@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
 import { unlessAborted } from "./deadline.ts";
-import { RoomdError } from "./errors.ts";
+import { RoomdError, UsageError } from "./errors.ts";
 import type { CommandOptions, Execution } from "./execution.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { gathered, orNull } from "./files.ts";
@@ -54,7 +54,12 @@ export function sandboxSession(sandbox: Sandbox): SandboxSession {
       const entries = await orNull(gathered(files.list(inHome(path), signalOf(abortSignal))));
       return entries?.map(({ name, type }) => ({ name, type })) ?? null;
     },
-    deleteFile: ({ path, abortSignal }) => files.delete(inHome(path), signalOf(abortSignal)),
+    deleteFile: async ({ path, abortSignal }) => {
+      const [at, options] = [inHome(path), signalOf(abortSignal)];
+      const entry = await orNull(files.stat(at, { ...options, follow: false }));
+      if (entry?.type === "directory") throw new UsageError(`${path}: Is a directory.`);
+      return entry !== null && files.delete(at, options);
+    },
     // The three forms of it differ in whether there is a stdin.
     spawn: (options: SpawnOptions) => spawn(sandbox, options) as Promise<WritableSandboxProcess>,
     run: async (options) => {
