@@ -1,4 +1,4 @@
-/** Best of n: prepare a sandbox once, fork it with memory and disk, try another change in each copy, and keep the one whose test passes. */
+/** Best of n: prepare a sandbox once, fork it with memory and disk, try another change in each copy, and keep one that passes the test. */
 import { Roomd } from "roomd-sdk";
 
 const candidates = { first: "s/ - 1/ + 1/", second: "s/ - 1//", third: "s/sum/max/" };

@@ -5,7 +5,7 @@ await using room = await new Roomd().rooms.create();
 const [planner, worker, reviewer] = await Promise.all(
   ["planner", "worker", "reviewer"].map((name) => room.createSandbox(name)),
 );
-if (!planner || !worker || !reviewer) throw new Error("three sandboxes were asked for");
+if (!planner || !worker || !reviewer) throw new Error("expected three sandboxes");
 const parties = { participants: ["planner", "worker", "reviewer"] };
 
 async function plan() {

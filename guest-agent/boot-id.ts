@@ -18,7 +18,7 @@ const ROOTS_ALONE = 0o700;
 const READABLE = 0o444;
 const { bind, remount, readonly, nosuid, nodev, noexec } = libc.MountFlag;
 
-/** Stays open: root may remove or replace the file, not what is mounted. */
+/** Stays open: root may remove or replace the file, not the mount. */
 let file: number | null = null;
 
 /** Mounts it. Without it the kernel's own stays. */

@@ -31,7 +31,7 @@ export function staticNodes(text: string): StaticNode[] {
   });
 }
 
-/** Makes those that are missing. Each is tried on its own. */
+/** Creates the missing nodes. A failure of one does not affect the others. */
 export function makeDeviceNodes(): void {
   attempt(() => {
     const list = readFileSync(join(MODULES, "lib/modules", release(), "modules.devname"), "utf8");

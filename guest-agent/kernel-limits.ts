@@ -27,7 +27,7 @@ const EPOLL_WATCH_BYTES = 200;
 const MOST_SOCKET_BYTES = { tcp_wmem: 4 * MIB, tcp_rmem: 6 * MIB } as const;
 const NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"] as const;
 
-/** Not derived from the memory: what systemd and distributions set. They are in the snapshot. */
+/** Independent of the memory: the values of systemd and distributions. They are in the snapshot. */
 export const FIXED_SYSCTLS: Readonly<Record<string, string>> = {
   "kernel/pid_max": "4194304",
   "fs/inotify/max_user_watches": "524288",
@@ -75,14 +75,14 @@ function pressure(limit: number): string {
   return `${Math.floor(limit / 4) * 3} ${limit} ${Math.floor(limit / 4) * 6}`;
 }
 
-/** Sets those that are the same for every memory. */
+/** Sets the limits that are independent of the memory. */
 export function setFixedLimits(): void {
   for (const [path, value] of Object.entries(FIXED_SYSCTLS)) raise(path, value);
 }
 
 let setFor = 0;
 
-/** Sets the limits for so much memory; without a number for what the kernel has now. Does nothing if they are set for as much. */
+/** Sets the limits for so much memory; without a number, for the memory that the kernel has. Does nothing if they are set for as much. */
 export function setKernelLimits(memoryMib: number | undefined): void {
   const mib = memoryMib ?? memoryOfKernel();
   if (mib <= setFor) return;

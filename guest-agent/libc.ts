@@ -178,7 +178,7 @@ export function openUnnamed(directory: string): number {
 }
 
 /**
- * A descriptor of a path, as the user, if the user may write to it: what a connection to a socket needs. The ids are this thread's only
+ * A descriptor of a path, as the user, if the user may write to it, as a connection to a socket requires. The ids are this thread's only
  * (setfsuid(2)); nothing else runs on it before they are root's again.
  */
 export function openPathAs(path: string, { uid, gid }: { uid: number; gid: number }): number {

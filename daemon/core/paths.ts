@@ -209,7 +209,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
-    /** What the build of a template that has the lock, or had it last, has said so far. */
+    /** The output so far of the template build that holds the lock, or held it last. */
     build_progress: join(data, "template-build.progress"),
     backup_lock: join(data, "backup.lock"),
     /** The database as it was, while it is not known whether a newer version works with it. */

@@ -21,7 +21,7 @@ export interface Question {
   /** The question as it was sent, to be sent back. */
   bytes: Uint8Array;
   recursionDesired: boolean;
-  /** What the client takes by UDP (RFC 6891, 6.2.3). */
+  /** The largest UDP answer that the client accepts (RFC 6891, 6.2.3). */
   udpBytes: number;
 }
 
@@ -65,7 +65,7 @@ function udpBytesOf(view: DataView, at: number): number {
   return hasOpt ? Math.min(Math.max(view.getUint16(at + 3), UDP_BYTES.least), UDP_BYTES.most) : UDP_BYTES.least;
 }
 
-/** The answer with records, in as many bytes as the transport takes: else without any, truncated, so that it is asked for by TCP. */
+/** The answer with records if the transport takes its size, else an empty truncated one, so that the client repeats the query by TCP. */
 export function writeRecords(question: Question, records: readonly DnsRecord[], mostBytes: number): Uint8Array {
   const head = writeAnswer(question, ResponseCode.ok, null);
   const bodies = records.map((record) => {

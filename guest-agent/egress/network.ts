@@ -17,7 +17,7 @@ const ADDRESSES = [`${OWN_ADDRESS}/32`, "fd72:6f6f:6d64::2/128"] as const;
 
 /**
  * The kernel tracks each connection as soon as there is a rule that translates addresses. Connections of the loopback need none of it,
- * but for those that the rules turn to the agent: what it sends back is translated by what was tracked.
+ * but for those that the rules redirect to the agent: its replies are translated by connection tracking.
  */
 const LOCAL = "127.0.0.0/8";
 const RULES = `

@@ -1,5 +1,5 @@
 /**
- * The guest's resolver, which all programs in the guest query. The host says whether a name exists, and learns no address of the
+ * The guest's resolver, which all programs in the guest query. The host decides whether a name exists, and learns no address of the
  * guest's making; the address in an answer only stands for the name (names.ts). SRV, TXT and MX are the host's answers.
  */
 import { createSocket } from "node:dgram";
@@ -26,7 +26,7 @@ const TCP_IDLE_MS = 10_000;
 /** A query has one name, and a little of options. */
 const MOST_QUERY_BYTES = 4096;
 
-/** By TCP a message is as long as its length can say. */
+/** By TCP a message is as long as its length field allows. */
 const MOST_TCP_BYTES = 65_535;
 const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
   [RecordType.SRV, "SRV"],
@@ -120,7 +120,7 @@ export class Resolver {
   }
 
   async #within(request: Parameters<HostLine["ask"]>[0]): Promise<unknown> {
-    if (this.#waiting >= MOST_ASKED_AT_ONCE) throw new Error("too many questions at once");
+    if (this.#waiting >= MOST_ASKED_AT_ONCE) throw new Error("too many concurrent queries");
     this.#waiting++;
     let timer: Timer | undefined;
     try {

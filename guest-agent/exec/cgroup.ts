@@ -36,7 +36,7 @@ function share(): void {
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), "+memory");
     } catch {
-      // Then nobody knows which command a process was of that the kernel ended for lack of memory.
+      // Then the command of a process that the kernel ended for lack of memory is unknown.
     }
   }
 }

@@ -56,7 +56,7 @@ async function moveAcross(from: Buffer, to: Buffer): Promise<void> {
   await rm(from, { recursive: true });
 }
 
-/** `isMount`: what is mounted in a place is never removed from below it. */
+/** `isMount`: a mount point is never removed. */
 export async function remove(stream: Stream, request: object, isMount: (path: string) => boolean): Promise<void> {
   const { path: asked, recursive } = request as Record<string, unknown>;
   const path = parsePath(asked);

@@ -6,7 +6,7 @@ import { parentOf } from "./path.ts";
 
 const DIRECTORY_MODE = 0o755;
 
-/** Returns whether the last directory is new. What exists stays as it is; links to directories are followed. */
+/** Returns whether the last directory is new. Existing ones stay as they are; links to directories are followed. */
 export async function makeDirectories(path: Buffer, owner: Owner, mode = DIRECTORY_MODE): Promise<boolean> {
   try {
     if (!(await stat(path)).isDirectory()) throw new FileError("ENOTDIR");

@@ -1,4 +1,4 @@
-/** An entry of a file system as the host is told of it. */
+/** The wire form of a file system entry. */
 import type { BigIntStats } from "node:fs";
 import { lstat, readlink, stat } from "node:fs/promises";
 import type { FileEntry } from "../../shared/agent-protocol/files.ts";
@@ -17,7 +17,7 @@ export async function entryAt(path: Buffer, follow = false): Promise<FileEntry> 
   return { ...entry, target: target.toString() };
 }
 
-/** Null if there is none. */
+/** Null if it does not exist. */
 export async function entryIfThere(path: Buffer, follow = false): Promise<FileEntry | null> {
   try {
     return await entryAt(path, follow);

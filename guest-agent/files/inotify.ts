@@ -53,7 +53,7 @@ export class Inotify {
   readonly #onChanges: (changes: Change[]) => void;
   readonly #onEnd: () => void;
   readonly #places = new Map<number, Buffer>();
-  /** Told of because their directory is new: the kernel may tell of them too. */
+  /** Reported because their directory is new: the kernel may report them too. */
   readonly #found = new Set<string>();
   #isClosed = false;
   #stopWaiting = () => {};

@@ -1,6 +1,6 @@
 /**
- * The method `file_list`: one page of a directory. Names come in the order of their bytes, a directory before what is in it, so that the
- * last path of a page says where the next one begins.
+ * The method `file_list`: one page of a directory. Names come in the order of their bytes, a directory before its entries, so that the
+ * last path of a page marks the start of the next one.
  */
 import { readdir, stat } from "node:fs/promises";
 import { type FileEntry, type FileListEnd, MAX_FILE_PATH_BYTES } from "../../shared/agent-protocol/files.ts";
@@ -56,7 +56,7 @@ export async function listDirectory(stream: Stream, request: object): Promise<vo
   stream.finish(end);
 }
 
-/** What is below a directory and comes after this path. A directory that is gone or may not be read has nothing. */
+/** Entries below a directory after this path. A directory that is gone or not readable has none. */
 async function* below(directory: Buffer, after: string[] | null, wanted: Wanted): AsyncGenerator<FileEntry> {
   const names = await namesIn(directory, after?.[0] ?? "");
   for (let at = 0; at < names.length; at += BATCH) {
@@ -75,7 +75,7 @@ async function* below(directory: Buffer, after: string[] | null, wanted: Wanted)
   }
 }
 
-/** From this name on, as latin1 text. Paths that are too long to be asked for are left out. */
+/** From this name on, as latin1 text. Paths that are too long to be requested are left out. */
 async function namesIn(directory: Buffer, from: string): Promise<string[]> {
   try {
     const all = await readdir(directory, { encoding: "buffer" });

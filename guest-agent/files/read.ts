@@ -1,5 +1,5 @@
 /**
- * The method `file_read`: a regular file, or a part of it. A small file is read before it is described, so that what the kernel makes up at
+ * The method `file_read`: a regular file, or a part of it. A small file is read before it is described, so that a file that the kernel generates at
  * reading, as below /proc, has its real size.
  */
 import { constants } from "node:fs";
@@ -12,7 +12,7 @@ import { FileError } from "./file-error.ts";
 import { parsePath } from "./path.ts";
 
 const PART_BYTES = 256 * 1024;
-/** A file that says it is empty, and is larger than this, is refused. */
+/** A file with size 0 that has more content than this is refused. */
 const MOST_MADE_UP_BYTES = 4 * 1024 * 1024;
 
 export async function readFile(stream: Stream, request: object): Promise<void> {
@@ -53,7 +53,7 @@ interface Part {
   length: number;
 }
 
-/** What the host wants of it; null once it wants nothing. */
+/** The range that the host requests; null once it needs nothing. */
 function takenBy(stream: Stream): Promise<Part | null> {
   const { promise, resolve } = Promise.withResolvers<Part | null>();
   stream.hear((event) => {
@@ -69,7 +69,7 @@ async function readWhole(file: FileHandle, size: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let total = 0;
   for (;;) {
-    // One byte more than it says: a file that grows, or has no size, is read to its end.
+    // One byte more than its size: a file that grows, or has no size, is read to its end.
     const buffer = Buffer.allocUnsafe(parts.length === 0 ? size + 1 : PART_BYTES);
     const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, total);
     if (bytesRead === 0) return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);

@@ -1,5 +1,5 @@
 /**
- * The method `file_watch`. A watch outlives its streams for a while, with its latest changes, so that a reader whose connection was cut
+ * The method `file_watch`. A watch outlives its streams for a while, with its latest changes, so that a reader with a broken connection
  * continues after the last change that it has.
  *
  *   watched ──no reader──▶ kept for WATCH_KEPT_MS ──▶ forgotten
@@ -81,7 +81,7 @@ class Watch {
     });
   }
 
-  /** Whether what comes after this change is kept. */
+  /** Whether the changes after this one are kept. */
   has(after: number): boolean {
     return after <= this.#seq && after >= (this.#changes[0]?.seq ?? this.#seq + 1) - 1;
   }

@@ -17,7 +17,7 @@ import { joined, parentOf, parsePath } from "./path.ts";
 const FILE_MODE = 0o644;
 /** Bytes that wait to be written while others are. */
 const MOST_QUEUED_BYTES = 1024 * 1024;
-/** Reasons for which no temporary file can be made where a file can be written all the same. */
+/** Errors of creating a temporary file in a place where the file itself may still be writable. */
 const NO_TEMPORARY = ["EACCES", "EPERM", "EROFS", "ENOENT", "EINVAL", "EOPNOTSUPP"];
 /** The file is mounted there by itself, or lies on another file system than its directory. */
 const NO_RENAME = ["EBUSY", "EXDEV"];
@@ -56,7 +56,7 @@ interface Wanted {
   expect: unknown;
 }
 
-/** Where the bytes go, and what is there. Directories above it are made. */
+/** The destination and its present entry. Creates the directories above it. */
 async function targetOf(path: Buffer, owner: Owner): Promise<{ target: Buffer; before: FileEntry | null }> {
   if (path.byteLength === 1) throw new FileError("EISDIR");
   await makeDirectories(parentOf(path), owner);
@@ -104,7 +104,7 @@ async function place(part: Buffer, target: Buffer, wanted: Wanted): Promise<bool
       await unlink(part);
     }
   } else {
-    // rename(2) would replace what another one has made meanwhile.
+    // rename(2) would replace a file that another process created meanwhile.
     await link(part, target);
     await unlink(part);
   }
@@ -124,7 +124,7 @@ export async function syncDirectory(path: Buffer): Promise<void> {
   }
 }
 
-/** Writes what comes, as much of it at once as has come while the last write went on. */
+/** Writes the bytes as they arrive, those that arrived during a write together in the next. */
 async function fill(file: FileHandle, stream: Stream): Promise<void> {
   let queue: Uint8Array[] = [];
   let queued = 0;

@@ -10,7 +10,7 @@ import { carry } from "./connect.ts";
 
 const DIAL_MS = 10_000;
 
-/** Ends the stream once both directions have ended. Throws InvalidRequest. `user` is whose rights count. */
+/** Ends the stream once both directions have ended. Throws InvalidRequest. The rights of `user` apply. */
 export async function connectToSocket(stream: Stream, request: object, user = userFor(null)): Promise<void> {
   const { path } = request as { path?: unknown };
   const isPath = typeof path === "string" && path.startsWith("/") && !path.includes("\0");

@@ -25,7 +25,7 @@ const PACKAGE = {
   bin: { roomd: PROGRAM },
 };
 
-/** `root` is the top of the repository, `scratch` a directory for what the bundler writes. Throws what it finds wrong. */
+/** `root` is the top of the repository, `scratch` a directory for the bundler's output. Throws the errors of the bundler. */
 export async function cliTarball(
   root: string,
   scratch: string,

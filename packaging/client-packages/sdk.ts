@@ -4,12 +4,12 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from "node:path";
 import { type Files, npmTarball } from "./archive.ts";
 
-/** `root` is the top of the repository, `scratch` a directory within it for what the compiler writes. */
+/** `root` is the top of the repository, `scratch` a directory within it for the compiler's output. */
 export function sdkTarball(root: string, scratch: string): Uint8Array {
   const sdk = join(root, "sdk/typescript");
   const [modules, common] = [join(scratch, "esm"), join(scratch, "cjs")];
   compile(root, ["--project", sdk, "--outDir", modules]);
-  // The compiler writes what `require` loads if the nearest package.json of a source says so.
+  // The compiler emits CommonJS if the nearest package.json of a source has that type.
   mkdirSync(common, { recursive: true });
   for (const name of ["src", "tsconfig.json"]) cpSync(join(sdk, name), join(common, name), { recursive: true });
   writeFileSync(join(common, "package.json"), COMMONJS);

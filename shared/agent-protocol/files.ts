@@ -45,7 +45,7 @@ export interface FileAnswer {
 
 /**
  * A page of a directory, on the channel `output`: a FileEntry as JSON on each line, in the order of the names' bytes, a directory before
- * what is in it. Ends with a FileListEnd. A recursive list stays on the directory's own file system.
+ * its entries. Ends with a FileListEnd. A recursive list stays on the directory's own file system.
  */
 export interface FileListRequest {
   method: "file_list";
@@ -59,7 +59,7 @@ export interface FileListEnd {
   more: boolean;
 }
 
-/** Opens a regular file. The agent says FileOpened, the host FileTake; the bytes come on the channel `stdout`. Ends with null. */
+/** Opens a regular file. The agent sends FileOpened, the host FileTake; the bytes come on the channel `stdout`. Ends with null. */
 export interface FileReadRequest {
   method: "file_read";
   path: string;
@@ -75,7 +75,7 @@ export interface FileTake {
 }
 
 /**
- * Replaces a file as a whole with the bytes of the channel `stdin`, and makes the directories above it. The agent says FileWritable
+ * Replaces a file as a whole with the bytes of the channel `stdin`, and makes the directories above it. The agent sends FileWritable
  * once it has checked the request. Ends with a FileAnswer after the end of the channel, once the file is on the disk.
  */
 export interface FileWriteRequest {
@@ -117,7 +117,7 @@ export interface FileRemoveRequest {
 }
 
 /**
- * Changes below a directory, or of a file: FileWatching is said first, then a FileChange as JSON on each line of the channel `output`. The
+ * Changes below a directory, or of a file: FileWatching is sent first, then a FileChange as JSON on each line of the channel `output`. The
  * agent keeps a watch, and its latest changes, for WATCH_KEPT_MS after its stream has ended.
  */
 export interface FileWatchRequest {

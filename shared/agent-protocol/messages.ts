@@ -102,7 +102,7 @@ export interface Welcome {
   env: Record<string, string>;
   /** The virtiofs share to mount, or null when there is none. */
   drive: { tag: string; mount_point: string } | null;
-  /** The memory of the sandbox, from which kernel limits are derived. Absent from older hosts: what the kernel has counts then. */
+  /** The memory of the sandbox, from which kernel limits are derived. Absent from older hosts: then the kernel's own figure counts. */
   memory_mib?: number;
   /** Whether the guest has a network, such as it is; it has none when this is absent. */
   egress?: boolean;
@@ -449,7 +449,7 @@ export interface ConnectOpened {
 
 /**
  * Connects to a Unix socket in the guest, by an absolute path, with the rights of the user that commands run as by default but for its
- * further groups. Goes on as ConnectRequest does. Agents before it answer unknown_method.
+ * further groups. Continues as ConnectRequest does. Agents before it answer unknown_method.
  */
 export interface SocketConnectRequest {
   method: "socket_connect";
@@ -459,7 +459,7 @@ export interface SocketConnectRequest {
 export const MAX_SOCKET_PATH_BYTES = 4095;
 
 /**
- * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Goes on as ConnectRequest does. Not in every agent
+ * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Continues as ConnectRequest does. Not in every agent
  * of this generation: others answer unknown_method.
  */
 export interface ScreenConnectRequest {
@@ -552,7 +552,7 @@ export interface EgressResolved {
   answer: "address" | "none" | "failed";
 }
 
-/** Asks for a name's records of another type than addresses. Answered with EgressRecords; hosts before it say unknown_method. */
+/** Queries a name's records of another type than addresses. Answered with EgressRecords; older hosts answer unknown_method. */
 export interface EgressRecordsRequest {
   method: "egress_records";
   name: string;
@@ -645,7 +645,7 @@ export const StreamErrorCode = {
   not_running: "not_running",
   /** A system call on a file failed; the message is the name of its errno. */
   file_failed: "file_failed",
-  /** The file is not the one that may be replaced. */
+  /** The file differs from the one that may be replaced. */
   file_changed: "file_changed",
   too_many_watches: "too_many_watches",
   /** Bytes of standard input before these are missing. */

@@ -173,7 +173,7 @@ export const ERRORS = {
     status: 422,
     statusInPath: 404,
     title: "No such template",
-    hint: "{{template_list}} shows what is there.",
+    hint: "{{template_list}} lists the templates.",
   },
   invalid_env_json: { status: 422, title: "The environment is not valid" },
   reserved_env_key: { status: 422, title: "The environment uses a reserved name" },

@@ -18,7 +18,7 @@ import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sand
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
 export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
-/** For a command whose caller waits; one that is started has no time limit by default. */
+/** For a command with a waiting caller; a started one has no time limit by default. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 export const MAX_TIMEOUT_MS = 604_800_000;
 export const MAX_LIVE_EXECUTIONS = 64;
@@ -197,7 +197,7 @@ export const sandboxExec = operation({
     stderr_truncated: Type.Boolean(),
     started_at: timestamp,
     finished_at: nullable(timestamp),
-    duration_ms: Type.Integer({ description: "Of one that runs: so far." }),
+    duration_ms: Type.Integer({ description: "While it runs: so far." }),
     last_seq: Type.Optional(
       Type.Integer({
         description: "Only while it runs: the last piece of output in this answer, for after of its stream.",

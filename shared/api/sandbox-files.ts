@@ -1,4 +1,4 @@
-/** The interface of files in a sandbox's own view: its disk, and what is mounted there. The drive's own calls are in drive.ts. */
+/** The interface of files in a sandbox's own view: its disk and its mounts. The drive's own calls are in drive.ts. */
 import { type Static, Type } from "@sinclair/typebox";
 import {
   errorEvent,
@@ -15,7 +15,7 @@ import {
 import { fileMode, MAX_PATH_BYTES, owner, pathBytes } from "./drive.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
-/** Calls about files of one sandbox at once; further ones wait for as long as this. */
+/** Concurrent file operations of one sandbox; further ones wait for this time. */
 export const MAX_FILE_CALLS = 32;
 export const FILE_CALL_WAIT_MS = 10_000;
 
@@ -123,7 +123,7 @@ export const sandboxFileList = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/files",
   summary: "List a directory of a sandbox",
   description:
-    "Entries in the order of their bytes, a directory before what is in it. recursive stays on the directory's own file system: it enters neither /proc nor /mnt/drive from above.",
+    "Entries in the order of their bytes, a directory before its entries. recursive stays on the directory's own file system: it enters neither /proc nor /mnt/drive from above.",
   access: "exec",
   params: sandboxPath,
   query: fields({
@@ -153,7 +153,7 @@ export const sandboxFileStat = operation({
   params: sandboxPath,
   query: fields({
     path: guestPath,
-    follow: Type.Optional(Type.Boolean({ description: "true: what a symbolic link leads to; false if absent." })),
+    follow: Type.Optional(Type.Boolean({ description: "true: the target of a symbolic link; false if absent." })),
   }),
   body: null,
   output: entry,
@@ -217,7 +217,7 @@ export const sandboxFileDelete = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/files",
   summary: "Delete an entry of a sandbox's file system",
-  description: "A link is deleted, not what it leads to. The root and the drive's mount point are refused.",
+  description: "A link is deleted, not its target. The root and the drive's mount point are refused.",
   access: "exec",
   params: sandboxPath,
   query: fields({ path: guestPath, recursive: Type.Optional(Type.Boolean()) }),
@@ -228,9 +228,9 @@ export const sandboxFileDelete = operation({
   audit: "file.deleted",
 });
 
-const cursor = Type.String({ description: "The change's place in the stream: what `after` takes." });
+const cursor = Type.String({ description: "The change's place in the stream, for `after`." });
 
-/** What a watch is made of, besides pings. */
+/** The events of a watch besides pings. */
 export const fileChangeEvent = named(
   "FileChangeEvent",
   Type.Union([
@@ -240,7 +240,7 @@ export const fileChangeEvent = named(
       type: oneOf(["created", "modified", "deleted", "moved", "overflow"]),
       path: Type.String(),
       path_b64: pathBytes,
-      from: Type.Optional(Type.String({ description: "The former path of what was moved." })),
+      from: Type.Optional(Type.String({ description: "The former path of a moved entry." })),
       is_directory: Type.Boolean(),
     }),
     errorEvent,

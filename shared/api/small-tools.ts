@@ -15,7 +15,7 @@ export const CHECKPOINT_ACTIONS = ["save", "back", "fork"] as const;
 
 const place = {
   room: Type.Optional(Type.String({ maxLength: 128, description: "Default: a room of your own." })),
-  agent: Type.Optional(Type.String({ maxLength: 128, description: "Whose sandbox. Default: main." })),
+  agent: Type.Optional(Type.String({ maxLength: 128, description: "The sandbox's agent. Default: main." })),
 };
 const path = Type.String({ minLength: 1, maxLength: 4096, description: "Absolute; /mnt/drive is the shared drive." });
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -91,7 +91,7 @@ const list: readonly Tool[] = [
     name: "write_file",
     title: "Write a file",
     operation: fsWrite,
-    description: "Writes a file and the directories above it; replaces what was there.",
+    description: "Writes a file and the directories above it; replaces an existing file.",
     input: {
       path,
       content: Type.Optional(Type.String({ description: "Its text." })),
@@ -122,7 +122,7 @@ const list: readonly Tool[] = [
     description: "Lists a directory of the sandbox or of the drive.",
     input: {
       path: Type.Optional({ ...path, description: "Default: /root." }),
-      recursive: Type.Optional(Type.Boolean({ description: "Also what is below." })),
+      recursive: Type.Optional(Type.Boolean({ description: "Also all entries below." })),
       ...place,
     },
     hints: LOOKS,
@@ -160,7 +160,7 @@ const list: readonly Tool[] = [
     title: "Save, go back, or fork",
     operation: sandboxFork,
     description:
-      "save keeps memory, processes and disk of the sandbox under a name; back returns to it, and loses what came since; fork copies the sandbox for another agent, whose name is `name`.",
+      "save keeps memory, processes and disk of the sandbox under a name; back returns to it, and loses later changes; fork copies the sandbox for another agent named `name`.",
     input: {
       action: oneOf(CHECKPOINT_ACTIONS),
       name: Type.String({ minLength: 1, maxLength: 128, description: "Of the checkpoint, or of the new agent." }),

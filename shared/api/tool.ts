@@ -94,7 +94,7 @@ export function continued(output: TObject) {
   return fields({ ...output.properties, next: Type.Optional(nextCall) });
 }
 
-/** Arguments that are accepted and that no list shows: twins for clients without objects, and what a model has no use for. */
+/** Arguments that are accepted and that no list shows: twins for clients without objects, and those of no use to a model. */
 const isHidden = (name: string) => name.endsWith("_json") || ["idempotency_key", "guest_cid"].includes(name);
 
 /** The input schema in a list of tools. It admits other names, since hidden arguments and synonyms are accepted too. */

@@ -16,7 +16,7 @@ export default class DurationReporter implements Reporter {
     const startedAt = this.#startedAt.get(id) ?? Date.now();
     const file = relative(project.config.root, moduleId);
     this.#files.push({ file, ring: project.name, startedAt, seconds: (Date.now() - startedAt) / 1000 });
-    // After each file, so that a run that is killed leaves what it has measured.
+    // After each file, so that a killed run leaves its measurements.
     const path = process.env.ROOMD_TEST_DURATIONS;
     if (path) writeFileSync(path, JSON.stringify(this.#files));
   }

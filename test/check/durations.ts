@@ -1,4 +1,4 @@
-/** Durations of test files: what a run has measured, in $ROOMD_TEST_DIR, and the committed ones, by which the longest file starts first. */
+/** Durations of test files: those of the last run, in $ROOMD_TEST_DIR, and the committed ones, by which the longest file starts first. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -18,10 +18,10 @@ const COMMITTED = resolve(import.meta.dirname, "durations.json");
 /** A file without a committed duration counts as this long. */
 export const SHORT_SECONDS = 3;
 
-/** Directory of what a run measures and of what its tests share. */
+/** Directory of a run's measurements and of the files that its tests share. */
 export const TEST_DIR = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
 
-/** What `packaging/check` runs beside each other; each part writes its own file of durations. */
+/** The parts that `packaging/check` runs beside each other; each writes its own file of durations. */
 const PARTS = ["computing", "guests"] as const;
 
 /** Path of the durations that a part of the check has measured. */

@@ -12,7 +12,7 @@ import { type Source, touchedTests, withinTime } from "./touched.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 /** For the touched tests; the rest takes up to two minutes. */
 const TEST_SECONDS = 150;
-/** What starting a test file takes besides. */
+/** The overhead of starting a test file. */
 const START_SECONDS = 0.7;
 const MOST_SHOWN = 12;
 const VITEST = ["--bun", "node_modules/.bin/vitest", "run"];
@@ -38,7 +38,7 @@ function allSources(): Source[] {
     .map((path) => ({ path, text: readFileSync(resolve(ROOT, path), "utf8") }));
 }
 
-/** Runs a command and returns whether it succeeded; what it printed is shown if it failed. */
+/** Runs a command and returns whether it succeeded; its output is shown if it failed. */
 async function passes(name: string, command: string, args: readonly string[]): Promise<boolean> {
   const began = performance.now();
   const child = spawn(command, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });

@@ -1,4 +1,4 @@
-/** The tests that a change touches: the changed ones, those that import a changed file, and those of its noun. Pure. */
+/** The tests that a change touches: changed tests, tests that import a changed file, and tests of its noun. Pure. */
 import { dirname, join } from "node:path";
 
 export interface Source {
@@ -17,11 +17,11 @@ export interface TouchedTest {
 /** A change this many imports away rarely breaks a test, and half of all tests are this close to the daemon's core. */
 const FARTHEST = 3;
 const NOUN_DISTANCE = 1.5;
-/** Rings whose tests belong to a noun by the words of their path. Guests take too long. */
+/** Rings with tests that belong to a noun by the words of their path. Guests take too long. */
 const NOUN_RINGS = ["unit", "api", "protocol", "web"];
-/** Folders of the sources whose next folder, or file, is the noun. */
+/** Source folders; the next folder or file is the noun. */
 const NOUN_FOLDERS = ["daemon/domain", "daemon/host", "daemon/edge", "daemon", "shared/api", "shared", "guest-agent"];
-/** Folders and files whose names say nothing of a noun. */
+/** Folders and files with names that are no nouns. */
 const NO_NOUNS = new Set([
   "main",
   "index",

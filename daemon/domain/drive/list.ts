@@ -2,7 +2,7 @@
  * Owns fs_list. Entries come in the order of their bytes, a directory before what is in it, so that a cursor is only the last
  * path. Links are never followed below the path that was asked for, which may itself lead through them.
  *
- * Names that are not UTF-8 show with U+FFFD in them, with their bytes in `path_b64`, and cannot be asked for by name.
+ * Names that are not UTF-8 show with U+FFFD in them, with their bytes in `path_b64`, and cannot be requested by name.
  */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { type DriveEntry, fsList, MAX_PATH_BYTES } from "../../../shared/api/drive.ts";

@@ -27,7 +27,7 @@ export function openOrMake(
   });
 }
 
-/** What a directory gets that is missing. */
+/** Owner and mode of a directory that has to be created. */
 interface Made {
   /** Of the last one; those above it have the usual mode. */
   mode?: number;

@@ -1,4 +1,4 @@
-/** Receiving the body of a request, at the pace of who writes it down. */
+/** Receiving the body of a request, at the pace of its writer. */
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 

@@ -83,7 +83,7 @@ async function recordsOf(resolver: Resolver, name: string, type: DnsRecord["type
   }
 }
 
-/** Bun gives each string of a TXT record as a record; one of full length goes on in the next. */
+/** Bun gives each string of a TXT record as a record; one of full length continues in the next. */
 function wholeTexts(strings: readonly string[]): string[][] {
   const records: string[][] = [];
   let isOpen = false;

@@ -24,7 +24,7 @@ import type { Traffic } from "./store.ts";
 /** Open at once; more than a browser or an installer makes by far. */
 export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
-/** Each connection by name takes two in a program that asks for both families: those of CONNECTS. */
+/** A program that queries both families needs two for each connection by name: those of CONNECTS. */
 const LOOK_UPS = { perSecond: 400, atOnce: 800 } as const;
 /** Parts of requests that are looked at in a second, a tenth or two of it: a megabyte of chunks has hundreds, or half a million of two bytes. */
 const LOOKS = { perSecond: 131_072, atOnce: 4096 } as const;
@@ -115,7 +115,7 @@ export class Guard {
   async records(stream: Stream, request: { name?: unknown; type?: unknown }): Promise<void> {
     const answer = (answered: EgressRecords) => stream.finish(answered);
     const type = RECORD_TYPES.find((each) => each === request.type);
-    if (!type) return stream.fail(StreamErrorCode.invalid_request, "the type is none that is answered");
+    if (!type) return stream.fail(StreamErrorCode.invalid_request, "this record type is not answered");
     if (!this.#lookUps.take()) return answer({ answer: "failed", records: [] });
     const name = typeof request.name === "string" ? canonicalName(request.name) : null;
     if (name === null) return answer({ answer: "none", records: [] });
@@ -123,7 +123,7 @@ export class Guard {
       this.#deny({ host: name, ip: null, port: null, reason: "not_listed" });
       return answer({ answer: "none", records: [] });
     }
-    // As of addresses, nothing of it is looked up; what connects to it is refused with the reason.
+    // As with addresses, it is not resolved; a connection to it is refused with the reason.
     if (!this.#policy.allowsName(nameBehindLabels(name), null)) return answer({ answer: "found", records: [] });
     try {
       const found = await this.#deps.records(name, type);

@@ -3,7 +3,7 @@
  * goes out. An offer of any protocol but WebSocket is left out of the request: the server answers in HTTP/1.
  *
  *   head ──whole, and for the right host──▶ body ──its end──▶ head
- *     └─ asks for a WebSocket ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
+ *     └─ upgrades to a WebSocket ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
  *                                  └──else──▶ head
  */
 import { BadRequest, readHead, requireRequestLine, withoutUpgrade } from "./http-head.ts";
@@ -163,9 +163,9 @@ export class HttpRequests {
     this.#requests++;
     const isFirst = this.#requests === 1;
     const isSocket = upgrade === WEBSOCKET;
-    // Only the first request's answer can be told from the others.
+    // Only the first request's response can be identified.
     if (isSocket && !isFirst) throw new BadRequest("a WebSocket must be its connection's first request");
-    if (isSocket && body.kind === "chunked") throw new BadRequest("it asks for a WebSocket with a body in chunks");
+    if (isSocket && body.kind === "chunked") throw new BadRequest("a WebSocket upgrade has a chunked body");
     this.#asked = isFirst ? upgrade : null;
     this.#state =
       body.kind === "chunked" ? { at: "chunk" } : { at: "body", left: body.bytes, next: isSocket ? "held" : "head" };

@@ -5,7 +5,7 @@
  * Why the others may pass: the connection leads to an address of the allowed name, resolved and checked by the host. A second host
  * at that address can be reached only if the server picks it by a name that the client sends. TLS and HTTP do, so their names are
  * compared. Bytes are passed as raw only if no known server of TLS or HTTP would take them for its protocol, nor for a prefix of
- * it that it skips (blanks, an alert, the PROXY protocol). Names inside other protocols are not compared: docs/egress.md says so.
+ * it that it skips (blanks, an alert, the PROXY protocol). Names inside other protocols are not compared: see docs/egress.md.
  */
 import { readServerName } from "./client-hello.ts";
 import { BEGINS, FirstLine, isBlank, RawLine } from "./first-line.ts";
@@ -41,7 +41,7 @@ export class Inspector {
   /** How many bytes there must be before it is worth another look. */
   #needed = 1;
   #hasBegun = false;
-  /** The last blanks before the first byte that is none. */
+  /** The last blanks before the first other byte. */
   #blanks = "";
 
   constructor(name: string) {

@@ -21,7 +21,7 @@ export function nameBehindLabels(name: string): string {
   return first === -1 ? "" : labels.slice(first).join(".");
 }
 
-/** Those of the found records that the list allows. What another's DNS server sent is bounded, and its names are read anew. */
+/** The found records that the list allows. The DNS server is untrusted: its answer is bounded and its names are parsed again. */
 export function allowedRecords(found: readonly DnsRecord[], policy: Policy): EgressRecords {
   const records = found.slice(0, MAX_RECORDS).flatMap((record) => allowedRecord(record, policy) ?? []);
   return { answer: "found", records };

@@ -3,7 +3,7 @@
  * begin with their length begin alike: 278 bytes of MySQL or MongoDB are 16 01 00.
  *
  * The version of the first record is no proof: OpenSSL, GnuTLS, BoringSSL and rustls want major version 3, Go's crypto/tls takes any
- * below 0x1000, and RFC 8446, 5.1 has it ignored. What follows is: a server answers nothing before a ClientHello. Go's crypto/tls
+ * below 0x1000, and RFC 8446, 5.1 has it ignored. The content is checked: a server answers nothing before a ClientHello. Go's crypto/tls
  * passes over a warning alert before it (readRecordOrCCS), so an alert cannot be left alone either.
  */
 
@@ -12,7 +12,7 @@ const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 const ALERT_BYTES = 2;
 const MAJOR_VERSION = 3;
-/** The header, and the first byte of what it is about. */
+/** The header, and the first byte of the content. */
 const DECIDING_BYTES = 6;
 
 /** "hello": its server name must be read. "refused": TLS that begins with something else. A number: bytes needed to decide. */

@@ -19,7 +19,7 @@ export function toExecutionRecord(state: ExecState): ExecutionRecord {
   };
 }
 
-/** The time limit of an execution; null for none. A guest may claim any number: what a call cannot ask for counts as none. */
+/** The time limit of an execution; null for none. A guest may report any number: one that no call can request counts as null. */
 export function timeLimitOf({ timeout_ms }: Pick<ExecState, "timeout_ms">): number | null {
   return timeout_ms > MAX_TIMEOUT_MS ? null : timeout_ms;
 }

@@ -33,7 +33,7 @@ export function requestOf(input: CommandInput, work: Named, trace: TraceContext 
   return input.wait_ms === undefined ? request : { ...request, start: { ...request.start, generated: false } };
 }
 
-/** Of one that is left running, without a time limit by default; standard input stays open unless all of it was sent along. */
+/** An execution that is left running, without a time limit by default; standard input stays open unless all of it was sent along. */
 export function backgroundRequestOf(
   input: InputOf<typeof executionStart>,
   work: Named,

@@ -44,7 +44,7 @@ export function makeExpose(parts: PortParts): Bound {
   });
 }
 
-/** Ahead of exposing, so that a port that is exposed has its record in the audit at once. Throws what `expose` does. */
+/** Checks before exposing, so that an exposed port has its audit record immediately. Throws the errors of `expose`. */
 async function waitForServer(
   { database, sandboxes }: PortParts,
   target: PortTarget,

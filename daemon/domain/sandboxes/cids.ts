@@ -5,7 +5,7 @@ import type { Queries } from "../../db/client.ts";
 import type { VsockTransport } from "../../host/guest-link/transports/transport.ts";
 import { unheldCids } from "./store.ts";
 
-/** In the middle of the range: those that callers choose by hand are mostly the lowest. */
+/** In the middle of the range: callers mostly choose the lowest by hand. */
 const FIRST = Math.floor((GUEST_CID_MIN + GUEST_CID_MAX) / 2);
 
 /** Hands out CIDs in turn, so that two sandboxes that are created concurrently never get the same one. */

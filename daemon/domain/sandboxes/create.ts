@@ -138,7 +138,7 @@ function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_
 
 /**
  * Writes the row of a new sandbox and starts it. Without a guest_cid it gets the next free one; if another program takes that
- * first, the one after it. Throws template_not_found, snapshot_not_found, not_ready, guest_cid_in_use, and what `insert` throws.
+ * first, the one after it. Throws template_not_found, snapshot_not_found, not_ready, guest_cid_in_use, and the errors of `insert`.
  */
 export async function begin(
   deps: SandboxDeps,

@@ -1,5 +1,5 @@
 /**
- * Owns when a sandbox is idle, and its idle action: it ends or rests, as its row says. One that cannot rest keeps running, its
+ * Idle detection and the idle action: a sandbox ends or rests, as its row has it. One that cannot rest keeps running, its
  * record has the reason, and it is retried after another idle time.
  *
  *   last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless it had traffic or a busy execution meanwhile
@@ -36,7 +36,7 @@ export interface IdlenessDeps {
   end(sandboxId: string): Promise<void>;
 }
 
-/** What a sandbox does on its own, without a call that uses it. */
+/** Activity of a sandbox without a call that uses it. */
 export interface Activity {
   /** Moment of the last traffic to or from outside, as of Date.now(); null if none is known. */
   traffic_at: number | null;
@@ -55,7 +55,7 @@ export class Idleness {
   readonly #called = new Map<string, number>();
   /** How often each could not rest, one time after the other. */
   readonly #failures = new Map<string, number>();
-  /** CPU time of each whose idle time is nearly over. */
+  /** CPU time of each sandbox near the end of its idle time. */
   readonly #samples = new Map<string, { cpu_seconds: number | null; at: number }>();
   readonly #clocks = new Deadlines((sandboxId) => void this.#clockFired(sandboxId));
 
@@ -119,7 +119,7 @@ export class Idleness {
     return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
   }
 
-  /** The idle time of one that can be idle now. */
+  /** The idle time of a sandbox that can be idle now. */
   #secondsOf(sandboxId: string): number | null {
     const row = this.#deps.supervisorOf(sandboxId)?.row;
     return row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;

@@ -42,7 +42,7 @@ const AREAS = {
   checkpoint: "What a room was at one instant.",
   egress: "Where sandboxes may connect to, and where they did.",
   exec: "Commands and terminals in a sandbox.",
-  file: "Files in a sandbox: its own disk, and what is mounted there.",
+  file: "Files in a sandbox: its own disk and its mounts.",
   screen: "A sandbox's screen, and recordings of it.",
   ssh: "Keys and passwords for SSH.",
   port: "Servers in a sandbox that are reached by URL.",

@@ -99,7 +99,7 @@ const isSocket = (method: string, headers: Headers) => method === "GET" && isHan
 const isReading = (method: string, headers: Headers) =>
   (method === "GET" || method === "HEAD") && !isSocket(method, headers);
 
-/** Whether a browser opens a page, whose parts it will request without the query. By HTTP browsers send no Sec-Fetch-Mode. */
+/** Whether a browser opens a page, and will request its parts without the query. By HTTP browsers send no Sec-Fetch-Mode. */
 const isNavigation = (headers: Headers) =>
   (headers.get("sec-fetch-mode") ?? (headers.has("upgrade-insecure-requests") ? "navigate" : null)) === "navigate";
 

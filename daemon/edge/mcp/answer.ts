@@ -89,7 +89,7 @@ function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
   return parts;
 }
 
-/** Cuts lists and texts of a result that is too long, and says how much is left out. */
+/** Cuts lists and texts of a result that is too long, and adds how much is left out. */
 export function bounded(result: Arguments): Arguments {
   if (sizeOf(result) <= MOST_RESULT) return result;
   const lists = Object.entries(result).filter((member): member is [string, unknown[]] => Array.isArray(member[1]));

@@ -1,9 +1,9 @@
-/** Answers without members that say nothing: what a model reads it pays for. */
+/** Answers without empty members: a model pays for every token it reads. */
 import type { Arguments } from "./call.ts";
 
 /** Members that are kept whatever their value. */
 const KEPT = ["ok", "items", "exit_code"];
-/** Members whose value is the client's own. */
+/** Members with values of the client's own. */
 const VERBATIM = ["payload", "labels", "arguments"];
 
 /** Leaves out null, false and empty members, at every depth. */

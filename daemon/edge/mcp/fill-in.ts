@@ -12,7 +12,7 @@ const SENDS = ["agent_send", "agent_request", "agent_fanout"];
 /** Directories of a guest's own, which a path on the drive only looks like. */
 const OF_GUEST = /^\/(root|home|tmp|etc|usr|var|opt|srv|app|workspace|code)(\/|$)/;
 
-/** Adds them to `given`, and says so. */
+/** Adds them to `given`, and returns a note about it. */
 export function fillIn(
   { name }: Pick<Tool, "name">,
   given: Arguments,

@@ -1,8 +1,8 @@
-/** The answer to a call of a tool that the set does not have: the nearest one that it has. */
+/** The answer to a call of an unknown tool: the nearest tool of the set. */
 import { nearestOf } from "../input.ts";
 import type { Arguments } from "./call.ts";
 
-/** What names of tools mean elsewhere, by a word in them: the tools that do it, of which a set has at least one. */
+/** The tools for names from elsewhere, by a word of the name; every set has at least one of them. */
 const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
   [/resume|wake|unpause/, ["sandbox_resume", "sandbox_exec", "run"]],
   [/follow|poll|attach|logs?$|get_output|wait_for_(command|exec)|kill|signal|stdin/, ["follow", "sandbox_exec"]],

@@ -1,4 +1,4 @@
-/** Output of commands as text for a model: bounded, with what is left out and how to read it. */
+/** Output of commands as text for a model: bounded, with the omitted parts and how to read them. */
 import { textOf } from "../../core/text.ts";
 
 export const HEAD_BYTES = 4 * 1024;
@@ -29,7 +29,7 @@ export interface OutputText {
   shown_bytes: { stdout: number; stderr: number };
 }
 
-/** `rest` says how to read what is left out. */
+/** `rest` is the instruction for reading the omitted part. */
 export function outputText({ head, tail, left_out_bytes }: Ends, rest: string, bound: boolean): OutputText {
   let kept = { head, tail };
   let left = left_out_bytes;

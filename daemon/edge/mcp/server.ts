@@ -128,7 +128,7 @@ function resultOf(answer: Answer, given: Arguments, notes: string[], looked: Arg
   return toolResult(content, { text: notes.length > 0 ? `[${notes.join("; ")}]\n${answer.text}` : answer.text });
 }
 
-/** A refusal's hint in terms of the client's tools; of unknown arguments, the ones that there are. */
+/** A refusal's hint in terms of the client's tools; for unknown arguments, the list of known ones. */
 function advised(answer: Answer, tool: Tool, tools: ReadonlyMap<string, unknown>): Answer {
   if (answer.ok) return answer;
   const { problem } = answer;

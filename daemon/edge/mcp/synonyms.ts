@@ -5,7 +5,7 @@ import type { Arguments } from "./call.ts";
 
 export interface Understood {
   given: Arguments;
-  /** What was taken for what: `cmd as command`. */
+  /** The replacement made: `cmd as command`. */
   taken: string[];
 }
 
@@ -58,7 +58,7 @@ const OWN: Record<string, Record<string, string>> = {
 };
 const SECONDS = ["timeout", "timeout_s", "timeout_seconds", "timeout_sec", "wait", "wait_s", "wait_seconds"];
 const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
-/** Tools whose time bounds waiting. */
+/** Tools with a time that bounds waiting. */
 const WAITS = ["agent_wait"];
 
 export function understand(tool: Tool, sent: Arguments): Understood {
@@ -87,7 +87,7 @@ export function understand(tool: Tool, sent: Arguments): Understood {
   return { given, taken };
 }
 
-/** The tool's own name for an argument, of those that it has and that are still free. */
+/** The tool's own name for an argument, among the arguments that are still free. */
 function ownName(tool: Tool, name: string, isFree: (own: string) => boolean): string | null {
   const own = OWN[tool.name]?.[name];
   if (own !== undefined && !SECONDS.includes(name) && isFree(own)) return own;

@@ -3,7 +3,7 @@
  *
  *   offer      the list of exchanges that this side sends has it first
  *   KEXINIT    if both sides have it, ssh2 reads curve25519-sha256 in the place where the other side's list has it
- *   exchange   what ssh2 makes for that is given our messages and secret, and the other's KEXINIT as it was sent
+ *   exchange   ssh2's object for it, given our messages and secret, and the peer's KEXINIT as sent
  *
  * All else stays ssh2's: the exchange hash, the host key's signature, strict exchange, keys and ciphers. Exchanges of keys that follow
  * on the same connection go the same way. inside.ts shows at the start that the parts of ssh2 used here are there.
@@ -11,7 +11,7 @@
 import type { Client, Connection } from "ssh2";
 import { type Answered, answerHybrid, HYBRID_KEX, type Offered, offerHybridKeys } from "./mlkem.ts";
 
-/** The exchange whose class is borrowed: its hash is SHA-256 as well. */
+/** The exchange that lends its class: its hash is SHA-256 as well. */
 const BORROWED = "curve25519-sha256";
 const KEXINIT = 20;
 /** Message number and cookie. */

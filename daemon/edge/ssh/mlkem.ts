@@ -66,7 +66,7 @@ function sharedX25519(privateKey: KeyObject, other: Uint8Array): Buffer {
   return shared;
 }
 
-/** The first vector of C2SP's accumulated ones, whose digest of a hundred the tests have. */
+/** The first of C2SP's accumulated vectors; the tests compare the digest of a hundred. */
 const VECTOR = {
   seed: "7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef263cb1eea988004b93103cfb0aeefd2a686e01fa4a58e8a3639ca8a1e3f9ae57e2",
   message: "35b8cc873c23dc62b8d260169afa2f75ab916a58d974918835d25e6a435085b2",
@@ -76,7 +76,7 @@ const VECTOR = {
 /** So often, the code that connections wait for is compiled. */
 const WARM_UPS = 8;
 
-/** Throws where ML-KEM of this build does not give what the vector has, both ways. Its first calls are slow: no client has to wait for them. */
+/** Throws if ML-KEM of this build fails the test vector, in either direction. Its first calls are slow, so no client waits for them. */
 export function checkMlkem(): void {
   for (let each = 0; each < WARM_UPS; each++) {
     const { publicKey, secretKey } = ml_kem768.keygen(Buffer.from(VECTOR.seed, "hex"));
@@ -84,7 +84,7 @@ export function checkMlkem(): void {
     const opened = ml_kem768.decapsulate(cipherText, secretKey);
     const found = createHash("sha256").update(publicKey).update(cipherText).update(sharedSecret).digest("hex");
     if (found !== VECTOR.digest || !Buffer.from(opened).equals(sharedSecret)) {
-      throw new Error("ML-KEM-768 does not give what its test vector has");
+      throw new Error("ML-KEM-768 fails its test vector");
     }
   }
 }

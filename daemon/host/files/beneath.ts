@@ -165,7 +165,7 @@ export class Beneath implements Disposable {
     made?.own(mode, owner);
   }
 
-  /** Gives the directory to a user of the guests, as what their own processes make, and sets its mode. */
+  /** Gives the directory to a user of the guests, as directories of their own processes are, and sets its mode. */
   own(mode: number, { uid, gid } = GUEST_ROOT): void {
     if (process.geteuid?.() === 0) fchownSync(this.#descriptor, this.#root + uid, this.#root + gid);
     fchmodSync(this.#descriptor, mode);

@@ -101,7 +101,7 @@ export class OpenFile implements AsyncDisposable {
     }
   }
 
-  /** Gives the file to a user of the guests, as what their own processes make, and sets its mode. */
+  /** Gives the file to a user of the guests, as files of their own processes are, and sets its mode. */
   own(mode: number, owner = GUEST_ROOT): void {
     this.setOwner(owner);
     this.setMode(mode);

@@ -28,7 +28,7 @@ export async function clockSkewMs(link: GuestLink): Promise<number> {
 
 /**
  * Sets the guest's clock right: the welcome set it late, by its own way through a guest that had just resumed. Of several readings the
- * fastest counts: a slower one corrects only what its round trip cannot explain.
+ * fastest counts: a slower one corrects only the error beyond its round trip.
  */
 export async function correctClock(link: GuestLink): Promise<void> {
   let reading = await readClock(link, { method: "clock" });

@@ -55,8 +55,8 @@ export function innerHost(port: number): string {
 
 /**
  * The headers of a request as the server in the guest gets them. Servers compare `Origin` with `Host` (Vite, webpack-dev-server,
- * Jupyter, Django) or with `X-Forwarded-Host` and `-Proto` where these are there (Rails, React Router). So a request whose Origin was
- * turned into the server's own has neither. `socket` keeps what a WebSocket's handshake needs, in the server's words. */
+ * Jupyter, Django) or with `X-Forwarded-Host` and `-Proto` where these are there (Rails, React Router). So a request with an Origin that was
+ * turned into the server's own has neither. `socket` keeps the headers of a WebSocket handshake, rewritten for the server. */
 export function headersForServer(
   headers: Headers,
   place: Place,
@@ -124,7 +124,7 @@ function inward(value: string, place: Place, port: number): string {
 /** The names by which a server calls the addresses that it may listen on. */
 const OWN_NAMES = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
-/** A place that the server names, as the client knows it. What the server made of X-Forwarded-Host and -Prefix is its own too. */
+/** A server's location as the client's URL. One that the server derived from X-Forwarded-Host and -Prefix counts as its own too. */
 function outward(value: string, place: Place, port: number): string {
   const isPath = value.startsWith("/") && !value.startsWith("//");
   if (isPath) return isBelow(value, place.prefix) ? value : place.prefix + value;

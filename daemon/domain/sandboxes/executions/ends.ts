@@ -1,6 +1,6 @@
 /**
  * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
- * to be saved of them is saved. Who records and who meters which is in stage.ts.
+ * to be saved of them is saved. stage.ts has which part records and which meters.
  *
  *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
  *

@@ -1,4 +1,4 @@
-/** sandbox_exec with wait_ms: a command that runs on its own, as one of execution_start, and a caller who waits for a while. */
+/** sandbox_exec with wait_ms: starts a command as execution_start does, and waits for it up to a limit. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { executionStart, type sandboxExec } from "../../../../shared/api/executions.ts";
 import { type KeyCall, keyBehind } from "../../../core/operation.ts";

@@ -28,7 +28,7 @@ const MEANINGS: Record<string, Meaning> = {
   EXDEV: ["invalid_path", "The path is on another file system."],
 };
 
-/** What a call makes cannot be missing: then it is a part of the path. */
+/** A call that creates its target means a missing parent directory. */
 const MADE: Record<string, Meaning> = {
   ENOENT: ["invalid_path", "A link in the path points to nothing, or a directory was removed during the call."],
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
@@ -82,7 +82,7 @@ export function fileError(error: unknown, call: FileCall, owner?: string): unkno
   }
 }
 
-/** Only the name of an errno is shown of what the guest says. */
+/** Of the guest's message only the name of the errno is shown. */
 function unknownDetail(errno: string): string {
   return /^E[A-Z0-9]{2,20}$/.test(errno) ? `The sandbox answers ${errno}.` : "The sandbox refuses the path.";
 }

@@ -1,4 +1,4 @@
-/** The calls about files of sandboxes, and what they share. */
+/** The operations on files of sandboxes, and their common state. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
@@ -15,7 +15,7 @@ export function makeFiles(sandboxes: SandboxDeps, supervisors: Supervisors, waki
   const verbs = [makePutFile, makeGetFile, makeListFiles, makeStatFile, makeMkdir, makeMove, makeDelete, makeWatch];
   return {
     operations: verbs.map((verb) => verb(deps)),
-    /** Ends every watch with an error that says why. */
+    /** Ends every watch with an error that has the reason. */
     stop: () => stopping.abort(new ServiceError("shutting_down")),
   };
 }

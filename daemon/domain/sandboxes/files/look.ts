@@ -1,4 +1,4 @@
-/** sandbox_file_list and sandbox_file_stat: what is there. */
+/** sandbox_file_list and sandbox_file_stat: listing and metadata. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { sandboxFileList, sandboxFileStat } from "../../../../shared/api/sandbox-files.ts";
 import { makeCursor, readCursor } from "../../../core/cursor.ts";

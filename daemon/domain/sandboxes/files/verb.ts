@@ -1,4 +1,4 @@
-/** What all calls about files of a sandbox share: the sandbox awake and in use, a place among its calls, and the meaning of errors. */
+/** The common steps of operations on files of a sandbox: wake it, mark it in use, take a slot among its calls, map errors. */
 import type { Operation } from "../../../../shared/api/contract.ts";
 import { FILE_CALL_WAIT_MS, MAX_FILE_CALLS } from "../../../../shared/api/sandbox-files.ts";
 import { FairPlaces } from "../../../core/fair-places.ts";
@@ -23,7 +23,7 @@ export interface FileDeps {
   stopping: AbortSignal;
 }
 
-/** An organization may have half of what the service has. */
+/** An organization may use half of the service's slots. */
 const ALL_CALLS = 1024;
 
 export function makePlaces(): FairPlaces {
@@ -42,7 +42,7 @@ type Run<Op extends Operation> = Verb<Op, Opened>["run"];
 
 interface FileVerb<Op extends Operation> {
   rules: NonNullable<Verb<Op, SandboxTarget>["rules"]>;
-  /** What errors mean that depend on what is done. */
+  /** The meaning of errors that depends on the operation. */
   kind?: FileCall;
   /** Paths that it touches; those on a drive that is held are refused. */
   paths(input: Parameters<Run<Op>>[1]): string[];

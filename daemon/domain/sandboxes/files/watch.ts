@@ -16,7 +16,7 @@ export function makeWatch(deps: FileDeps): Bound {
     run: async (call, input, { link, until }, { last_event_id }) => {
       const path = parsePath(input.path);
       call.audit.details = { path };
-      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      // A client that reconnects uses its former URL; the header has the last cursor that it received.
       const [, watch_id = null, seq = "0"] = CURSOR.exec(last_event_id ?? "") ?? CURSOR.exec(input.after ?? "") ?? [];
       const request = { path, recursive: input.recursive ?? false, watch_id, after: Number(seq) };
       const watch = await watchInGuest(link, request);
@@ -36,7 +36,7 @@ export function makeWatch(deps: FileDeps): Bound {
   });
 }
 
-/** Never throws: what goes wrong is the last event. */
+/** Never throws: a failure is the last event. */
 async function* eventsOf(
   { watch_id, changes, close }: GuestWatch,
   { path, isNew, signal }: { path: string; isNew: boolean; signal: AbortSignal },

@@ -257,7 +257,7 @@ function translated({ said }: ProgramFailed): ServiceError {
     detail: "The image could not be fetched.",
     details: { step: "pull", last_lines: lastLines(said) },
     ...(code === "build_failed" && {
-      hint: "Check whether this host reaches the registry: the last lines say what refused.",
+      hint: "Check whether this host reaches the registry: the last lines have the refusal.",
     }),
   });
 }

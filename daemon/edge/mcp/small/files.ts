@@ -120,7 +120,7 @@ function complaint(call: ToolCall, path: string, { exit_code, stderr }: Argument
       : exit_code === EXIT_DIRECTORY
         ? new ServiceError("is_directory", {
             detail: `${path} is a directory.`,
-            hint: "list_files shows what is in it.",
+            hint: "list_files lists it.",
           })
         : new ServiceError("invalid_path", { detail: `${path}: ${said}` });
   return failed(call.refuse(error) as Refused);

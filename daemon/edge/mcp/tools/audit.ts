@@ -1,4 +1,4 @@
-/** The tools audit_list and org_audit_list: a summary of what happened, or with raw the records. */
+/** The tools audit_list and org_audit_list: a summary of events, or with raw the records. */
 import { auditSummary, orgAuditSummary } from "../../../../shared/api/audit.ts";
 import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { SHOWN_RECORDS } from "../../../../shared/api/tools.ts";

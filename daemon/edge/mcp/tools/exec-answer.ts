@@ -4,7 +4,7 @@ import type { Answer, NextCall } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { type Ends, outputText } from "../output-text.ts";
 
-/** A command whose sandbox still starts has no name yet. */
+/** A command has no name while its sandbox starts. */
 export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
   exec_id: string | null;
   state: ExecutionRecord["state"] | "starting";
@@ -13,9 +13,9 @@ export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
 
 interface Told {
   ends: Ends;
-  /** Reads what is left out, if anything is. */
+  /** The call that reads the omitted output, if any is. */
   rest: NextCall | null;
-  /** Continues with what is not finished. */
+  /** The call that continues with a running command. */
   next: NextCall | null;
   /** The client gave no limit. */
   bound: boolean;

@@ -110,7 +110,7 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
   return last.kind === "problem" ? answerOf(last) : answerWith(call, input, record, last);
 }
 
-/** What was read of the output. */
+/** The output that was read. */
 interface Seen extends Ends {
   kind: "seen";
   place: Place;

@@ -688,7 +688,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             finished_at: string | null;
-            /** @description Of one that runs: so far. */
+            /** @description While it runs: so far. */
             duration_ms: number;
             /** @description Only while it runs: the last piece of output in this answer, for after of its stream. */
             last_seq?: number;
@@ -844,19 +844,19 @@ export interface components {
         };
         FileChangeEvent: components["schemas"]["FileWatchingEvent"] | components["schemas"]["FileChanged"] | components["schemas"]["ErrorEvent"];
         FileChanged: {
-            /** @description The change's place in the stream: what `after` takes. */
+            /** @description The change's place in the stream, for `after`. */
             cursor: string;
             /** @enum {string} */
             type: "created" | "modified" | "deleted" | "moved" | "overflow";
             path: string;
             /** @description The path's bytes, if they are not UTF-8. */
             path_b64?: string;
-            /** @description The former path of what was moved. */
+            /** @description The former path of a moved entry. */
             from?: string;
             is_directory: boolean;
         };
         FileWatchingEvent: {
-            /** @description The change's place in the stream: what `after` takes. */
+            /** @description The change's place in the stream, for `after`. */
             cursor: string;
             /** @enum {string} */
             type: "watching";
@@ -4469,7 +4469,7 @@ export interface components {
              * @example /root/notes.txt
              */
             path: string;
-            /** @description true: what a symbolic link leads to; false if absent. */
+            /** @description true: the target of a symbolic link; false if absent. */
             follow?: boolean;
         };
         SandboxFileStatAnswer: components["schemas"]["SandboxFileEntry"];

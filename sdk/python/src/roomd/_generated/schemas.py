@@ -712,7 +712,7 @@ class ExecResult(TypedDict):
     finished_at: str | None
     """RFC 3339, in UTC."""
     duration_ms: int
-    """Of one that runs: so far."""
+    """While it runs: so far."""
     last_seq: NotRequired[int]
     """Only while it runs: the last piece of output in this answer, for after of its stream."""
     output: SavedOutput | None
@@ -881,7 +881,7 @@ class FieldError(TypedDict):
 
 class FileWatchingEvent(TypedDict):
     cursor: str
-    """The change's place in the stream: what `after` takes."""
+    """The change's place in the stream, for `after`."""
     type: Literal["watching"]
     path: str
 
@@ -889,13 +889,13 @@ class FileWatchingEvent(TypedDict):
 FileChanged = TypedDict(
     "FileChanged",
     {
-        # The change's place in the stream: what `after` takes.
+        # The change's place in the stream, for `after`.
         "cursor": str,
         "type": Literal["created", "modified", "deleted", "moved", "overflow"],
         "path": str,
         # The path's bytes, if they are not UTF-8.
         "path_b64": NotRequired[str],
-        # The former path of what was moved.
+        # The former path of a moved entry.
         "from": NotRequired[str],
         "is_directory": bool,
     },
@@ -4204,7 +4204,7 @@ class SandboxFileStatInput(TypedDict):
     path: str
     """Absolute path in the sandbox."""
     follow: NotRequired[bool]
-    """true: what a symbolic link leads to; false if absent."""
+    """true: the target of a symbolic link; false if absent."""
 
 SandboxFileStatAnswer: TypeAlias = SandboxFileEntry
 
