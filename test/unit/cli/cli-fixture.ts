@@ -1,9 +1,10 @@
 /** Owns what the tests of the command line share: running it as a process, and a stand-in for the service. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
-const MAIN = join(import.meta.dirname, "../../../daemon/main.ts");
+/** The built binary: from its sources each start compiles the whole of the command line. */
+export const BINARY = resolve("dist/roomd");
 const KEY = "key-test";
 
 export interface Ran {
@@ -20,7 +21,7 @@ interface RunOptions {
 
 /** Runs `roomd` with these arguments and no environment but the given. */
 export async function run(args: string[], { env = {}, stdin, cwd }: RunOptions = {}): Promise<Ran> {
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+  const child = Bun.spawn([BINARY, ...args], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdin: stdin === undefined ? "ignore" : new Blob([stdin]),
     stdout: "pipe",
@@ -38,7 +39,7 @@ export async function runOnTerminal(
 ): Promise<{ status: number; screen: string }> {
   const decoder = new TextDecoder();
   let screen = "";
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+  const child = Bun.spawn([BINARY, ...args], {
     env: { PATH: process.env.PATH ?? "", TERM: "xterm", ...env },
     terminal: {
       cols: 80,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { problem, run, runOnTerminal, type Seen, standIn } from "./cli-fixture.ts";
+import { BINARY, problem, run, runOnTerminal, type Seen, standIn } from "./cli-fixture.ts";
 
 const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes).toString("base64");
 const EXECUTIONS = "/v1/rooms/a/sandboxes/w/executions";
@@ -143,8 +143,7 @@ test("ctrl-c is the command's; a second one leaves it running", async () => {
     });
     return new Response(body);
   });
-  const main = new URL("../../../daemon/main.ts", import.meta.url).pathname;
-  const child = Bun.spawn([process.execPath, main, "exec", "a", "w", "--exec-id", "mine", "--", "sleep"], {
+  const child = Bun.spawn([BINARY, "exec", "a", "w", "--exec-id", "mine", "--", "sleep"], {
     env: { PATH: process.env.PATH ?? "", ...service.env },
     stdin: "ignore",
     stdout: "pipe",
@@ -166,8 +165,7 @@ test("much output reaches a slow reader whole, and a reader that leaves is no er
   const { stdout } = await run(["exec", "a", "w", "--", "yes"], service);
   expect(stdout.length).toBe(5_000_000);
   const { env } = service;
-  const main = new URL("../../../daemon/main.ts", import.meta.url).pathname;
-  const child = Bun.spawn(["sh", "-c", `"$0" "$1" exec a w -- yes | head -n 1`, process.execPath, main], {
+  const child = Bun.spawn(["sh", "-c", `"$0" exec a w -- yes | head -n 1`, BINARY], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdin: "ignore",
     stdout: "pipe",

@@ -9,10 +9,9 @@ import { SANDBOX_STATES } from "../../../shared/api/sandboxes.ts";
 import type { Top, TopItem } from "../../../shared/api/top.ts";
 import { until } from "../../harness/guests.ts";
 import { RealTerminal } from "../../harness/real-terminal.ts";
-import { problem, run, standIn } from "./cli-fixture.ts";
+import { BINARY, problem, run, standIn } from "./cli-fixture.ts";
 
 const MIB = 1024 ** 2;
-const MAIN = new URL("../../../daemon/main.ts", import.meta.url).pathname;
 
 function itemAt(at: number, second: number): TopItem {
   return {
@@ -242,7 +241,7 @@ describe("on a terminal", () => {
   const OFF = "\x1b[?1049l";
 
   function open(env: Record<string, string>, cols = 80, args: string[] = []) {
-    const program = [process.execPath, MAIN, "top", "--interval", "250ms", ...args];
+    const program = [BINARY, "top", "--interval", "250ms", ...args];
     return new RealTerminal(
       program,
       { PATH: process.env.PATH ?? "", TERM: "xterm-256color", ...env },
