@@ -82,6 +82,8 @@ export class Waking {
   message(sandboxId: string): void {
     const supervisor = this.#supervisors.get(sandboxId);
     if (!supervisor || !hearsMessages(supervisor.row) || this.#called.has(sandboxId)) return;
+    // A restore of the room to a checkpoint replaces its messages, and fails while a sandbox resumes.
+    if (this.#deps.currentRoom(supervisor.row.room_uid).is_turning) return;
     this.#called.add(sandboxId);
     void this.#call(supervisor).finally(() => this.#called.delete(sandboxId));
   }

@@ -5,7 +5,7 @@
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { trialCall } from "../../../core/operation.ts";
-import { describeError } from "../../../core/service-error.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
 import { branchingRooms, getRoom, updateRoom } from "../store.ts";
@@ -52,7 +52,8 @@ export class Unfinished {
       await locks.take(roomUid, "brought to its end", (over) => this.#finishNow(roomUid, over));
     } catch (error) {
       deps.log.error("room not yet what it is to be", { room_uid: roomUid, error: describeError(error) });
-      this.#later(roomUid, AGAIN_MS);
+      const soonSeconds = error instanceof ServiceError ? error.options.retryAfterSeconds : null;
+      this.#later(roomUid, soonSeconds ? soonSeconds * 1000 : AGAIN_MS);
     }
   }
 

@@ -31,6 +31,8 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     ended: 0,
     /** Whether a message waits for its agent. */
     isCalled: false,
+    /** Whether its room is being restored to a checkpoint. */
+    isTurning: false,
     activity: { traffic_at: null, cpu_seconds: null } as Activity,
   };
   const sandbox = await makeSandbox("running", {
@@ -71,6 +73,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     driveMode: () => "open",
     portsOf: () => [],
     paths: { data: tmpdir() },
+    currentRoom: () => ({ is_turning: given.isTurning }),
   } as unknown as SandboxDeps;
   const waking = new Waking(deps, supervisors, TIMES_MS);
   await supervisor.adopt();

@@ -124,6 +124,15 @@ describe("a message", () => {
     expect(made.supervisor.row.state).toBe("hibernated");
   });
 
+  test("wakes none while its room is restored to a checkpoint, which a resume would fail", async () => {
+    using made = await restingSandbox({});
+    await made.supervisor.hibernate();
+    made.given.isTurning = true;
+    made.waking.message(made.id);
+    await Bun.sleep(50);
+    expect([made.supervisor.row.state, restores(made)]).toEqual(["hibernated", 0]);
+  });
+
   test("keeps one awake that runs", async () => {
     using made = await restingSandbox({ idle_timeout_seconds: 2 });
     for (let sent = 0; sent < 6; sent++) {
