@@ -22,9 +22,9 @@ const textFiles = {
   },
 };
 
-/** How many guest files run in parallel: $ROOMD_TEST_GUEST_FILES, and 1 if a guest's CID is one of the host's, which all daemons share. */
+/** How many files with guests run in parallel: one if a guest's CID is one of the host's, which all daemons share. */
 function guestFiles(): number {
-  return existsSync("/dev/vhost-vsock") ? 1 : Number(process.env.ROOMD_TEST_GUEST_FILES ?? 1);
+  return existsSync("/dev/vhost-vsock") ? 1 : Number(process.env.ROOMD_TEST_GUEST_FILES ?? 2);
 }
 
 /** Rings of one `turn` share workers, the longest file first; those of a later turn start when it has ended. */
@@ -36,14 +36,13 @@ function ring(name: string, turn: number, test: object = {}): TestProjectConfigu
 /** Deadlines of tests that hang: beside guests on a slow host a test takes ten times as long as by itself. */
 const COMPUTING = { testTimeout: 120_000, hookTimeout: 180_000 };
 const GUESTS = { maxWorkers: guestFiles() };
-const LONG = process.env.ROOMD_TEST_LONG === "1";
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     projects: [
-      // The computing rings; `packaging/check` runs them beside the rings of guests, which mostly wait.
+      // The computing rings; `packaging/check` runs the virtual host beside them.
       ring("house", 0, COMPUTING),
       ring("unit", 0, COMPUTING),
       ring("protocol", 0, COMPUTING),
@@ -51,12 +50,8 @@ export default defineConfig({
       ring("web", 0, COMPUTING),
       // Without KVM each guest needs a core of its own while it boots.
       ring("vm", 1, { ...GUESTS, testTimeout: 120_000, hookTimeout: 300_000 }),
-      // A virtual host with KVM, systemd and the kernel's vsock. With ROOMD_TEST_LONG=1 each file takes minutes and 8 GiB: one at a time.
-      ring("host", LONG ? 2 : 1, {
-        ...(LONG ? { maxWorkers: 1 } : GUESTS),
-        testTimeout: 1_800_000,
-        hookTimeout: 900_000,
-      }),
+      // A virtual host with KVM, systemd and the kernel's vsock; with ROOMD_TEST_LONG=1 each file takes minutes and 8 GiB.
+      ring("host", 2, { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 900_000 }),
     ],
   },
 });
