@@ -2,16 +2,23 @@
 
 from typing import Any
 
-from roomd import ForkError, Sandbox, TemplateBuildError
+from roomd import ForkError, Sandbox, TemplateBuildError, TimeoutError
 from roomd.service import Templates
 
-from .scripted import ScriptedService, lines, ok, problem
+from .scripted import Reply, ScriptedService, lines, ok, problem
 
 RECORD = {"room_id": "a", "sandbox_id": "sbx_1", "agent_id": "main", "state": "running", "status": {"message": ""}}
 END = {
     **{"seq": 1, "type": "exit", "exit_code": 0, "signal": None, "timed_out": False, "duration_ms": 1},
     **{"stdout_bytes": 0, "stderr_bytes": 0, "finished_at": ""},
 }
+
+CONNECTED = "   1: 0100007F:0BB8 0100007F:9C40 01 00000000:00000000\n"
+LISTENS = "   0: 00000000000000000000000000000000:0BB8 00000000000000000000000000000000:0000 0A 00000000\n"
+
+
+def text(content: str) -> Reply:
+    return 200, {"Content-Type": "text/plain"}, f"  sl  local_address rem_address   st tx_queue\n{content}"
 
 
 class LifetimesTest(ScriptedService):
@@ -66,8 +73,25 @@ class LifetimesTest(ScriptedService):
         with self.assertRaises(ForkError) as raised:
             sandbox.fork(["b", "c"])
         self.assertEqual([each.agent_id for each in raised.exception.sandboxes], ["b"])
-        self.assertEqual(raised.exception.problems[0]["code"], "disk_full")
+        self.assertEqual([(each.agent_id, each.code) for each in raised.exception.problems], [("c", "disk_full")])
         self.assertEqual(str(raised.exception), "1 of 2 copies could not be made. c: Full.")
+
+    def test_a_server_is_waited_for_by_the_kernels_tables_alone(self) -> None:
+        sandbox = Sandbox(self.client, "a", "main")
+        none = problem(404, "path_not_found", False)
+        self.replies = [text(CONNECTED), none, text(CONNECTED), text(LISTENS)]
+        sandbox.wait_for_port(3000)
+        tables = ["/proc/net/tcp", "/proc/net/tcp6"]
+        self.assertEqual([path.partition("/files/raw")[2] for path, _, _ in self.asked], tables * 2)
+        self.replies = [text(CONNECTED)] * 4
+        with self.assertRaises(TimeoutError) as raised:
+            sandbox.wait_for_port(3000, wait_ms=50)
+        self.assertEqual(str(raised.exception), "No server listens on port 3000 after 50 ms.")
+
+    def test_a_path_exists_or_does_not(self) -> None:
+        sandbox = Sandbox(self.client, "a", "main")
+        self.replies = [ok({"type": "file"}), problem(404, "path_not_found", False)]
+        self.assertEqual([sandbox.exists("/x"), sandbox.exists("/x")], [True, False])
 
     def test_a_template_that_is_not_built_raises_with_the_last_lines(self) -> None:
         said = {"seq": 1, "type": "stdout", "data_b64": "bm8gc3VjaCBob3N0Cg=="}

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { type ReadOptions, rangeOf } from "./byte-range.ts";
 import type { Client, Download } from "./client.ts";
-import { UsageError } from "./errors.ts";
 import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 
@@ -14,13 +14,6 @@ export interface WriteOptions extends CallOptions {
   overwrite?: boolean;
   /** Only if the file has this ETag. */
   ifMatch?: string;
-}
-
-export interface ReadOptions extends CallOptions {
-  /** The first byte. */
-  offset?: number;
-  /** How many bytes, one at least. */
-  length?: number;
 }
 
 export class Drive {
@@ -134,11 +127,4 @@ export class Drive {
   #at(path: string) {
     return { room_id: this.#room, path };
   }
-}
-
-function rangeOf({ offset, length, ...options }: ReadOptions): CallOptions {
-  if (offset === undefined && length === undefined) return options;
-  if (length !== undefined && length < 1) throw new UsageError("At least one byte is read.");
-  const last = length === undefined ? "" : (offset ?? 0) + length - 1;
-  return { ...options, headers: { ...options.headers, Range: `bytes=${offset ?? 0}-${last}` } };
 }

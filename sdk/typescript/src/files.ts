@@ -3,6 +3,7 @@
  * share goes on the room's drive, which is /mnt/drive here too.
  */
 import { openAsBlob } from "node:fs";
+import { type ReadOptions, rangeOf } from "./byte-range.ts";
 import type { Client, Download } from "./client.ts";
 import { NotFoundError, UsageError } from "./errors.ts";
 import type { SandboxName } from "./execution.ts";
@@ -20,13 +21,6 @@ export interface FileWriteOptions extends CallOptions {
   overwrite?: boolean;
   /** Only if the file has this ETag. */
   ifMatch?: string;
-}
-
-export interface FileReadOptions extends CallOptions {
-  /** The first byte. */
-  offset?: number;
-  /** How many bytes, one at least. */
-  length?: number;
 }
 
 /** Files that are sent side by side. */
@@ -47,16 +41,16 @@ export class Files {
   }
 
   /** The file, or a part of it, as it comes. Throws NotFoundError. */
-  open(path: string, options: FileReadOptions = {}): Promise<Download> {
+  open(path: string, options: ReadOptions = {}): Promise<Download> {
     return this.#client.download("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
   /** Throws NotFoundError. */
-  async read(path: string, options: FileReadOptions = {}): Promise<Uint8Array> {
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
     return this.#client.bytes("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
-  async readText(path: string, options: FileReadOptions = {}): Promise<string> {
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
@@ -179,10 +173,4 @@ export async function orNull<T>(found: Promise<T>): Promise<T | null> {
 
 function given<T extends object>(fields: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
-}
-
-function rangeOf({ offset, length, ...options }: FileReadOptions): CallOptions {
-  if (offset === undefined && length === undefined) return options;
-  const last = length === undefined ? "" : (offset ?? 0) + length - 1;
-  return { ...options, headers: { ...options.headers, Range: `bytes=${offset ?? 0}-${last}` } };
 }

@@ -9,6 +9,7 @@ export {
   type SendOptions,
   type WaitOptions,
 } from "./agent.ts";
+export type { ReadOptions, ReadOptions as FileReadOptions } from "./byte-range.ts";
 export {
   Client,
   type ClientOptions,
@@ -19,7 +20,7 @@ export {
   type Reply,
   type Result,
 } from "./client.ts";
-export { Drive, type ReadOptions, type WriteOptions } from "./drive.ts";
+export { Drive, type WriteOptions } from "./drive.ts";
 export * from "./errors.ts";
 export {
   type Command,
@@ -30,7 +31,7 @@ export {
   type OutputOptions,
   type OutputPart,
 } from "./execution.ts";
-export { type FileReadOptions, Files, type FileWriteOptions } from "./files.ts";
+export { Files, type FileWriteOptions } from "./files.ts";
 export type * as schemas from "./generated/schemas.ts";
 export { OwnRoom, Room } from "./room.ts";
 export { Roomd, type RoomOptions } from "./roomd.ts";

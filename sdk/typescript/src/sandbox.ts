@@ -2,10 +2,12 @@
 import { Agent } from "./agent.ts";
 import { Calls } from "./calls.ts";
 import { Client, type ClientOptions, type Input, type Result } from "./client.ts";
-import { NotFoundError, RoomdError, TimeoutError } from "./errors.ts";
+import { inTime } from "./deadline.ts";
+import { NotFoundError, RoomdError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type { ExposedPort, Sandbox as SandboxRecord, Snapshot, TerminalCreateRequest } from "./generated/schemas.ts";
+import { untilListening } from "./listening.ts";
 import { roomNameOf } from "./names.ts";
 import {
   createRoom,
@@ -28,8 +30,6 @@ const OWN_AGENT = "main";
 const ENDING_MS = 30_000;
 /** Longest wait for a server, by default; of one call. */
 const SERVER_WAIT_MS = { default: 60_000, call: 50_000 } as const;
-/** Ends when a socket listens on the port: state 0A of /proc/net/tcp. */
-const UNTIL_LISTENING = 'until grep -qs "$1" /proc/net/tcp /proc/net/tcp6; do sleep 0.2; done';
 
 /** Filters of a list of sandboxes. */
 export interface SandboxListOptions extends CallOptions {
@@ -262,8 +262,8 @@ export class Sandbox extends SandboxMembers {
   }
 
   /** Whether there is a file or directory of this path on its disk. */
-  async exists(path: string, options: CallOptions = {}): Promise<boolean> {
-    return (await this.files.stat(path, options)) !== null;
+  exists(path: string, options: CallOptions = {}): Promise<boolean> {
+    return this.files.exists(path, options);
   }
 
   /**
@@ -318,12 +318,8 @@ export class Sandbox extends SandboxMembers {
   /** Waits until a server listens on a port, without exposing it. Throws TimeoutError after `waitMs`, 60 s by default. */
   async waitForPort(port: number, options: CallOptions = {}): Promise<void> {
     const waitMs = longestWaitOf(options) ?? SERVER_WAIT_MS.default;
-    const socket = `:${port.toString(16).toUpperCase().padStart(4, "0")} [0-9A-F]*:0000 0A`;
-    const { timeoutMs: _, ...each } = options;
-    const limits = { ...each, waitMs: waitMs + ENDING_MS, timeoutMs: waitMs };
-    const { timedOut, exitCode, stderr } = await this.exec(["sh", "-c", UNTIL_LISTENING, "sh", socket], limits);
-    if (timedOut) throw new TimeoutError(`No server listens on port ${port} after ${waitMs} ms.`);
-    if (exitCode !== 0) throw new RoomdError(`The sandbox could not look for port ${port}: ${stderr.trim()}`);
+    const late = `No server listens on port ${port} after ${waitMs} ms.`;
+    await inTime({ ...options, waitMs }, late, (each) => untilListening(this.files, port, each));
   }
 
   /** Saves its state at this moment, while it runs on. */

@@ -122,6 +122,40 @@ describe("a sandbox that exists", () => {
   });
 });
 
+describe("a server in a sandbox", () => {
+  const text = (content: string): Reply => ({ status: 200, headers: { "Content-Type": "text/plain" }, text: content });
+  const HEAD = "  sl  local_address rem_address   st tx_queue\n";
+  const CONNECTED = "   1: 0100007F:0BB8 0100007F:9C40 01 00000000:00000000\n";
+  const LISTENS = "   0: 00000000000000000000000000000000:0BB8 00000000000000000000000000000000:0000 0A 00000000\n";
+
+  test("is waited for by the kernel's tables alone, whichever of the two it is in", async () => {
+    let read = 0;
+    answer = ({ path }) => {
+      if (path.endsWith("/proc/net/tcp")) return text(HEAD + CONNECTED);
+      return ++read < 2 ? problem(404, "path_not_found", false) : text(HEAD + LISTENS);
+    };
+    await open().waitForPort(3000);
+    const files = "GET /v1/rooms/a/sandboxes/main/files/raw/proc/net";
+    expect(calls()).toEqual([`${files}/tcp`, `${files}/tcp6`, `${files}/tcp`, `${files}/tcp6`]);
+  });
+
+  test("that does not come is a TimeoutError that names the port", async () => {
+    answer = () => text(HEAD + CONNECTED);
+    const late = { name: "TimeoutError", message: "No server listens on port 3000 after 50 ms." };
+    await expect(open().waitForPort(3000, { waitMs: 50 })).rejects.toMatchObject(late);
+    const gone = new Error("gone");
+    await expect(open().waitForPort(3000, { signal: AbortSignal.abort(gone) })).rejects.toBe(gone);
+  });
+});
+
+test.each([
+  [() => ok({ type: "file" }), true],
+  [() => problem(404, "path_not_found", false), false],
+])("a path exists or does not", async (reply, exists) => {
+  answer = reply;
+  expect(await open().exists("/x")).toBe(exists);
+});
+
 describe("a fork", () => {
   const item = (agent_id: string, failed = false) => ({
     agent_id,

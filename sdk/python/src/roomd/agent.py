@@ -6,10 +6,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from ._generated.schemas import AgentWaitResult, BarrierArriveResult, Message, MessageReceipt, SentMessage
+from ._generated.schemas import AgentWaitResult
 from .cancel import current
 from .client import Client, digest_of, given
 from .errors import ProblemError, TimeoutError
+from .records import BarrierArriveResult, Message, MessageReceipt, SentMessage
 from .transport import CallOptions, deadline_of
 
 WAIT_MS = 50_000
@@ -71,7 +72,7 @@ class Agent:
 
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message. Once this has returned it is on disk, and is never dropped."""
-        return self._client.call("agent_send", None, **self._message(destination, payload, options))
+        return SentMessage(self._client.call("agent_send", None, **self._message(destination, payload, options)))
 
     def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
         """Sends up to 256 messages in one call, as if one after another, all or none.
@@ -83,7 +84,8 @@ class Agent:
             # The same key is the same call also from another process: its messages have the same names.
             messages = [{"message_id": f"sdk-{digest_of(key)}-{index}", **each} for index, each in enumerate(messages)]
         wanted = [self._outgoing(**message) for message in messages]
-        return self._client.call("message_send_many", options, room_id=self._room, messages=wanted)["messages"]
+        sent = self._client.call("message_send_many", options, room_id=self._room, messages=wanted)
+        return [MessageReceipt(each) for each in sent["messages"]]
 
     def request(
         self,
@@ -104,7 +106,7 @@ class Agent:
                 wanted = {**message, "wait_reply": True, "timeout_ms": max(1, _wait_ms(deadline))}
                 reply = self._client.call("agent_send", _until(deadline), **wanted).get("reply")
                 if reply is not None:
-                    return reply
+                    return Message(reply)
             except ProblemError as error:
                 if error.code != "reply_timeout":
                     raise
@@ -128,7 +130,7 @@ class Agent:
             if found is None:
                 return None
             self.took(found, filter)
-            return found["items"][0]
+            return Message(found["items"][0])
 
     def messages(self, **filter: Unpack[Filter]) -> Iterator[Message]:
         """Every message, as it comes."""
@@ -181,7 +183,7 @@ class Agent:
                     raise
             if standing["state"] != "released" and time.monotonic() >= deadline:
                 raise TimeoutError(f"Not all have come to {id} within {timeout_ms:g} ms.")
-        return standing
+        return BarrierArriveResult(standing)
 
     def next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
         """As `wait`, but the message is read only when it `took` it: whoever waits may leave in between."""

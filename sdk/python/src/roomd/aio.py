@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakValueDictionary
 
-from ._generated.schemas import Message, TemplateBuild
+from ._generated.schemas import TemplateBuild
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import DEFAULT_WAIT_MS, Agent, Filter
 from .client import Client, Download
@@ -20,6 +20,7 @@ from .drive import Drive
 from .errors import ForkError
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
 from .files import Files
+from .records import Message
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
@@ -152,7 +153,7 @@ class AsyncAgent(Wrapped[Agent]):
             if found is None:
                 return None
             self._plain.took(found, filter)
-            return found["items"][0]
+            return Message(found["items"][0])
         finally:
             self._turn.release()
 

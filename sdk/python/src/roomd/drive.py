@@ -11,6 +11,7 @@ from typing import Unpack
 
 from ._generated.schemas import DriveEntry, DriveStat, WrittenFile
 from .client import Client, Download, given
+from .headers import conditional, ranged
 from .transport import CallOptions, FileBody
 
 
@@ -35,7 +36,7 @@ class Drive:
         refuses unless the file has this ETag.
         """
         input = given(mode=mode, overwrite=overwrite)
-        call = options if if_match is None else _with_header(options, "If-Match", if_match)
+        call = conditional(options, if_match)
         return self._client.upload("file_put", data, call, room_id=self._room, path=path, **input)
 
     def upload(
@@ -61,7 +62,7 @@ class Drive:
         """The file as it comes, or so many bytes of it from its byte `offset` on."""
         if length == 0:
             return Download(None)
-        return self._client.download("file_get", _ranged(options, offset, length), room_id=self._room, path=path)
+        return self._client.download("file_get", ranged(options, offset, length), room_id=self._room, path=path)
 
     def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
@@ -69,7 +70,7 @@ class Drive:
         """The whole file, or so many bytes of it. Where the connection breaks it is read again."""
         if length == 0:
             return b""
-        return self._client.read("file_get", _ranged(options, offset, length), room_id=self._room, path=path)
+        return self._client.read("file_get", ranged(options, offset, length), room_id=self._room, path=path)
 
     def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
         return self.read(path, **options).decode()
@@ -113,14 +114,3 @@ class Drive:
     def delete(self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]) -> None:
         input = given(recursive=recursive)
         self._client.call("fs_delete", options, room_id=self._room, path=path, **input)
-
-
-def _ranged(options: CallOptions, offset: int, length: int | None) -> CallOptions:
-    if offset == 0 and length is None:
-        return options
-    last = "" if length is None else offset + length - 1
-    return _with_header(options, "Range", f"bytes={offset}-{last}")
-
-
-def _with_header(options: CallOptions, name: str, value: str) -> CallOptions:
-    return {**options, "headers": {**options.get("headers", {}), name: value}}

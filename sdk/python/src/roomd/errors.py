@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._generated.schemas import FieldError, Problem
+from .records import ForkProblem
 
 
 class RoomdError(Exception):
@@ -121,12 +122,12 @@ class StreamError(RoomdError):
 class ForkError(RoomdError):
     """Some copies of a fork could not be made. The others run, and stay until they are destroyed."""
 
-    def __init__(self, sandboxes: Sequence[Any], problems: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, sandboxes: Sequence[Any], problems: Sequence[ForkProblem]) -> None:
         self.sandboxes = list(sandboxes)
         """The copies that were made, as Sandbox or AsyncSandbox objects."""
-        self.problems = [dict(each) for each in problems]
-        """One for each copy that was not, with `agent_id`, `code` and `detail`."""
-        told = " ".join(f"{each['agent_id']}: {each['detail']}" for each in self.problems)
+        self.problems = list(problems)
+        """One for each copy that could not be made, with `agent_id`, `code` and `detail`."""
+        told = " ".join(f"{each.agent_id}: {each.detail}" for each in self.problems)
         count = len(self.sandboxes) + len(self.problems)
         super().__init__(f"{len(self.problems)} of {count} copies could not be made. {told}")
 

@@ -15,6 +15,7 @@ from ._generated.schemas import FileChanged, SandboxFileEntry, WrittenSandboxFil
 from .client import Client, Download, given
 from .errors import NotFoundError, RoomdError
 from .execution import SandboxName
+from .headers import conditional, ranged
 from .transport import CallOptions, FileBody
 
 AT_ONCE = 8
@@ -33,7 +34,7 @@ class Files:
         """The file as it comes, or so many bytes of it from its byte `offset` on. Raises NotFoundError."""
         if length == 0:
             return Download(None)
-        return self._client.download("sandbox_file_get", _ranged(options, offset, length), **self._at(path))
+        return self._client.download("sandbox_file_get", ranged(options, offset, length), **self._at(path))
 
     def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
@@ -41,7 +42,7 @@ class Files:
         """The whole file, or so many bytes of it. Raises NotFoundError."""
         if length == 0:
             return b""
-        return self._client.read("sandbox_file_get", _ranged(options, offset, length), **self._at(path))
+        return self._client.read("sandbox_file_get", ranged(options, offset, length), **self._at(path))
 
     def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
         return self.read(path, **options).decode()
@@ -63,7 +64,7 @@ class Files:
         is replaced stay. With `overwrite=False` it refuses when the file exists.
         """
         input = given(mode=mode, owner=owner, overwrite=overwrite)
-        call = options if if_match is None else _with_header(options, "If-Match", if_match)
+        call = conditional(options, if_match)
         return self._client.upload("sandbox_file_put", data, call, **self._at(path), **input)
 
     def write_many(
@@ -194,14 +195,3 @@ class Files:
         if not path.startswith("/"):
             raise ValueError(f"{path} is no absolute path, such as /root/{path}.")
         return {**self._sandbox, "path": path}
-
-
-def _ranged(options: CallOptions, offset: int, length: int | None) -> CallOptions:
-    if offset == 0 and length is None:
-        return options
-    last = "" if length is None else offset + length - 1
-    return _with_header(options, "Range", f"bytes={offset}-{last}")
-
-
-def _with_header(options: CallOptions, name: str, value: str) -> CallOptions:
-    return {**options, "headers": {**options.get("headers", {}), name: value}}

@@ -5,12 +5,13 @@ from types import TracebackType
 from typing import Any, Literal, Unpack
 
 from ._generated.schemas import Agent as AgentRecord
-from ._generated.schemas import AuditRecord, Checkpoint, MessageReceipt, RoomRestoreResult, SentMessage
+from ._generated.schemas import AuditRecord, RoomRestoreResult
 from ._generated.schemas import Room as RoomRecord
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import Agent, Destination, MessageOptions, Outgoing
 from .client import Client, given
 from .drive import Drive
+from .records import Checkpoint, MessageReceipt, SentMessage
 from .sandbox import Sandbox, SandboxOptions, gone_is_done
 from .transport import CallOptions
 
@@ -69,7 +70,7 @@ class Room:
 
     def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
         """Keeps what the room is at one instant: sandboxes, drive, messages and barriers."""
-        return self._client.call("room_checkpoint", options, room_id=self.id, **given(name=name))
+        return Checkpoint(self._client.call("room_checkpoint", options, room_id=self.id, **given(name=name)))
 
     def fork(self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]) -> "Room":
         """Makes another room of it in which all go on, or of one of its checkpoints."""

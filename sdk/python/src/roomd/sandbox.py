@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
-from ._generated.schemas import ExposedPort, Room, SandboxCreateRequestLifecycle, Snapshot
+from ._generated.schemas import Room, SandboxCreateRequestLifecycle
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import WAIT_MS, Agent
 from .cancel import Cancel, current
@@ -16,6 +16,8 @@ from .client import Client, digest_of, given
 from .errors import ConflictError, ForkError, GoneError, NotFoundError, ProblemError, RoomdError, TimeoutError
 from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
 from .files import Files
+from .listening import wait_until_listening
+from .records import ExposedPort, ForkProblem, Snapshot
 from .terminal import Terminal
 from .transport import CallOptions, Calls, longest_wait
 
@@ -55,8 +57,6 @@ IDLE_SECONDS = 900
 """A sandbox that has its room to itself hibernates after so long without use."""
 SERVER_WAIT_MS = 60_000
 """Longest wait for a server, by default."""
-UNTIL_LISTENING = 'until grep -qs "$1" /proc/net/tcp /proc/net/tcp6; do sleep 0.2; done'
-"""Ends when a socket listens on the port: state 0A of /proc/net/tcp."""
 TTL_MORE_SECONDS = 3600
 """How much longer a sandbox's own room lasts than it."""
 MOST_TTL_SECONDS = 31_536_000
@@ -265,20 +265,18 @@ class Sandbox:
 
     def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
         """Whether there is a file or directory of this path on its disk."""
-        return self.files.stat(path, **options) is not None
+        return self.files.exists(path, **options)
 
     def wait_for_port(self, port: int, **options: Unpack[CallOptions]) -> None:
         """Waits until a server listens on a port, without exposing it.
 
         Raises a TimeoutError after `wait_ms`, 60 s by default.
         """
-        wait_ms = longest_wait(options) or SERVER_WAIT_MS
-        socket = f":{port:04X} [0-9A-F]*:0000 0A"
-        done = self.exec(["sh", "-c", UNTIL_LISTENING, "sh", socket], timeout_ms=wait_ms, wait_ms=wait_ms + ENDING_MS)
-        if done.timed_out:
-            raise TimeoutError(f"No server listens on port {port} after {wait_ms:g} ms.")
-        if done.exit_code != 0:
-            raise RoomdError(f"The sandbox could not look for port {port}: {done.stderr.strip()}")
+        wait_ms = _server_wait(options)
+        try:
+            wait_until_listening(self.files, port, Calls({**options, "wait_ms": wait_ms}))
+        except TimeoutError as error:
+            raise TimeoutError(f"No server listens on port {port} after {wait_ms:g} ms.") from error
 
     def exec(
         self,
@@ -334,14 +332,13 @@ class Sandbox:
         """
         input = given(visibility=visibility)
         if not wait:
-            return self._client.call("sandbox_expose_port", options, **self._name, port=port, **input)
-        limits: CallOptions = {**options, "wait_ms": longest_wait(options) or SERVER_WAIT_MS}
-        calls = Calls(limits)
+            return ExposedPort(self._client.call("sandbox_expose_port", options, **self._name, port=port, **input))
+        calls = Calls({**options, "wait_ms": _server_wait(options)})
         while True:
             input["wait_ms"] = int(min(WAIT_MS, calls.left_ms or WAIT_MS))
             exposed = self._client.call("sandbox_expose_port", calls.next(), **self._name, port=port, **input)
             if exposed["listening"]:
-                return exposed
+                return ExposedPort(exposed)
 
     def snapshot(
         self,
@@ -352,7 +349,7 @@ class Sandbox:
     ) -> Snapshot:
         """Keeps what it is at this moment, while it goes on."""
         input = given(name=name, mode=mode)
-        return self._client.call("sandbox_snapshot", options, **self._name, **input)
+        return Snapshot(self._client.call("sandbox_snapshot", options, **self._name, **input))
 
     def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[Sandbox]":
         """Makes running copies of it in its room, one for each agent.
@@ -363,7 +360,8 @@ class Sandbox:
         items = self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
         records = [item["sandbox"] for item in items if item["sandbox"] is not None]
         made = [Sandbox(self._client, each["room_id"], each["agent_id"], record=each) for each in records]
-        problems = [{"agent_id": item["agent_id"], **item["problem"]} for item in items if item["problem"] is not None]
+        failed = [(item["agent_id"], item["problem"]) for item in items]
+        problems = [ForkProblem({"agent_id": name, **problem}) for name, problem in failed if problem is not None]
         if problems:
             raise ForkError(made, problems)
         return made
@@ -402,6 +400,11 @@ class Sandbox:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.destroy()
+
+
+def _server_wait(options: CallOptions) -> float:
+    wait_ms = longest_wait(options)
+    return SERVER_WAIT_MS if wait_ms is None else wait_ms
 
 
 @contextmanager

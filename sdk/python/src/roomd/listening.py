@@ -1,0 +1,39 @@
+"""Waiting for a server in a sandbox, by the kernel's tables of sockets: read as files, so that any image will do."""
+
+from .cancel import current
+from .errors import NotFoundError
+from .files import Files
+from .transport import Calls
+
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+LISTEN = "0A"
+"""State of a listening socket in these tables."""
+FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.2, 1.0
+
+
+def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
+    """Returns once a socket listens on the port. Raises a TimeoutError when the time of the calls is over."""
+    pause = FIRST_PAUSE_SECONDS
+    while not any(is_listening(_read(files, table, calls), port) for table in TABLES):
+        left = calls.left_ms
+        current().pause(pause if left is None else min(pause, left / 1000))
+        pause = min(pause * 2, MOST_PAUSE_SECONDS)
+
+
+def is_listening(table: str, port: int) -> bool:
+    """Whether a line such as `  0: 0100007F:1F90 00000000:0000 0A …` has the port as local port, and the state."""
+    for line in table.splitlines():
+        _, local, _, state, *_ = [*line.split(), "", "", "", ""]
+        if state == LISTEN and local.endswith(f":{port:04X}"):
+            return True
+    return False
+
+
+def _read(files: Files, table: str, calls: Calls) -> str:
+    try:
+        return files.read_text(table, **calls.next())
+    except NotFoundError as error:
+        # A kernel without IPv6 has one table only.
+        if error.code != "path_not_found":
+            raise
+        return ""
