@@ -1,0 +1,214 @@
+"""The class Sandbox by E2B's interface: a sandbox in a room of its own, which ends after `timeout` seconds."""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any
+from weakref import finalize
+
+from ...client import Client, given
+from ...errors import GoneError, NotFoundError
+from ...sandbox import Sandbox as NativeSandbox
+from .commands import HOME, Commands
+from .errors import NotFoundException, translating
+from .filesystem import Filesystem
+from .listing import ENDED, PAUSED, SandboxInfo, SandboxPaginator, SandboxQuery, info_of
+from .pty import Pty
+from .variant import either
+
+DEFAULT_SECONDS = 300
+
+
+class Sandbox:
+    """A sandbox. The end of a `with` block kills it."""
+
+    def __init__(self, native: NativeSandbox, client: Client) -> None:
+        """Of a sandbox of this SDK. Programs call `Sandbox.create` or `Sandbox.connect`."""
+        self.native = native
+        """The same sandbox with all that roomd offers beside E2B's interface."""
+        self._client = client
+        self._hosts: dict[int, str] = {}
+        self._files = Filesystem(client, native)
+        self._commands = Commands(client, native)
+        self._pty = Pty(native)
+        # E2B's objects need no close: idle connections end with this one.
+        self._close = finalize(self, _close, client, native._client)
+
+    @property
+    def sandbox_id(self) -> str:
+        """Its id, for `Sandbox.connect`."""
+        return self.native.sandbox_id
+
+    @property
+    def files(self) -> Filesystem:
+        """Its files."""
+        return self._files
+
+    @property
+    def commands(self) -> Commands:
+        """Its commands."""
+        return self._commands
+
+    @property
+    def pty(self) -> Pty:
+        """Its terminals."""
+        return self._pty
+
+    @classmethod
+    def create(
+        cls,
+        template: str | None = None,
+        timeout: float | None = None,
+        metadata: Mapping[str, str] | None = None,
+        envs: Mapping[str, str] | None = None,
+        secure: bool = True,
+        allow_internet_access: bool = True,
+        network: Mapping[str, Any] | None = None,
+        lifecycle: Mapping[str, Any] | None = None,
+        *,
+        api_key: str | None = None,
+        api_url: str | None = None,
+        request_timeout: float | None = None,
+    ) -> "Sandbox":
+        """Creates a sandbox of a template, `default` if none is named.
+
+        It ends after `timeout` seconds, 300 by default; with `lifecycle={"on_timeout": "pause"}` it hibernates after this
+        time without use, and is woken by the next use. `network={"allow_out": [...]}` lists the destinations that it may
+        connect to. `secure` has no effect: every call needs the key. `api_url` and `api_key` are by default ROOMD_URL
+        and ROOMD_API_KEY.
+        """
+        seconds = max(1, math.ceil(DEFAULT_SECONDS if timeout is None else timeout))
+        ends: Any = {"max_duration_seconds": seconds}
+        if (lifecycle or {}).get("on_timeout") == "pause":
+            ends = {"lifecycle": {"idle_after_seconds": seconds, "on_idle": "hibernate"}}
+        wanted: Any = given(
+            template=template,
+            labels=metadata,
+            env=envs,
+            egress=(network or {}).get("allow_out") if allow_internet_access else [],
+            wait_ms=None if request_timeout is None else request_timeout * 1000,
+        )
+        with translating():
+            native = NativeSandbox.create(url=api_url, api_key=api_key, **ends, **wanted)
+            try:
+                native.files.mkdir(HOME)
+                return cls(native, Client(api_url, api_key))
+            except BaseException:
+                native.destroy()
+                raise
+
+    @classmethod
+    def list(
+        cls,
+        query: SandboxQuery | None = None,
+        limit: int | None = None,
+        *,
+        api_key: str | None = None,
+        api_url: str | None = None,
+    ) -> SandboxPaginator:
+        """Pages of the organization's sandboxes."""
+        return SandboxPaginator(query, limit, api_key, api_url)
+
+    @classmethod
+    def _found(cls, sandbox_id: str, api_key: str | None, api_url: str | None) -> "Sandbox":
+        return cls(NativeSandbox.connect(sandbox_id, url=api_url, api_key=api_key), Client(api_url, api_key))
+
+    @classmethod
+    def _connected(
+        cls,
+        sandbox_id: str,
+        timeout: float | None = None,
+        *,
+        api_key: str | None = None,
+        api_url: str | None = None,
+    ) -> "Sandbox":
+        with translating():
+            found = cls._found(sandbox_id, api_key, api_url)
+        return found._resumed(timeout)
+
+    @classmethod
+    def _killed(cls, sandbox_id: str, *, api_key: str | None = None, api_url: str | None = None) -> bool:
+        try:
+            with translating():
+                found = cls._found(sandbox_id, api_key, api_url)
+        except NotFoundException:
+            return False
+        try:
+            return found.kill()
+        finally:
+            found._close()
+
+    def _resumed(self, timeout: float | None = None) -> "Sandbox":
+        with translating():
+            if self.native.get()["state"] in PAUSED:
+                self.native.resume()
+            if timeout is not None:
+                self.native.set_timeout(timeout * 1000)
+        return self
+
+    @partial(either, by_id="_connected")
+    def connect(self, timeout: float | None = None) -> "Sandbox":
+        """Resumes it if it is paused; `Sandbox.connect(id)` finds one. `timeout` sets its end, in seconds from now."""
+        return self._resumed(timeout)
+
+    @partial(either, by_id="_killed")
+    def kill(self) -> bool:
+        """Ends it. False if it has ended, or for `Sandbox.kill(id)` does not exist."""
+        with translating():
+            try:
+                has_ended = self.native.get()["state"] in ENDED
+            except (NotFoundError, GoneError):
+                has_ended = True
+            self.native.destroy()
+        self._client.close()
+        return not has_ended
+
+    @either
+    def is_running(self, request_timeout: float | None = None) -> bool:
+        """Whether it runs."""
+        with translating():
+            return self.native.is_running()
+
+    @either
+    def set_timeout(self, timeout: float) -> None:
+        """Sets its end, `timeout` seconds from now."""
+        with translating():
+            self.native.set_timeout(timeout * 1000)
+
+    @either
+    def get_info(self) -> SandboxInfo:
+        """Describes it."""
+        with translating():
+            return info_of(self.native.get())
+
+    @either
+    def pause(self) -> bool:
+        """Saves it to disk with its memory. `connect` resumes it, as does the next use."""
+        with translating():
+            return self.native.hibernate()["state"] in PAUSED
+
+    beta_pause = pause
+
+    def expose_port(self, port: int, *, wait: bool = False) -> str:
+        """Exposes a port to all who know its URL, and returns the URL. With `wait`, once a server listens there."""
+        with translating():
+            self._hosts[port] = self.native.expose_port(port, visibility="public", wait=wait).url
+        return self._hosts[port]
+
+    def get_host(self, port: int) -> str:
+        """Host, and path if there is one, of the URL of a port. The first call for a port exposes it publicly."""
+        url = self._hosts.get(port) or self.expose_port(port)
+        return url.partition("://")[2].rstrip("/")
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+        self._close()
+
+
+def _close(*clients: Client) -> None:
+    for each in clients:
+        each.close()
