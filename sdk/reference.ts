@@ -6,6 +6,8 @@ import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const TYPESCRIPT = join(ROOT, "sdk/typescript");
+/** The interfaces for programs; the adapters are for frameworks. */
+const ENTRIES = ["index.ts", "e2b.ts"];
 const PAGES = { typescript: "docs/sdk-typescript.md", python: "docs/sdk-python.md" };
 
 const START = /^export (?:declare )?(?:abstract )?(?:class|interface|type|function|const) (\w+)/;
@@ -18,11 +20,19 @@ interface Section {
 
 /** The page for TypeScript: what each public module exports. Runs the compiler. */
 export function typescriptPage(): string {
-  const sections = publicModules().map(({ file, names }) => {
+  return page("TypeScript SDK", "roomd-sdk", "ts declaration", typescriptSections());
+}
+
+/** The public declarations of the TypeScript SDK, each with its doc comment. Runs the compiler. */
+export function typescriptDeclarations(): string[] {
+  return typescriptSections().flatMap(({ declarations }) => declarations);
+}
+
+function typescriptSections(): Section[] {
+  return publicModules().map(({ file, names }) => {
     const found = [...declarationsOf(file)].filter(([name]) => names === null || names.includes(name));
     return { heading: file, declarations: found.map(([, text]) => text) };
   });
-  return page("TypeScript SDK", "roomd-sdk", "ts declaration", sections);
 }
 
 /** The page for Python, by `sdk/python/reference.py`. */
@@ -60,10 +70,10 @@ function emitDeclarations(): string {
   return directory;
 }
 
-/** The modules that index.ts re-exports, and their names; null for all of one. The generated schemas are in the OpenAPI document. */
+/** The modules that the entry points re-export, and their names; null for all of one. The generated schemas are in the OpenAPI document. */
 function publicModules(): { file: string; names: string[] | null }[] {
-  const index = readFileSync(join(TYPESCRIPT, "src/index.ts"), "utf8");
-  const exports = index.matchAll(/^export (?:type )?(?:\{(?<names>[^}]*)\}|\*) from "\.\/(?<file>[\w-]+)\.ts";/gm);
+  const index = ENTRIES.map((entry) => readFileSync(join(TYPESCRIPT, "src", entry), "utf8")).join("\n");
+  const exports = index.matchAll(/^export (?:type )?(?:\{(?<names>[^}]*)\}|\*) from "\.\/(?<file>[\w/-]+)\.ts";/gm);
   return [...exports].map(({ groups }) => ({
     file: String(groups?.file),
     names:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).parent / "src" / "roomd"
+PACKAGES = ("", "compat/e2b")
+"""The packages that programs import from."""
 
 
 def is_public(name: str) -> bool:
@@ -31,16 +33,46 @@ def members(body: list[ast.stmt]) -> list[ast.stmt]:
     for index, node in enumerate(body):
         following = body[index + 1] if index + 1 < len(body) else None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name == "__init__":
+                kept.extend(attributes(node))
             if is_public(node.name):
                 kept.append(bare(node))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and is_public(node.target.id):
             node.value = None
-            kept.append(node)
-            if following is not None and docstring(following):
-                kept.append(following)
+            kept.extend([node, *documented(following)])
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and is_public(node.targets[0].id):
+            kept.extend([node, *documented(following)])
         elif index == 0 and docstring(node):
             kept.append(node)
     return kept or [ast.Expr(ast.Constant(...))]
+
+
+def documented(following: ast.stmt | None) -> list[ast.stmt]:
+    """The docstring of an attribute, if it has one."""
+    return [] if following is None or docstring(following) is None else [following]
+
+
+def attributes(init: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    """The public attributes that `__init__` sets, as declarations, each followed by its docstring."""
+    kept: list[ast.stmt] = []
+    types = {each.arg: each.annotation for each in [*init.args.args, *init.args.kwonlyargs]}
+    for node, following in zip(init.body, [*init.body[1:], None], strict=True):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name) or not is_public(target.attr):
+            continue
+        type_ = node.annotation if isinstance(node, ast.AnnAssign) else type_of(getattr(node, "value", None), types)
+        declared = ast.AnnAssign(ast.Name(target.attr), type_ or ast.Name("Any"), None, simple=1)
+        kept.extend([declared, *documented(following)])
+    return kept
+
+
+def type_of(value: ast.expr | None, types: dict[str, ast.expr | None]) -> ast.expr | None:
+    """The type of a value that is an argument, or an object of a class, or one of the two."""
+    if isinstance(value, ast.BoolOp):
+        return type_of(value.values[-1], types)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func
+    return types.get(value.id) if isinstance(value, ast.Name) else None
 
 
 def declaration(node: ast.stmt, following: ast.stmt | None) -> str | None:
@@ -64,27 +96,29 @@ def name_of(node: ast.stmt) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def exported() -> list[tuple[str, list[str]]]:
-    """The names of the package by the module that declares them, in the order of __init__.py."""
+def exported(package: str) -> list[tuple[str, list[str]]]:
+    """The names of a package by the module that declares them, in the order of its `__init__.py`."""
     modules: dict[str, list[str]] = {}
-    for node in ast.parse((SOURCE / "__init__.py").read_text()).body:
+    for node in ast.parse((SOURCE / package / "__init__.py").read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and not node.module.startswith("_"):
-            modules.setdefault(node.module, []).extend(alias.asname or alias.name for alias in node.names)
+            module = f"{package}/{node.module}".removeprefix("/")
+            modules.setdefault(module, []).extend(alias.asname or alias.name for alias in node.names)
     return list(modules.items())
 
 
 def main() -> None:
     sections = []
-    for module, names in exported():
+    for module, names in [each for package in PACKAGES for each in exported(package)]:
         body = ast.parse((SOURCE / f"{module}.py").read_text()).body
-        declared = {}
+        declared: dict[str, str] = {}
         for index, node in enumerate(body):
             name = name_of(node)
-            if name in names and name not in declared:
+            if name is not None and name in names and name not in declared:
                 text = declaration(node, body[index + 1] if index + 1 < len(body) else None)
                 if text is not None:
                     declared[name] = text
-        sections.append({"module": module, "declarations": [declared[name] for name in names if name in declared]})
+        shown = [declared[name] for name in names if name in declared]
+        sections.append({"module": module.replace("/", "."), "declarations": shown})
     json.dump(sections, sys.stdout)
 
 

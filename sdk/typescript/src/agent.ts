@@ -1,4 +1,4 @@
-/** Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox. */
+/** An agent of a room: messages, requests and barriers, usable inside and outside of a sandbox. */
 import type { Client, Result } from "./client.ts";
 import { inTime, unlessAborted } from "./deadline.ts";
 import { ProblemError, TimeoutError } from "./errors.ts";
@@ -12,30 +12,35 @@ const DEFAULT_WAIT_MS = 300_000;
 /** What an answer may need on its way, besides the waiting. */
 const WAY_MS = 10_000;
 
-/** What a message has besides who it is for and what it says. */
+/** Options of a message, in addition to its destination and payload. */
 export interface MessageOptions {
-  /** An event if absent. */
+  /** "event" by default. */
   kind?: "event" | "request" | "response";
-  /** The message's name in the room: the same one is sent once. */
+  /** Id of the message, unique in the room: the same id is sent once. */
   messageId?: string;
+  /** Metadata beside the payload, such as a trace context. */
   headers?: Record<string, string>;
-  /** Whether it comes again until the receiver has acknowledged it. */
+  /** Whether it is redelivered until the recipient acknowledges it. */
   ackRequired?: boolean;
-  /** It expires unread after this time. */
+  /** Time to live in ms: it expires unread after this time. */
   ttlMs?: number;
 }
 
+/** Options of `send` and `request`. */
 export interface SendOptions extends MessageOptions, CallOptions {}
 
-/** One of many that are sent together. */
+/** A message of `sendMany`. */
 export interface Outgoing extends MessageOptions {
+  /** Its recipients. */
   destination: Destination;
+  /** Its content: any JSON value. */
   payload: unknown;
 }
 
-/** One agent, several of them, all others with "*", or the subscribers of a topic. */
+/** Recipients of a message: one agent, several agents, all other agents ("*"), or the subscribers of a topic. */
 export type Destination = string | readonly string[] | { topic: string };
 
+/** Filters and time limit of `wait`. */
 export interface WaitOptions extends Pick<CallOptions, "signal"> {
   /** Longest wait in ms; 5 minutes by default. */
   waitMs?: number;
@@ -43,13 +48,17 @@ export interface WaitOptions extends Pick<CallOptions, "signal"> {
   timeoutMs?: number;
   /** Only messages of this topic. */
   topic?: string;
+  /** Only messages of this kind. */
   kind?: "event" | "request" | "response";
+  /** Only messages of this sender. */
   source?: string;
 }
 
+/** Options of `barrier`. */
 export interface BarrierOptions extends Pick<CallOptions, "signal"> {
-  /** How many must arrive; whoever opens the barrier says this, or who. */
+  /** Number of agents that must arrive. The call that opens the barrier gives it, or `participants`. */
   parties?: number;
+  /** Names of the agents that must arrive. */
   participants?: readonly string[];
   /** Longest wait in ms; 5 minutes by default. */
   waitMs?: number;
@@ -57,13 +66,15 @@ export interface BarrierOptions extends Pick<CallOptions, "signal"> {
   timeoutMs?: number;
 }
 
-/** By their clients, rooms and names, until their room is ended. */
+/** Agents by client, room and name, until their room ends. */
 const known = new WeakMap<Client, Map<string, Map<string, Agent>>>();
 
-/** A message whose payload is known to be this. */
+/** A message with a payload of a known type. */
 export type MessageOf<Payload> = Omit<Message, "payload"> & { payload: Payload };
 
+/** An agent of a room. It needs no sandbox. */
 export class Agent {
+  /** Name of the agent, unique in the room. */
   readonly id: string;
   readonly #client: Client;
   readonly #room: string;
@@ -72,7 +83,7 @@ export class Agent {
   /** One after another: no two get the same message. */
   #waiting: Promise<unknown> = Promise.resolve();
 
-  /** The one of this name: it knows what was read. */
+  /** The agent of this name. The same object is returned each time: it holds the read positions of the inbox. */
   static of(client: Client, room: string, id: string): Agent {
     const ofClient = known.get(client) ?? new Map<string, Map<string, Agent>>();
     known.set(client, ofClient);
@@ -83,7 +94,7 @@ export class Agent {
     return agent;
   }
 
-  /** The room has ended: what was read there is of no use, and of another room of its name it says nothing. */
+  /** Drops the read positions of a room that has ended; a later room may have the same name. */
   static forget(client: Client, room: string): void {
     known.get(client)?.delete(room);
   }
@@ -94,15 +105,15 @@ export class Agent {
     this.#room = room;
   }
 
-  /** Sends a message. Once this has resolved it is on disk, and is never dropped. */
+  /** Sends a message. Resolves once it is stored durably; it is never dropped. */
   send(destination: Destination, payload: unknown, options: SendOptions = {}): Promise<Result<"agent_send">> {
     const message = this.#message(destination, payload, options, nameOf(options.idempotencyKey));
     return this.#client.call("agent_send", { room_id: this.#room, ...message }, withoutHeaders(options));
   }
 
   /**
-   * Sends up to 256 messages in one call, as if one after another, all or none. Many at a time so cost the service a fraction of what
-   * each costs by itself. Once this has resolved they are on disk.
+   * Sends up to 256 messages in one call, in this order, all or none. It costs the service a fraction of separate calls. Resolves once
+   * they are stored durably.
    */
   async sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
     const name = nameOf(options.idempotencyKey);
@@ -112,7 +123,7 @@ export class Agent {
     return (await this.#client.call("message_send_many", { room_id: this.#room, messages: sent }, options)).messages;
   }
 
-  /** Sends a request to one agent and waits for its reply. Throws a TimeoutError without one. */
+  /** Sends a request to one agent and returns its reply. Throws TimeoutError if none arrives within `waitMs`, 5 minutes by default. */
   async request<Payload = unknown>(
     destination: string,
     payload: unknown,
@@ -139,7 +150,10 @@ export class Agent {
     throw new TimeoutError(`${destination} has not replied within ${timeoutMs} ms.`);
   }
 
-  /** The next message that this agent has not read; what was returned before is read then. Null when none comes in time. */
+  /**
+   * Waits for the next unread message. The messages returned before count as read. Returns null if none arrives within `waitMs`.
+   * Each filter has a read position of its own: messages read with one filter stay unread for the others.
+   */
   wait<Payload = unknown>(options: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_WAIT_MS);
     const before = this.#waiting;
@@ -168,7 +182,7 @@ export class Agent {
     }
   }
 
-  /** Every message, as it comes, until the signal ends it. */
+  /** Yields every message as it arrives, until the signal aborts. */
   async *messages<Payload = unknown>(
     options: Omit<WaitOptions, "waitMs" | "timeoutMs"> = {},
   ): AsyncGenerator<MessageOf<Payload>> {
@@ -178,7 +192,7 @@ export class Agent {
     }
   }
 
-  /** Answers a message, which acknowledges it. */
+  /** Replies to a message, which also acknowledges it. */
   async reply(
     message: Pick<Message, "message_id"> | string,
     payload: unknown,
@@ -188,12 +202,13 @@ export class Agent {
     await this.#client.call("message_reply", input as never, options);
   }
 
+  /** Acknowledges a message, so that it is not redelivered. */
   async ack(message: Pick<Message, "message_id"> | string, options: CallOptions = {}): Promise<void> {
     const input = { room_id: this.#room, message_id: idOf(message), agent_id: this.id };
     await this.#client.call("message_ack", input, options);
   }
 
-  /** In a pattern * stands for one word, and > at the end for all that follow. The list replaces the earlier one. */
+  /** Replaces the subscriptions of the agent. In a topic pattern `*` matches one word, and `>` at the end any number of words. */
   async subscribe(topics: readonly string[], options: CallOptions = {}): Promise<void> {
     await this.#client.call(
       "agent_subscribe",
@@ -202,7 +217,7 @@ export class Agent {
     );
   }
 
-  /** Arrives at a barrier, and waits until all have. Throws a TimeoutError when they have not in time. */
+  /** Arrives at a barrier and waits until all have arrived. Throws TimeoutError after `waitMs`, 5 minutes by default. */
   async barrier(
     id: string,
     { parties, participants, waitMs, timeoutMs = waitMs ?? DEFAULT_WAIT_MS, signal }: BarrierOptions = {},

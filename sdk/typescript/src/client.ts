@@ -16,8 +16,11 @@ import {
 } from "./transport.ts";
 import { VERSION } from "./version.ts";
 
+/** Name of an operation of the HTTP interface. */
 export type OperationName = keyof Operations;
+/** Input of an operation: path, query and body together. */
 export type Input<Name extends OperationName> = Operations[Name]["input"];
+/** Response of an operation. */
 export type Result<Name extends OperationName> = Operations[Name]["answer"];
 
 interface StreamRow {
@@ -45,45 +48,55 @@ export type StreamName = keyof typeof STREAMS;
 /** Operations that take a file as their body. */
 type UploadName = "file_put" | "sandbox_file_put";
 
+/** Options of a client. */
 export interface ClientOptions {
-  /** ROOMD_URL, or http://127.0.0.1:8080, if absent. */
+  /** URL of the service; ROOMD_URL by default, or http://127.0.0.1:8080. */
   url?: string;
-  /** ROOMD_API_KEY if absent. A function is asked before every try: for tokens that expire, and null for none. */
+  /** API key; ROOMD_API_KEY by default. A function is called before every attempt, for tokens that expire; null is no key. */
   apiKey?: string | (() => Promise<string | null>);
-  /** Certificates to trust, as PEM; the file that ROOMD_CA_CERT names if absent. */
+  /** Certificates to trust, as PEM; by default those of the file named by ROOMD_CA_CERT. */
   ca?: string;
-  /** The place in a trace that calls continue, or who knows it; TRACEPARENT, which commands of a traced call have, if absent. */
+  /** Trace context that calls continue, or a function that returns it; by default TRACEPARENT, which commands of a traced call have. */
   traceparent?: string | (() => string | undefined);
-  /** What the service is told that the program is; roomd-sdk and its version if absent. */
+  /** User-Agent header; roomd-sdk and its version by default. */
   userAgent?: string;
-  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY are looked for, such as process.env; nowhere if absent. Bun, and Node from 24.5 on. */
+  /** Environment with HTTP_PROXY, HTTPS_PROXY and NO_PROXY, such as process.env; no proxy by default. Bun, and Node 24.5 or later. */
   proxyEnv?: Record<string, string | undefined>;
-  /** What is tried again, where a call says nothing else; whatever may pass, six times, if absent. */
+  /** Retry policy of calls without one of their own; by default up to six attempts after any transient failure. */
   retry?: Retry;
 }
 
-/** An answer with what it was made of. */
+/** A response with its body and status. */
 export interface Reply<T> {
+  /** The parsed response. */
   value: T;
-  /** The body as it came. */
+  /** The body, unparsed. */
   text: string;
+  /** HTTP status. */
   status: number;
 }
 
+/** Options of `download`. */
 export interface DownloadOptions extends CallOptions {
-  /** How long nothing may come of a file that has begun; 60 s if absent. */
+  /** Longest silence within a download in ms; 60 s by default. */
   silentMs?: number;
 }
 
+/** A file while it is downloaded. It is read once, by one of `stream`, `bytes` and `text`. */
 export interface Download {
-  /** Of what follows; null where it is not told. */
+  /** Number of bytes that follow; null if it is unknown. */
   size: number | null;
+  /** ETag of the file. */
   etag: string | null;
+  /** The bytes as they arrive. */
   stream: AsyncIterable<Uint8Array>;
+  /** All bytes. */
   bytes(): Promise<Uint8Array>;
+  /** All bytes as text. */
   text(): Promise<string>;
-  /** Ends its connection, also where nobody has read it. The signal does so too. */
+  /** Closes its connection, read or not. The signal does the same. */
   close(): void;
+  /** Closes its connection at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -93,9 +106,11 @@ const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health
 const DEFAULT_SILENT_MS = 60_000;
 const LOCAL = "http://127.0.0.1:8080";
 
+/** Calls the operations of the service by name, with retries and idempotency. */
 export class Client {
   readonly #transport: Transport;
 
+  /** Connects to a service. Options that are absent come from the environment. */
   constructor(options: ClientOptions = {}) {
     const { ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, TRACEPARENT } = process.env;
     const traceparent = options.traceparent ?? TRACEPARENT;
@@ -113,16 +128,17 @@ export class Client {
     });
   }
 
+  /** URL of the service. */
   get url(): string {
     return this.#transport.connection.url;
   }
 
-  /** Certificates to trust in place of the system's, as PEM; null: the system's. */
+  /** Certificates to trust instead of the system's, as PEM; null: the system's. */
   get ca(): string | null {
     return this.#transport.connection.ca;
   }
 
-  /** Calls an operation that answers JSON or text. */
+  /** Calls an operation with a JSON or text response. */
   async call<Name extends OperationName>(
     name: Name,
     input: Input<Name>,
@@ -131,7 +147,7 @@ export class Client {
     return (await this.reply(name, input, options)).value;
   }
 
-  /** The same with the status and the body as they came. `body` is a file to send, as upload() does. */
+  /** As `call`, with the status and the unparsed body. `body` is a file to send, as in `upload`. */
   async reply<Name extends OperationName>(
     name: Name,
     input: Input<Name>,
@@ -150,7 +166,7 @@ export class Client {
     return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options, gone);
   }
 
-  /** The events of a stream, from `after` on, whatever happens to connections; pings are left out. */
+  /** Yields the events of a stream, after `after`. Lost connections are resumed; pings are left out. */
   async *events<Name extends StreamName>(
     name: Name,
     input: Input<Name>,
@@ -194,12 +210,12 @@ export class Client {
     });
   }
 
-  /** Where a WebSocket of this operation is opened; the key goes into its Authorization. */
+  /** URL for a WebSocket of this operation. The key belongs into the Authorization header. */
   socketUrl(name: OperationName, input: object): string {
     return this.url.replace(/^http/, "ws") + this.#sent(name, input as never).path;
   }
 
-  /** A file as it comes. Once it has begun, whoever reads it goes on where it was cut. */
+  /** Streams a file. A connection that breaks after the start is resumed at the same byte. */
   async download(
     name: OperationName,
     input: object,
@@ -209,12 +225,12 @@ export class Client {
     return this.#transport.send(this.#file(name, input), read, options);
   }
 
-  /** A whole file; one that was cut is asked for again. */
+  /** Reads a whole file, again if the connection breaks. */
   async bytes(name: OperationName, input: object, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#transport.send(this.#file(name, input), (answer) => bytesOf(answer), options);
   }
 
-  /** Sends a file. A stream is sent once; all else is sent again where the connection breaks. */
+  /** Sends a file, again if the connection breaks; a stream can be sent only once. */
   async upload<Name extends UploadName>(
     name: Name,
     input: Input<Name>,
@@ -224,7 +240,7 @@ export class Client {
     return (await this.reply(name, input, { ...options, body })).value;
   }
 
-  /** Every item of a list, page by page. */
+  /** Yields every item of a list, page by page. */
   async *items<Name extends ListName>(
     name: Name,
     input: Input<Name>,
@@ -242,7 +258,7 @@ export class Client {
     } while (cursor);
   }
 
-  /** Ends all connections: what waits fails. */
+  /** Closes all connections; pending calls fail. */
   close(): void {
     this.#transport.close();
   }

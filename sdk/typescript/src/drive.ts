@@ -1,4 +1,4 @@
-/** Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive. */
+/** The drive of a room: one directory that all its sandboxes mount at /mnt/drive. */
 import { randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -7,25 +7,28 @@ import type { Client, Download } from "./client.ts";
 import type { DriveEntry, DriveStat, WrittenFile } from "./generated/schemas.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 
+/** Options of a write. */
 export interface WriteOptions extends CallOptions {
-  /** Permissions in octal, such as "0644". */
+  /** Permissions in octal; "0644" by default. */
   mode?: string;
-  /** false: refuse when the file exists. */
+  /** false: fail if the file exists. */
   overwrite?: boolean;
-  /** Only if the file has this ETag. */
+  /** Fail unless the file has this ETag. */
   ifMatch?: string;
 }
 
+/** The drive of a room. A missing file is a NotFoundError. */
 export class Drive {
   readonly #client: Client;
   readonly #room: string;
 
+  /** The drive of a room, by its name. */
   constructor(client: Client, room: string) {
     this.#client = client;
     this.#room = room;
   }
 
-  /** Replaces the file as a whole, and makes the directories above it: no reader sees half of it. */
+  /** Writes a file atomically, and creates the directories above it. */
   write(
     path: string,
     data: FileBody,
@@ -40,32 +43,35 @@ export class Drive {
     return this.#client.upload("file_put", input, data, { ...options, headers });
   }
 
-  /** Writes a file of this machine. */
+  /** Writes a local file to the drive. */
   async upload(local: string, path: string, options: WriteOptions = {}): Promise<WrittenFile> {
     return this.write(path, await openAsBlob(local), options);
   }
 
+  /** Appends to a file, which is created if it does not exist. */
   async append(path: string, data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
     const content_b64 = Buffer.from(data).toString("base64");
     await this.#client.call("fs_write", { ...this.#at(path), content_b64, append: true }, options);
   }
 
-  /** The file, or a part of it, as it comes. */
+  /** Streams a file, or a part of it. */
   open(path: string, options: ReadOptions = {}): Promise<Download> {
     return this.#client.download("file_get", this.#at(path), rangeOf(options));
   }
 
+  /** Reads a file, or a part of it. */
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
     return this.#client.bytes("file_get", this.#at(path), rangeOf(options));
   }
 
+  /** Reads a file as UTF-8 text. */
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
   /**
-   * Writes a file of the drive onto this machine: whole, or not at all. A link stays, and what is no regular file, such as a device or a
-   * pipe, is written to as it comes.
+   * Writes a file of the drive to a local path, atomically. If the path is a symbolic link, its target is replaced; a device or a pipe is
+   * written to directly.
    */
   async download(path: string, local: string, options: ReadOptions = {}): Promise<void> {
     const there = await stat(local).catch(() => null);
@@ -87,10 +93,12 @@ export class Drive {
     }
   }
 
+  /** Describes a file or directory. */
   stat(path: string, options: CallOptions = {}): Promise<DriveStat> {
     return this.#client.call("fs_stat", this.#at(path), options);
   }
 
+  /** Yields the entries of a directory; with `recursive` also those below it. */
   list(
     path?: string,
     { recursive, ...options }: CallOptions & { recursive?: boolean } = {},
@@ -103,10 +111,12 @@ export class Drive {
     return this.#client.items("fs_list", input, options);
   }
 
+  /** Creates a directory and those above it. */
   async mkdir(path: string, options: CallOptions = {}): Promise<void> {
     await this.#client.call("fs_mkdir", this.#at(path), options);
   }
 
+  /** Moves or renames an entry; with `overwrite` it may replace a file. */
   async move(
     from: string,
     to: string,
@@ -116,6 +126,7 @@ export class Drive {
     await this.#client.call("fs_move", input, options);
   }
 
+  /** Deletes a file, or with `recursive` a directory and its content. */
   async delete(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<void> {
     await this.#client.call(
       "fs_delete",

@@ -1,43 +1,53 @@
 /** Owns the ways in which a call fails: what the service answered by its code, or that no answer came. */
 import type { TemplateBuild } from "./generated/schemas.ts";
 
-/** One field that is wrong. */
+/** An invalid field of a request. */
 export interface FieldError {
+  /** Path of the field. */
   field: string;
+  /** Code of the fault. */
   code: string;
+  /** Description of the fault. */
   message: string;
 }
 
 /** RFC 9457 problem details, as the service answers them. */
 export interface Problem {
+  /** URI of the kind of problem. */
   type: string;
+  /** Short description of the code. */
   title: string;
+  /** HTTP status. */
   status: number;
+  /** Description of this failure. */
   detail: string;
-  /** One word of a closed list, which does not change. */
+  /** Stable error code, from a closed list. */
   code: string;
   /** Whether the same call may succeed later. */
   retryable: boolean;
+  /** Id of the request, for logs and support. */
   request_id: string;
+  /** Data about the failure, by code. */
   details: Record<string, unknown>;
+  /** Every invalid field. */
   errors: FieldError[];
-  /** What to do next. */
+  /** Suggestion for the next step. */
   hint: string | null;
 }
 
-/** Everything that the SDK throws, but for mistakes of its caller. */
+/** Base class of all errors that the SDK throws. */
 export class RoomdError extends Error {
   override name = "RoomdError";
 }
 
-/** What the caller gave is wrong, and nothing was sent. */
+/** An argument is invalid; nothing was sent. */
 export class UsageError extends RoomdError {
   override name = "UsageError";
 }
 
 /**
- * Why no answer came. `unreachable`: nobody answers there. `untrusted`: its certificate is not trusted. `broken`: the connection broke, and
- * what was asked for may have been done. `foreign`: what answered is not roomd. `away`: a stream could not be gone on with.
+ * Cause of a ConnectionError. `unreachable`: no connection. `untrusted`: the certificate is not trusted. `broken`: the connection broke, and
+ * the call may have been executed. `foreign`: the response is not from roomd. `away`: a stream could not be resumed.
  */
 export type ConnectionFault = "unreachable" | "untrusted" | "broken" | "foreign" | "away";
 
@@ -47,15 +57,17 @@ interface ConnectionErrorOptions extends ErrorOptions {
   status?: number;
 }
 
-/** No answer came: nobody listens, the connection broke, or what answered is not roomd. */
+/** No response arrived: the service is unreachable, the connection broke, or the response is not from roomd. */
 export class ConnectionError extends RoomdError {
   override name = "ConnectionError";
+  /** Cause of the failure. */
   readonly fault: ConnectionFault;
-  /** Of the service, where it is known. */
+  /** URL of the service, if it is known. */
   readonly url: string | null;
-  /** With which something answered that is not roomd. */
+  /** Status of a response that is not from roomd. */
   readonly status: number | null;
 
+  /** An error with this message and cause. */
   constructor(message: string, { fault = "broken", url, status, ...options }: ConnectionErrorOptions = {}) {
     super(message, options);
     this.fault = fault;
@@ -64,65 +76,80 @@ export class ConnectionError extends RoomdError {
   }
 }
 
-/** The time that the caller gave is over. */
+/** The time limit of the call is over. */
 export class TimeoutError extends RoomdError {
   override name = "TimeoutError";
 }
 
-/** The service refused, or could not do it. The subclass tells the kind, `code` what it is. */
+/** The service refused or could not execute the call. The subclass is the kind of problem, `code` the exact one. */
 export class ProblemError extends RoomdError {
   override name = "ProblemError";
+  /** The problem details of the response. */
   readonly problem: Problem;
 
+  /** Error of a response with these problem details. */
   constructor(problem: Problem) {
     super(problem.hint === null ? problem.detail : `${problem.detail} ${problem.hint}`);
     this.problem = problem;
   }
 
+  /** Stable error code, from a closed list. */
   get code(): string {
     return this.problem.code;
   }
 
+  /** HTTP status. */
   get status(): number {
     return this.problem.status;
   }
 
+  /** Whether the same call may succeed later. */
   get retryable(): boolean {
     return this.problem.retryable;
   }
 
+  /** Suggestion for the next step. */
   get hint(): string | null {
     return this.problem.hint;
   }
 
+  /** Id of the request, for logs and support. */
   get requestId(): string {
     return this.problem.request_id;
   }
 
+  /** Data about the failure, by code. */
   get details(): Record<string, unknown> {
     return this.problem.details;
   }
 
-  /** Every field that is wrong. */
+  /** Every invalid field. */
   get errors(): FieldError[] {
     return this.problem.errors;
   }
 }
 
+/** The event with which a stream ends in an error. */
 export interface ErrorEvent {
+  /** Kind of the event. */
   type: "error";
+  /** Stable error code. */
   code: string;
-  /** Of an audit's stream nothing but the code is told. */
+  /** Absent in streams of audit records. */
   detail?: string;
+  /** Whether the stream may be resumed later. */
   retryable?: boolean;
 }
 
-/** What a stream says last when it cannot go on. */
+/** A stream ended because the service cannot continue it. */
 export class StreamError extends RoomdError {
   override name = "StreamError";
+  /** Stable error code. */
   readonly code: string;
+  /** Whether the stream may be resumed later. */
   readonly retryable: boolean;
 
+  /** Error of a stream that ended with this event. */
   constructor({ code, detail = `The stream ended: ${code}.`, retryable = code === "shutting_down" }: ErrorEvent) {
     super(detail);
     this.code = code;
@@ -130,47 +157,47 @@ export class StreamError extends RoomdError {
   }
 }
 
-/** 400, 413, 415, 416, 422: the call itself is wrong. */
+/** 400, 413, 415, 416, 422: the call is invalid. */
 export class InvalidRequestError extends ProblemError {
   override name = "InvalidRequestError";
 }
 
-/** 401: no key, or one that is not good. */
+/** 401: the API key is missing or invalid. */
 export class AuthenticationError extends ProblemError {
   override name = "AuthenticationError";
 }
 
-/** 403: the key is good, and may not do this. */
+/** 403: the key is valid but lacks the permission. */
 export class PermissionError extends ProblemError {
   override name = "PermissionError";
 }
 
-/** 404. */
+/** 404: the resource does not exist. */
 export class NotFoundError extends ProblemError {
   override name = "NotFoundError";
 }
 
-/** 409: it does not fit with how things are. */
+/** 409: the call conflicts with the current state. */
 export class ConflictError extends ProblemError {
   override name = "ConflictError";
 }
 
-/** 410: it was there. */
+/** 410: the resource existed and is gone. */
 export class GoneError extends ProblemError {
   override name = "GoneError";
 }
 
-/** 412: what If-Match or if_match wanted is not so. */
+/** 412: the precondition of If-Match does not hold. */
 export class PreconditionError extends ProblemError {
   override name = "PreconditionError";
 }
 
-/** 429: too much at once, or a quota is used up. */
+/** 429: a rate limit or a quota is exceeded. */
 export class LimitError extends ProblemError {
   override name = "LimitError";
 }
 
-/** 5xx: the service, its host or a guest cannot do it now. */
+/** 5xx: the service, its host or a guest cannot execute the call now. */
 export class UnavailableError extends ProblemError {
   override name = "UnavailableError";
 }
@@ -185,6 +212,7 @@ const KINDS: Record<number, typeof ProblemError> = {
   429: LimitError,
 };
 
+/** The error of the subclass that fits the status. */
 export function problemError(problem: Problem): ProblemError {
   const Kind = KINDS[problem.status] ?? (problem.status >= 500 ? UnavailableError : InvalidRequestError);
   return new Kind(problem);

@@ -1,4 +1,4 @@
-/** Owns a command in a sandbox: begun by a name that is made here, so that it never runs twice, and followed until it says how it ended. */
+/** A command in a sandbox: started under a name chosen by the client, so that it never runs twice, and followed until its end. */
 import type { Client } from "./client.ts";
 import { inTime, limited, unlessAborted } from "./deadline.ts";
 import { RoomdError } from "./errors.ts";
@@ -74,23 +74,27 @@ export interface CommandResult {
   stderrTruncated: boolean;
 }
 
+/** A part of the output of a command. */
 export interface OutputPart {
+  /** The stream that it belongs to. */
   stream: "stdout" | "stderr";
+  /** Its content. */
   bytes: Uint8Array;
-  /** Its place: `after` goes on behind it. */
+  /** Its position in the output; `after` continues behind it. */
   seq: number;
 }
 
+/** Options of `output`. */
 export interface OutputOptions extends EventOptions {
-  /** From behind this part on; from its beginning, as far as it is kept, if absent. */
+  /** Position to continue behind; by default the first output that is kept. */
   after?: number;
-  /** Hears that some output was gone before it was read: what is left follows. */
+  /** Called if output was dropped before it was read; the rest follows. */
   onGap?(): void | Promise<void>;
 }
 
 /** How a command ended. */
 export type CommandEnd = ExitEvent & {
-  /** Whether some of its output was gone before it was read. */
+  /** Whether output was dropped before it was read. */
   gap: boolean;
 };
 
@@ -109,15 +113,16 @@ export interface SandboxName {
   sandbox: string;
 }
 
-/** A command that was begun, or that is known by its name. */
+/** A command that was started. */
 export class Execution {
+  /** Name of the run (`execId`). */
   readonly id: string;
   readonly #client: Client;
   readonly #name: SandboxName & { exec_id: string };
   /** Bytes of standard input so far, once the writes before have ended; null where it has to be asked. */
   #written: Promise<number | null>;
 
-  /** `stdinBytes`: how much was written to its standard input, where that is known. */
+  /** A command by its id. `stdinBytes`: number of bytes written to its standard input so far, if known. */
   constructor(client: Client, sandbox: SandboxName, id: string, stdinBytes: number | null = null) {
     this.id = id;
     this.#written = Promise.resolve(stdinBytes);
@@ -125,7 +130,7 @@ export class Execution {
     this.#name = { ...sandbox, exec_id: id };
   }
 
-  /** Begins a command; its standard input stays open unless it is all there or is not wanted. */
+  /** Starts a command. Its standard input stays open unless `stdin` is given or `stdinOpen` is false. */
   static async start(
     client: Client,
     sandbox: SandboxName,
@@ -152,7 +157,7 @@ export class Execution {
     return new Execution(client, sandbox, execId);
   }
 
-  /** Begins a command without more input than is given, and waits for its end. */
+  /** Runs a command, with `stdin` as its whole input, and waits for its end. */
   static async run(
     client: Client,
     sandbox: SandboxName,
@@ -174,18 +179,19 @@ export class Execution {
     }
   }
 
+  /** Its record. */
   get(options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_get", this.#name, options);
   }
 
-  /** Everything that it writes, until it has ended; returns how it ended. */
+  /** Yields its output until it ends; returns the outcome. */
   async *output(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd> {
     const end = yield* this.#read(true, options);
     if (end === null) throw new RoomdError("The stream ended before the command did.");
     return end;
   }
 
-  /** What it has written so far; returns null where it has not ended. */
+  /** Yields its output so far; returns the outcome, or null while it runs. */
   outputSoFar(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd | null> {
     return this.#read(false, options);
   }
@@ -228,7 +234,7 @@ export class Execution {
     }
   }
 
-  /** Waits until it has ended. A command that fails is no error: look at `exitCode`. */
+  /** Waits for its end. A command that fails is no error: see `exitCode`. */
   async wait(
     options: Pick<
       CommandOptions,
@@ -265,12 +271,12 @@ export class Execution {
     }
   }
 
-  /** Ends what nobody wants any more; where that does not succeed soon, it goes on to its own end. */
+  /** Tries to end an abandoned command, for 10 s; errors are ignored. */
   async giveUp(): Promise<void> {
     await this.kill({ timeoutMs: KILL_MS }).catch(() => {});
   }
 
-  /** Writes to its standard input, in the order of the calls: bytes that are sent again arrive once. */
+  /** Writes to its standard input, in the order of the calls. Retries deliver no byte twice. */
   write(data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
     return this.#stdin(Buffer.from(data as Uint8Array), false, options);
   }
@@ -280,7 +286,7 @@ export class Execution {
     return this.#stdin(Buffer.alloc(0), true, options);
   }
 
-  /** Writes all of its standard input, and waits for its end. Where there is no more to come by an error, it is ended. */
+  /** Writes all of its standard input and waits for its end. If the source fails, the command is ended. */
   feed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions = {}): Promise<CommandResult> {
     return inTime(options, LATE, (each) => this.#fed(parts, each));
   }
@@ -327,11 +333,12 @@ export class Execution {
     return written.then(() => {});
   }
 
+  /** Sends a signal, such as "SIGINT", to its process group. */
   signal(signal: string, options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_signal", { ...this.#name, signal: signal as "SIGINT" }, options);
   }
 
-  /** Ends it and everything that it has started; returns when nothing is left. */
+  /** Ends it and its child processes; returns when none is left. */
   kill(options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_end", this.#name, options);
   }

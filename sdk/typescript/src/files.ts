@@ -1,6 +1,6 @@
 /**
- * Files in a sandbox's own view: its disk, and what is mounted there. The guest's agent serves them, in any image. What several agents
- * share goes on the room's drive, which is /mnt/drive here too.
+ * Files as a sandbox sees them: its disk and its mounts, served by the guest's agent in any image. Files for several agents belong on the
+ * drive of the room, which is /mnt/drive here too.
  */
 import { openAsBlob } from "node:fs";
 import { type ReadOptions, rangeOf } from "./byte-range.ts";
@@ -12,49 +12,53 @@ import { downloadDirectory, uploadDirectory } from "./local-tree.ts";
 import type { CallOptions, FileBody } from "./transport.ts";
 import { UserFiles } from "./user-files.ts";
 
+/** Options of a write. */
 export interface FileWriteOptions extends CallOptions {
-  /** Permissions in octal, such as "0644"; those of the file that is replaced if absent. */
+  /** Permissions in octal, such as "0644"; those of the replaced file by default. */
   mode?: string;
-  /** User of the sandbox, `user:group` or `uid:gid`; that of the file that is replaced if absent. */
+  /** User of the sandbox, `user:group` or `uid:gid`; that of the replaced file by default. */
   owner?: string;
-  /** false: refuse when the file exists. */
+  /** false: fail if the file exists. */
   overwrite?: boolean;
-  /** Only if the file has this ETag. */
+  /** Fail unless the file has this ETag. */
   ifMatch?: string;
 }
 
 /** Files that are sent side by side. */
 const AT_ONCE = 8;
 
+/** Files of a sandbox. Paths are absolute. */
 export class Files {
   readonly #client: Client;
   readonly #sandbox: SandboxName;
 
+  /** Files of a sandbox, by its names. */
   constructor(client: Client, sandbox: SandboxName) {
     this.#client = client;
     this.#sandbox = sandbox;
   }
 
-  /** The same files with the rights of one user of the sandbox, by commands: slower, and the image needs a shell. */
+  /** The same files with the permissions of one user of the sandbox, by commands: slower, and the image needs a shell. */
   as(user?: string): UserFiles {
     return new UserFiles(this.#client, this.#sandbox, user);
   }
 
-  /** The file, or a part of it, as it comes. Throws NotFoundError. */
+  /** Streams a file, or a part of it. Throws NotFoundError. */
   open(path: string, options: ReadOptions = {}): Promise<Download> {
     return this.#client.download("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
-  /** Throws NotFoundError. */
+  /** Reads a file, or a part of it. Throws NotFoundError. */
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
     return this.#client.bytes("sandbox_file_get", this.#at(path), rangeOf(options));
   }
 
+  /** Reads a file as UTF-8 text. Throws NotFoundError. */
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
-  /** Replaces the file as a whole, and makes the directories above it: no reader sees half of it. */
+  /** Writes a file atomically, and creates the directories above it. */
   async write(
     path: string,
     data: FileBody,
@@ -65,7 +69,7 @@ export class Files {
     return await this.#client.upload("sandbox_file_put", input, data, { ...options, headers });
   }
 
-  /** Several files, by their paths; some of them may be written when one fails. */
+  /** Writes several files, by path, in parallel; some may be written if one fails. */
   async writeMany(files: Record<string, FileBody>, options: FileWriteOptions = {}): Promise<void> {
     const left = Object.entries(files);
     const worker = async () => {
@@ -74,22 +78,22 @@ export class Files {
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, worker));
   }
 
-  /** Writes a file of this machine. */
+  /** Writes a local file to the sandbox. */
   async upload(local: string, path: string, options: FileWriteOptions = {}): Promise<WrittenSandboxFile> {
     return this.write(path, await openAsBlob(local), options);
   }
 
-  /** Writes what is in a directory of this machine into one of the sandbox, with modes. Links are left out. */
+  /** Copies the content of a local directory to one of the sandbox, with permissions. Symbolic links are left out. */
   uploadDir(local: string, path: string, options: Pick<FileWriteOptions, "owner" | "signal"> = {}): Promise<void> {
     return uploadDirectory(this, local, path, options);
   }
 
-  /** The other way. A link is made as it is; what is neither file, directory nor link is left out. */
+  /** Copies the content of a directory to a local one, with permissions and symbolic links, without devices, pipes and sockets. */
   downloadDir(path: string, local: string, options: Pick<CallOptions, "signal"> = {}): Promise<void> {
     return downloadDirectory(this, path, local, options);
   }
 
-  /** What is in a directory, in the order of the names; `recursive`: what is below too, on the same file system. */
+  /** Yields the entries of a directory, sorted by name; with `recursive` also those below it on the same file system. */
   list(
     path: string,
     { recursive, ...options }: CallOptions & { recursive?: boolean } = {},
@@ -97,7 +101,7 @@ export class Files {
     return this.#client.items("sandbox_file_list", { ...this.#at(path), ...given({ recursive }) }, options);
   }
 
-  /** Throws NotFoundError. Of a link what it leads to, unless `follow` is false. */
+  /** Describes an entry; with `follow: false` a symbolic link itself, not its target. Throws NotFoundError. */
   stat(
     path: string,
     { follow = true, ...options }: CallOptions & { follow?: boolean } = {},
@@ -105,12 +109,12 @@ export class Files {
     return this.#client.call("sandbox_file_stat", { ...this.#at(path), follow }, options);
   }
 
-  /** Whether there is an entry; a link that leads to nothing is one. */
+  /** Whether an entry exists; a dangling symbolic link counts. */
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
     return (await orNull(this.stat(path, { ...options, follow: false }))) !== null;
   }
 
-  /** Makes a directory and those above it; one that exists is fine. */
+  /** Creates a directory and those above it; an existing one is no error. */
   async mkdir(
     path: string,
     { mode, owner, ...options }: CallOptions & Pick<FileWriteOptions, "mode" | "owner"> = {},
@@ -118,6 +122,7 @@ export class Files {
     await this.#client.call("sandbox_file_mkdir", { ...this.#at(path), ...given({ mode, owner }) }, options);
   }
 
+  /** Moves or renames an entry; with `overwrite` it may replace a file. */
   async move(
     from: string,
     to: string,
@@ -126,17 +131,17 @@ export class Files {
     await this.#client.call("sandbox_file_move", { ...this.#sandbox, from, to, ...given({ overwrite }) }, options);
   }
 
-  /** Throws NotFoundError. A directory that is not empty only if `recursive` is given. */
+  /** Removes a file or an empty directory; with `recursive` a directory and its content. Throws NotFoundError. */
   async remove(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}): Promise<void> {
     await this.#client.call("sandbox_file_delete", { ...this.#at(path), ...given({ recursive }) }, options);
   }
 
-  /** The same; false where there was none. */
+  /** As `remove`; returns false if the entry does not exist. */
   async delete(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<boolean> {
     return (await orNull(this.remove(path, options).then(() => true))) ?? false;
   }
 
-  /** Changes of a file, or in a directory, as they happen, until the signal or the end of what is watched; `recursive`: below it too. */
+  /** Yields changes of a file or directory, with `recursive` also below it, until the signal aborts or the watched entry is removed. */
   async *watch(
     path: string,
     { recursive, ...options }: Pick<CallOptions, "signal"> & { recursive?: boolean } = {},

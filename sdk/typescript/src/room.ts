@@ -17,17 +17,22 @@ import type { CallOptions } from "./transport.ts";
 /** Who sends what nobody in the room has sent. */
 const OPERATOR = "operator";
 
+/** A room: the sandboxes of a group of agents, their drive and their messages. */
 export class Room {
+  /** Name of the room. */
   readonly id: string;
+  /** Files that all sandboxes of the room share. */
   readonly drive: Drive;
   readonly #client: Client;
 
+  /** A room that exists. No call is made. */
   constructor(client: Client, id: string) {
     this.id = id;
     this.drive = new Drive(client, id);
     this.#client = client;
   }
 
+  /** Its record. */
   get(options: CallOptions = {}): Promise<RoomRecord> {
     return this.#client.call("room_get", { room_id: this.id }, options);
   }
@@ -37,20 +42,22 @@ export class Room {
     return Sandbox.createIn(this.#client, this.id, agentId, options);
   }
 
-  /** A sandbox that there is, by its agent. */
+  /** A sandbox that exists, by its agent. No call is made. */
   sandbox(agentId: string): Sandbox {
     return new Sandbox(this.#client, this.id, agentId);
   }
 
+  /** Yields the records of its sandboxes. */
   sandboxes(options: CallOptions = {}): AsyncGenerator<SandboxRecord> {
     return this.#client.items("sandbox_list", { room_id: this.id }, options);
   }
 
-  /** Speaks and listens for an agent, which needs no sandbox. */
+  /** An agent of the room, by its name; it needs no sandbox. */
   agent(id: string): Agent {
     return Agent.of(this.#client, this.id, id);
   }
 
+  /** Yields the records of its agents. */
   agents(options: CallOptions = {}): AsyncGenerator<AgentRecord> {
     return this.#client.items("agent_list", { room_id: this.id }, options);
   }
@@ -60,12 +67,12 @@ export class Room {
     return this.agent(OPERATOR).send(destination, payload, options);
   }
 
-  /** Sends up to 256 as the operator, in one call, all or none. */
+  /** Sends up to 256 messages as the operator, in one call, all or none. */
   sendMany(messages: readonly Outgoing[], options: CallOptions = {}): Promise<MessageReceipt[]> {
     return this.agent(OPERATOR).sendMany(messages, options);
   }
 
-  /** What happens in the room from now on, or after the record of this seq; 0: from its beginning. */
+  /** Yields the audit records of the room from now on, or those after the record with number `after`; 0 is the start of the room. */
   async *events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
     const options = signal ? { signal } : {};
     // Where now is has to be known before anything happens: a connection may be lost before the first event.
@@ -82,12 +89,12 @@ export class Room {
     return items[0]?.seq ?? 0;
   }
 
-  /** Keeps what the room is at one instant: sandboxes, drive, messages and barriers. */
+  /** Saves the state of the room at one instant: sandboxes, drive, messages and barriers. */
   checkpoint({ name, ...options }: CallOptions & { name?: string } = {}): Promise<Checkpoint> {
     return this.#client.call("room_checkpoint", { room_id: this.id, ...(name === undefined ? {} : { name }) }, options);
   }
 
-  /** Makes another room of it in which all go on, or of one of its checkpoints. */
+  /** Creates another room from the current state, or from a checkpoint; its sandboxes continue there. */
   async fork(
     roomId: string,
     { checkpointId, ...options }: CallOptions & { checkpointId?: string } = {},
@@ -97,12 +104,12 @@ export class Room {
     return new OwnRoom(this.#client, roomId);
   }
 
-  /** Turns it back to a checkpoint. */
+  /** Restores the room to a checkpoint. */
   restore(checkpointId: string, options: CallOptions = {}): Promise<Result<"room_restore">> {
     return this.#client.call("room_restore", { room_id: this.id, checkpoint_id: checkpointId }, options);
   }
 
-  /** Ends its sandboxes; one that has ended is no error. The drive is kept for a day, unless it is not to be. */
+  /** Destroys the room and its sandboxes; a room that has ended is no error. The drive is kept for a day, unless `drive` is "delete". */
   async destroy({ drive, ...options }: CallOptions & { drive?: "retain" | "delete" } = {}): Promise<void> {
     const input = { room_id: this.id, ...(drive === undefined ? {} : { drive }) };
     await unlessGone(() => this.#client.call("room_destroy", input, options));
@@ -110,11 +117,11 @@ export class Room {
   }
 }
 
-/** A room that this program made: the end of an `await using` block destroys it, and deletes its drive unless it was made with `keep`. */
+/** A room that this program created. The end of an `await using` block destroys it, and deletes its drive unless `keep` was given. */
 export class OwnRoom extends Room {
   readonly #keep: boolean;
 
-  /** A room that this program made. */
+  /** A room by its name. With `keep` its drive survives the `await using` block for a day. */
   constructor(client: Client, id: string, { keep = false }: { keep?: boolean } = {}) {
     super(client, id);
     this.#keep = keep;

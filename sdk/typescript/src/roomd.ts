@@ -1,4 +1,4 @@
-/** Owns the beginning: a service, its rooms and its templates. */
+/** Entry point of the SDK: a service, its rooms and its templates. */
 import { Client, type ClientOptions } from "./client.ts";
 import { inTime } from "./deadline.ts";
 import { TemplateBuildError } from "./errors.ts";
@@ -11,25 +11,31 @@ import type { CallOptions } from "./transport.ts";
 const LAST_LINES = 20;
 const MOST_LAST_CHARACTERS = 16 * 1024;
 
+/** Options of a new room. */
 export interface RoomOptions extends CallOptions {
-  /** A name that nobody has if absent. */
+  /** Name of the room; a generated one by default. */
   roomId?: string;
+  /** Labels of your own, for filtering lists. */
   labels?: Record<string, string>;
-  /** The room is destroyed after this time. */
+  /** Lifetime in seconds: the room is destroyed after this time. */
   ttlSeconds?: number;
   /** Whether its drive is kept for a day at the end of an `await using` block; it is deleted by default. */
   keep?: boolean;
 }
 
+/** A roomd service. */
 export class Roomd {
-  /** Every operation of the interface, by its name. */
+  /** All operations of the HTTP interface, by name. */
   readonly client: Client;
 
+  /** Connects to a service. Options that are absent come from the environment. */
   constructor(options: ClientOptions = {}) {
     this.client = new Client(options);
   }
 
+  /** Rooms of the organization. */
   readonly rooms = {
+    /** Creates a room. The end of an `await using` block destroys it. */
     create: async ({ roomId, labels, ttlSeconds, keep = false, ...options }: RoomOptions = {}): Promise<OwnRoom> => {
       const wanted = {
         ...(labels === undefined ? {} : { labels }),
@@ -42,16 +48,20 @@ export class Roomd {
       );
       return new OwnRoom(this.client, room_id, { keep });
     },
-    /** A room that there is; it is not ended by leaving a block. */
+    /** A room that exists. It is not destroyed at the end of a block. */
     open: (roomId: string): Room => new Room(this.client, roomId),
+    /** Yields the records of all rooms. */
     list: (options: CallOptions = {}): AsyncGenerator<RoomRecord> => this.client.items("room_list", {}, options),
   };
 
+  /** Templates that sandboxes start from. */
   readonly templates = {
+    /** Describes a template. */
     get: (templateId: string, options: CallOptions = {}): Promise<Template> =>
       this.client.call("template_get", { template_id: templateId }, options),
+    /** Yields all templates. */
     list: (options: CallOptions = {}): AsyncGenerator<Template> => this.client.items("template_list", {}, options),
-    /** Builds one of an image, and waits until it is ready. Throws TemplateBuildError, with the last lines of its output. */
+    /** Builds a template from an image and waits until it is ready. Throws TemplateBuildError with the last lines of the output. */
     build: (
       wanted: TemplateCreateRequest,
       { onOutput, ...options }: CallOptions & { onOutput?(line: string): void } = {},
@@ -71,12 +81,13 @@ export class Roomd {
         throw new TemplateBuildError(built, output.trimEnd().split("\n").slice(-LAST_LINES));
       });
     },
+    /** Deletes a template. */
     remove: async (templateId: string, options: CallOptions = {}): Promise<void> => {
       await this.client.call("template_remove", { template_id: templateId }, options);
     },
   };
 
-  /** Ends all connections: what waits fails. */
+  /** Closes all connections; pending calls fail. */
   close(): void {
     this.client.close();
   }

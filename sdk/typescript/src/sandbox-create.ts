@@ -27,7 +27,7 @@ export interface SandboxOptions extends CallOptions, SandboxSpellings {
   idleTimeoutSeconds?: number;
   /** It ends this long after its creation. */
   maxDurationSeconds?: number;
-  /** Idle time, idle action, and what wakes it. */
+  /** Idle time, idle action and wake reasons. */
   lifecycle?: SandboxCreateRequest["lifecycle"];
   /** Its guest CID; a free one by default. */
   guestCid?: number;

@@ -41,9 +41,9 @@ export interface SandboxListOptions extends CallOptions {
   roomId?: string;
 }
 
-/** A change of a sandbox; what is absent stays. */
+/** A change of a sandbox. Absent fields keep their value. */
 export interface SandboxChange extends CallOptions {
-  /** Labels in place of the present ones. */
+  /** Replaces all labels. */
   labels?: Record<string, string>;
   /** Idle time in seconds; null for never idle. */
   idleTimeoutSeconds?: number | null;
@@ -51,7 +51,7 @@ export interface SandboxChange extends CallOptions {
   maxDurationSeconds?: number | null;
   /** Lifetime from now on in seconds; null for no end. */
   expiresInSeconds?: number | null;
-  /** Idle time, idle action, and what wakes it. */
+  /** Idle time, idle action and wake reasons. */
   lifecycle?: Input<"sandbox_update">["lifecycle"];
 }
 
@@ -112,8 +112,8 @@ export class Sandbox extends SandboxMembers {
   }
 
   /**
-   * A sandbox that exists, by its `sandboxId` or "ROOM/AGENT". `destroy` of one that `Sandbox.create` made ends its room as well. Throws
-   * NotFoundError if there is none.
+   * A sandbox that exists, by its `sandboxId` or "ROOM/AGENT". If `Sandbox.create` created it, `destroy` ends its room as well. Throws
+   * NotFoundError if it does not exist.
    */
   static async connect(id: string, options: ClientOptions & CallOptions & { keep?: boolean } = {}): Promise<Sandbox> {
     const client = new Client(options);
@@ -149,7 +149,7 @@ export class Sandbox extends SandboxMembers {
     }
   }
 
-  /** Creates one in a room, and waits until it runs commands. */
+  /** Creates a sandbox in a room, and waits until it runs commands. */
   static async createIn(
     client: Client,
     roomId: string,
@@ -172,12 +172,12 @@ export class Sandbox extends SandboxMembers {
     return sandbox;
   }
 
-  /** Its id, by which `Sandbox.connect` finds it. Of `room.sandbox(name)` it is known after a call that answers with the record, as `get`. */
+  /** Its id, for `Sandbox.connect`. After `room.sandbox(name)` it is known once a call such as `get` has returned the record. */
   get sandboxId(): string {
     return this.#known.sandbox_id;
   }
 
-  /** Its state as of the last record that this object received; `get` asks again. */
+  /** Its state in the last record that this object received; `get` fetches the current one. */
   get state(): SandboxRecord["state"] {
     return this.#known.state;
   }
@@ -197,7 +197,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_get", this.#name, options));
   }
 
-  /** Whether it runs now. One that hibernates or has ended does not. */
+  /** Whether it runs now; false while it hibernates and after its end. */
   async isRunning(options: CallOptions = {}): Promise<boolean> {
     try {
       return (await this.get(options)).state === "running";
@@ -220,7 +220,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_update", { ...this.#name, ...wanted }, callOptionsOf(change)));
   }
 
-  /** Ends it, and the room that it has to itself, `ms` from now; a later call moves the end. */
+  /** Sets its end, and the end of its own room, to `ms` from now; a later call moves the end. */
   async setTimeout(ms: number, options: CallOptions = {}): Promise<void> {
     const calls = new Calls(options);
     const expires_in_seconds = Math.max(1, Math.ceil(ms / 1000));
@@ -261,7 +261,7 @@ export class Sandbox extends SandboxMembers {
     return this.#client.call("browser_get", this.#name, options);
   }
 
-  /** Whether there is a file or directory of this path on its disk. */
+  /** Whether a file or directory exists on its disk. */
   exists(path: string, options: CallOptions = {}): Promise<boolean> {
     return this.files.exists(path, options);
   }
@@ -322,7 +322,7 @@ export class Sandbox extends SandboxMembers {
     await inTime({ ...options, waitMs }, late, (each) => untilListening(this.files, port, each));
   }
 
-  /** Saves its state at this moment, while it runs on. */
+  /** Saves its current state; it keeps running. */
   snapshot({
     name,
     mode,
@@ -336,7 +336,7 @@ export class Sandbox extends SandboxMembers {
     return this.#client.call("sandbox_snapshot", input, options);
   }
 
-  /** Makes running copies of it in its room, one for each agent. Throws ForkError with those that were made if any could not be. */
+  /** Makes running copies of it in its room, one for each agent. Throws ForkError, with the copies made, if any failed. */
   async fork(agents: readonly string[], options: CallOptions = {}): Promise<Sandbox[]> {
     const wanted = agents.map((agent_id) => ({ agent_id }));
     const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options);
@@ -348,7 +348,7 @@ export class Sandbox extends SandboxMembers {
     return made;
   }
 
-  /** Turns it back to a snapshot. */
+  /** Restores it to a snapshot. */
   rollback(snapshotId: string, options: CallOptions = {}): Promise<SandboxRecord> {
     return this.#noted(this.#client.call("sandbox_rollback", { ...this.#name, snapshot_id: snapshotId }, options));
   }
@@ -368,7 +368,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_resume", this.#name, options));
   }
 
-  /** Ends it, and the room that it has to itself together with its drive. One that has ended is no error. */
+  /** Destroys it, and with a room of its own also the room and its drive. A sandbox that has ended is no error. */
   async destroy(options: CallOptions = {}): Promise<void> {
     try {
       await unlessGone(() => this.#end(options));
@@ -401,13 +401,13 @@ function callOptionsOf({ signal, waitMs, timeoutMs, idempotencyKey, headers, ret
   };
 }
 
-/** Why one copy of a fork could not be made. */
+/** Reason why one copy of a fork could not be made. */
 export interface ForkProblem {
   /** The agent that the copy was for. */
   agent_id: string;
   /** Code of the error. */
   code: string;
-  /** What went wrong. */
+  /** Description of the failure. */
   detail: string;
 }
 
@@ -416,10 +416,10 @@ export class ForkError extends RoomdError {
   override name = "ForkError";
   /** The copies that were made. */
   readonly sandboxes: readonly Sandbox[];
-  /** One for each copy that was not. */
+  /** One for each copy that could not be made. */
   readonly problems: readonly ForkProblem[];
 
-  /** Of a fork with these outcomes. */
+  /** Error of a fork with these outcomes. */
   constructor(sandboxes: readonly Sandbox[], problems: readonly ForkProblem[]) {
     const told = problems.map(({ agent_id, detail }) => `${agent_id}: ${detail}`).join(" ");
     super(`${problems.length} of ${sandboxes.length + problems.length} copies could not be made. ${told}`);

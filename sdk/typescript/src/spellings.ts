@@ -3,10 +3,12 @@
  * does not compile, and the message of the compiler names the alternative.
  */
 
+/** Key of `UseInstead`, which no value has. */
 declare const alternative: unique symbol;
 
-/** A name of another SDK. `Text` says what to use. */
+/** A name of another SDK. `Text` names the alternative. */
 export interface UseInstead<Text extends string> {
+  /** The alternative. */
   readonly [alternative]: Text;
 }
 

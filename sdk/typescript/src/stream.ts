@@ -17,12 +17,13 @@ export interface StreamEvent {
   type?: string;
 }
 
+/** Options of a stream of events. */
 export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
   /** Longest wait for the whole stream in ms; unlimited by default. */
   waitMs?: number;
   /** Alias of `waitMs`. */
   timeoutMs?: number;
-  /** Hears that the stream was cut, before it is asked for again. */
+  /** Called if the stream was cut, before it is resumed. */
   onCut?(): void | Promise<void>;
 }
 

@@ -16,31 +16,38 @@ const ENDED = 1000;
 const AHEAD_BYTES = 1024 * 1024;
 const TOKEN_PREFIX = "roomd.token.";
 
-/** A terminal with somebody at it. */
+/** A terminal that this program is attached to. */
 export interface AttachedTerminal {
+  /** Types into it. */
   write(data: string | Uint8Array): void;
+  /** Changes its size. */
   resize(rows: number, cols: number): void;
-  /** What it shows, until it ends or is left. Throws a ConnectionError when the connection breaks before, or somebody takes over. */
+  /** Its output, until it ends or is closed. Throws ConnectionError if the connection breaks or another client takes over. */
   output: AsyncIterable<Uint8Array>;
+  /** Detaches from it; it keeps running. */
   close(): void;
 }
 
+/** A terminal of a sandbox. */
 export class Terminal {
+  /** Its id. */
   readonly id: string;
   readonly #client: Client;
   readonly #name: SandboxName & { terminal_id: string };
 
+  /** A terminal that exists, by its id. No call is made. */
   constructor(client: Client, sandbox: SandboxName, id: string) {
     this.id = id;
     this.#client = client;
     this.#name = { ...sandbox, terminal_id: id };
   }
 
+  /** Its record. */
   get(options: CallOptions = {}): Promise<TerminalRecord> {
     return this.#client.call("terminal_get", this.#name, options);
   }
 
-  /** What it shows, from its beginning as far as it is kept, without typing: it goes on over lost connections. */
+  /** Yields its output from the first byte that is kept, without attaching. Lost connections are resumed. */
   watch(options: Pick<CallOptions, "signal"> = {}) {
     return this.#client.events("terminal_watch", this.#name, options);
   }
@@ -50,7 +57,10 @@ export class Terminal {
     return this.#client.call("terminal_token", this.#name, options);
   }
 
-  /** Types into it. Needs a WebSocket: Node from version 22 on has one, which takes `ca` only by NODE_EXTRA_CA_CERTS, and so has Bun. */
+  /**
+   * Attaches to it, for typing; with `takeover` it replaces the attached client. Needs a WebSocket: Bun, or Node 22 or later, which takes
+   * certificates by NODE_EXTRA_CA_CERTS instead of `ca`.
+   */
   async attach({ takeover = false, ...options }: CallOptions & { takeover?: boolean } = {}): Promise<AttachedTerminal> {
     if (typeof WebSocket === "undefined")
       throw new RoomdError("This runtime has no WebSocket: use Node 22 or later, or Bun.");
@@ -82,7 +92,7 @@ export class Terminal {
     };
   }
 
-  /** Ends it and everything that was started in it. */
+  /** Ends it and the processes in it. */
   end(options: CallOptions = {}): Promise<Result<"terminal_close">> {
     return this.#client.call("terminal_close", this.#name, options);
   }

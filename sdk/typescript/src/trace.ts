@@ -1,15 +1,15 @@
 /** Owns which trace calls continue (W3C Trace Context): that of a message, of the command that runs this, or whatever the program says. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What has a place in a trace: `traceparent` itself, or a message, which has its sender's. */
+/** A trace context: a `traceparent` text, or a message, which carries that of its sender. */
 export type TracePlace = string | { headers: Readonly<Record<string, string>> };
 
 const FORM = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
 const within = new AsyncLocalStorage<string | undefined>();
 
 /**
- * Carries out `work`; all calls in it continue the trace of this place, and so do the commands and messages that they begin. Who
- * handles a message so continues its sender's trace. A place without a trace changes nothing.
+ * Runs `work`: all its calls continue the trace of `place`, as do the commands and messages that they start. With a message as `place`
+ * they continue the trace of its sender. A place without a trace has no effect.
  */
 export function continuing<T>(place: TracePlace, work: () => T): T {
   const given = typeof place === "string" ? place : place.headers.traceparent;

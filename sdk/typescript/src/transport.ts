@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { ConnectionError, type Problem, ProblemError, problemError, TimeoutError } from "./errors.ts";
 import { traceparentOf } from "./trace.ts";
 
-/** What a file is sent from. It is sent again only if it can be read again: a stream cannot. */
+/** Content of a file to send. A stream can be read only once, so it is not retried. */
 export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
 
 export interface Connection {
@@ -29,29 +29,30 @@ export interface Connection {
   retry: Retry;
 }
 
-/** What is tried again. */
+/** Retry policy. */
 export interface Retry {
   /**
-   * `any`: whatever may pass. `interrupted`: only a GET or POST whose connection broke; where nobody answers, and where the service
-   * refuses for now, a call fails at once, and a stream until its place is known.
+   * `any`: every transient failure. `interrupted`: a GET or POST after its connection broke; if the service is unreachable or refuses
+   * for now, a call fails immediately, as does a stream before its first position is known.
    */
   after: "any" | "interrupted";
-  /** For how long after it failed, however often; six tries if absent. */
+  /** Longest time for retries in ms, without a limit on their number; six attempts by default. */
   forMs?: number;
 }
 
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the waiting. The service completes what it has begun. */
+  /** Aborts the waiting. The service completes a call that it has started. */
   signal?: AbortSignal;
-  /** Longest wait for the whole call with all its tries, in ms; 10 minutes by default. Then a TimeoutError is thrown. */
+  /** Longest wait for the call with all its attempts, in ms; 10 minutes by default. Then TimeoutError is thrown. */
   waitMs?: number;
   /** Alias of `waitMs`. With `exec` and `start` of a sandbox it is the time limit of the command instead. */
   timeoutMs?: number;
-  /** In place of the key that is made for each POST: calls with the same key have one effect, even from several processes. */
+  /** Replaces the key that is generated for each POST: calls with the same key have one effect, even from several processes. */
   idempotencyKey?: string;
   /** Additional headers of the request. */
   headers?: Record<string, string>;
-  /** In place of the client's policy of retries. */
+  /** Replaces the client's retry policy. */
   retry?: Retry;
 }
 

@@ -1,2 +1,2 @@
-/** The same as the service's: servers of the same major version are spoken to. */
+/** Version of the SDK. Services of the same major version are supported. */
 export const VERSION = "0.1.0";

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { RoomdError, UsageError } from "./errors.ts";
 import type { WebhookEvent } from "./generated/schemas.ts";
 
-/** The body was not signed with the secret, or is too old. */
+/** The signature does not match the secret, or the request is too old. */
 export class WebhookError extends RoomdError {
   override name = "WebhookError";
 }
@@ -15,8 +15,8 @@ const LEAST_KEY_BYTES = 16;
 const TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a request's body, byte by byte as it came. While a secret is being rotated both are good. Throws WebhookError, and
- * UsageError where the secret is none. The same `event_id` may come more than once.
+ * Verifies a request and returns its event. `body` must be the received bytes, unchanged. During the rotation of a secret both secrets are
+ * valid. The same `event_id` may arrive more than once. Throws WebhookError, or UsageError if the secret is malformed.
  */
 export function verifyWebhook(
   body: string | Uint8Array,

@@ -1,4 +1,4 @@
-"""Owns what one agent of a room says and hears: messages, requests and barriers, also from outside of a sandbox."""
+"""An agent of a room: messages, requests and barriers, usable inside and outside of a sandbox."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ WAIT_MS = 50_000
 """The longest that one call waits; longer waits are several calls."""
 DEFAULT_WAIT_MS = 300_000
 WAY_MS = 10_000
-"""What an answer may need on its way, besides the waiting."""
+"""Allowance for the transfer of a response, in addition to the wait."""
 
 _Wanted = tuple[tuple[str, Any], ...]
 
@@ -25,60 +25,73 @@ MessageKind = Literal["event", "request", "response"]
 
 
 class Topic(TypedDict):
+    """The subscribers of a topic, as a destination."""
+
     topic: str
+    """Name of the topic."""
 
 
 Destination = str | Sequence[str] | Topic
-"""One agent, several of them, all others with "*", or the subscribers of a topic."""
+"""Recipients of a message: one agent, several agents, all other agents ("*"), or the subscribers of a topic."""
 
 
 class MessageOptions(TypedDict, total=False):
+    """Options of a message."""
+
     kind: MessageKind
-    """An event if absent."""
+    """"event" by default."""
     message_id: str
-    """The message's name in the room: the same one is sent once."""
+    """Id of the message, unique in the room: the same id is sent once."""
     headers: Mapping[str, str]
-    """Small facts beside the payload."""
+    """Metadata beside the payload, such as a trace context."""
     ack_required: bool
-    """Whether it comes again until the receiver has acknowledged it."""
+    """Whether it is redelivered until the recipient acknowledges it."""
     ttl_ms: int
-    """It expires unread after this time."""
+    """Time to live in ms: it expires unread after this time."""
 
 
 class Outgoing(MessageOptions, total=False):
-    """One of many that are sent together."""
+    """A message of `send_many`."""
 
     destination: Required[Destination]
+    """Its recipients."""
     payload: Required[Any]
+    """Its content: any JSON value."""
 
 
 class Filter(TypedDict, total=False):
-    """Which messages are waited for."""
+    """Filter of messages."""
 
     topic: str
+    """Only messages of this topic."""
     kind: MessageKind
+    """Only messages of this kind."""
     source: str
+    """Only messages of this sender."""
 
 
 class Agent:
+    """An agent of a room. It needs no sandbox."""
+
     def __init__(self, client: Client, room: str, id: str) -> None:
+        """An agent, by its room and name. No call is made."""
         self.id = id
+        """Name of the agent, unique in the room."""
         self._client = client
         self._room = room
         # Up to where the inbox was read, by what was waited for: one filter says nothing of what another leaves out.
         self._places: dict[_Wanted, int] = {}
-        # Two who wait at once would get the same message.
+        # Concurrent waits would get the same message.
         self._turn = threading.Lock()
 
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
-        """Sends a message. Once this has returned it is on disk, and is never dropped."""
+        """Sends a message. Returns once it is stored durably; it is never dropped."""
         return SentMessage(self._client.call("agent_send", None, **self._message(destination, payload, options)))
 
     def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
-        """Sends up to 256 messages in one call, as if one after another, all or none.
+        """Sends up to 256 messages in one call, in this order, all or none.
 
-        Many at a time so cost the service a fraction of what each costs by itself. Once this has returned they are on
-        disk.
+        It costs the service a fraction of separate calls. Returns once they are stored durably.
         """
         if (key := options.get("idempotency_key")) is not None:
             # The same key is the same call also from another process: its messages have the same names.
@@ -96,7 +109,10 @@ class Agent:
         timeout_ms: float = DEFAULT_WAIT_MS,
         **options: Unpack[MessageOptions],
     ) -> Message:
-        """Sends a request to one agent and waits for its reply. Raises a TimeoutError without one."""
+        """Sends a request to one agent and returns its reply.
+
+        Raises TimeoutError if none arrives within `wait_ms`, 5 minutes by default; `timeout_ms` is an alias.
+        """
         message = self._message(destination, payload, options)
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
@@ -116,12 +132,11 @@ class Agent:
     def wait(
         self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
     ) -> Message | None:
-        """The next message that this agent has not read; what was returned before is read then.
+        """Waits for the next unread message. The messages returned before count as read.
 
-        It waits `wait_ms`, of which `timeout_ms` is an alias; 5 minutes by default.
-
-        None when none comes in time. Each filter goes through the inbox on its own: what was waited for with one is
-        not read for the others. Who waits while another does comes after it.
+        Returns None if none arrives within `wait_ms`, 5 minutes by default; `timeout_ms` is an alias. Each filter has a
+        read position of its own: messages read with one filter stay unread for the others. Concurrent waits are served
+        in turn.
         """
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
@@ -133,23 +148,24 @@ class Agent:
             return Message(found["items"][0])
 
     def messages(self, **filter: Unpack[Filter]) -> Iterator[Message]:
-        """Every message, as it comes."""
+        """Yields every message as it arrives."""
         while True:
             message = self.wait(**filter)
             if message is not None:
                 yield message
 
     def reply(self, message: Message | str, payload: Any, **options: Unpack[CallOptions]) -> None:
-        """Answers a message, which acknowledges it."""
+        """Replies to a message, which also acknowledges it."""
         self._client.call(
             "message_reply", options, room_id=self._room, message_id=_id_of(message), source=self.id, payload=payload
         )
 
     def ack(self, message: Message | str, **options: Unpack[CallOptions]) -> None:
+        """Acknowledges a message, so that it is not redelivered."""
         self._client.call("message_ack", options, room_id=self._room, message_id=_id_of(message), agent_id=self.id)
 
     def subscribe(self, topics: Sequence[str], **options: Unpack[CallOptions]) -> None:
-        """Replaces its topics. In a pattern * stands for one word, and > at the end for all that follow."""
+        """Replaces its subscriptions. In a topic pattern `*` matches one word, and `>` at the end any number of words."""
         self._client.call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=list(topics))
 
     def barrier(
@@ -161,9 +177,10 @@ class Agent:
         wait_ms: float | None = None,
         timeout_ms: float = DEFAULT_WAIT_MS,
     ) -> BarrierArriveResult:
-        """Arrives at a barrier, and waits until all have. Raises a TimeoutError when they have not in time.
+        """Arrives at a barrier and waits until all have arrived.
 
-        Whoever opens the barrier says how many must arrive, or who.
+        The call that opens the barrier gives the number of agents (`parties`), or their names (`participants`). Raises
+        TimeoutError after `wait_ms`, 5 minutes by default; `timeout_ms` is an alias.
         """
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
@@ -186,7 +203,7 @@ class Agent:
         return BarrierArriveResult(standing)
 
     def next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
-        """As `wait`, but the message is read only when it `took` it: whoever waits may leave in between."""
+        """As `wait`, for AsyncAgent: the message counts as read only after `took`, so that a cancelled wait loses none."""
         wanted = given(**filter)
         while True:
             input = given(after=self._places.get(_key_of(filter)), wait_ms=_wait_ms(deadline), **wanted)
@@ -199,6 +216,7 @@ class Agent:
                 return None
 
     def took(self, found: AgentWaitResult, filter: Filter) -> None:
+        """Counts the message of a page as read."""
         # A message that comes again has an older seq than the place.
         self._places[_key_of(filter)] = found["next_after"]
 

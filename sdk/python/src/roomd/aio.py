@@ -1,7 +1,6 @@
-"""Owns the SDK for asyncio: the same nouns and verbs, to be awaited.
+"""The SDK for asyncio: the same classes, with methods to await, each of which runs in a thread.
 
-What takes and returns the same as its plain method is written down once, there. Cancelling a task ends its waiting at
-once; what the service has begun goes on.
+Cancelling a task ends its wait immediately. The service completes calls that it has started.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 
 class AsyncClient(Wrapped[Client]):
-    """Every operation of the interface, by its name."""
+    """All operations of the HTTP interface, by name."""
 
     if TYPE_CHECKING:
         call: AsyncCall
@@ -48,29 +47,32 @@ class AsyncClient(Wrapped[Client]):
     items = iterated(Client.items)
 
     async def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> "AsyncDownload":
-        """A file, as it is."""
+        """Streams a file."""
         return AsyncDownload(self._threads, await self._threads.run(self._plain.download, name, options, **input))
 
 
 class AsyncDownload(Wrapped[Download]):
-    """A file as it comes. It is read once: to its end, or it is to be closed."""
+    """A file while it is downloaded. Read it once to its end, or close it."""
 
     read = called(Download.read)
     text = called(Download.text)
 
     @property
     def size(self) -> int | None:
-        """Of what follows; None where it is not told."""
+        """Number of bytes that follow; None if it is unknown."""
         return self._plain.size
 
     @property
     def etag(self) -> str | None:
+        """ETag of the file."""
         return self._plain.etag
 
     def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        """Yields the bytes as they arrive."""
         return self._threads.iterate(self._plain.__iter__)
 
     def close(self) -> None:
+        """Closes its connection."""
         self._plain.close()
 
     async def __aenter__(self) -> "AsyncDownload":
@@ -83,7 +85,7 @@ class AsyncDownload(Wrapped[Download]):
 
 
 class AsyncDrive(Wrapped[Drive]):
-    """A room's drive: one directory of files that all its sandboxes see as /mnt/drive."""
+    """The drive of a room: one directory that all its sandboxes mount at /mnt/drive."""
 
     write = called(Drive.write)
     upload = called(Drive.upload)
@@ -100,22 +102,23 @@ class AsyncDrive(Wrapped[Drive]):
     async def open(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> AsyncDownload:
-        """The file as it comes, or so many bytes of it from its byte `offset` on."""
+        """Streams a file, or `length` bytes of it from `offset`."""
         plain = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
         return AsyncDownload(self._threads, plain)
 
 
 class AsyncAgent(Wrapped[Agent]):
-    """What one agent of a room says and hears."""
+    """An agent of a room. It needs no sandbox."""
 
     def __init__(self, threads: Threads, plain: Agent) -> None:
+        """An agent with its calls in these threads."""
         super().__init__(threads, plain)
-        # Two who wait at once would get the same message.
+        # Concurrent waits would get the same message.
         self._turn = asyncio.Lock()
 
     @classmethod
     def of(cls, threads: Threads, plain: Agent) -> "AsyncAgent":
-        """The same one for the same agent, as long as anybody has it."""
+        """The agent of a plain one: the same object while it is referenced."""
         made = _AGENTS.get(plain)
         if made is None or made._threads is not threads:
             made = _AGENTS[plain] = cls(threads, plain)
@@ -123,6 +126,7 @@ class AsyncAgent(Wrapped[Agent]):
 
     @property
     def id(self) -> str:
+        """Name of the agent, unique in the room."""
         return self._plain.id
 
     send = called(Agent.send)
@@ -136,11 +140,7 @@ class AsyncAgent(Wrapped[Agent]):
     async def wait(
         self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
     ) -> Message | None:
-        """The next message that this agent has not read; what was returned before is read then.
-
-        None when none comes in time. A message that comes as its task is cancelled is not read: it comes again. Each
-        filter goes through the inbox on its own. Who waits while another does comes after it.
-        """
+        """Waits for the next unread message; see `Agent.wait`. A message that arrives at a cancelled wait stays unread."""
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         try:
@@ -158,7 +158,7 @@ class AsyncAgent(Wrapped[Agent]):
             self._turn.release()
 
     async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
-        """Every message, as it comes."""
+        """Yields every message as it arrives."""
         while True:
             message = await self.wait(**filter)
             if message is not None:
@@ -166,10 +166,11 @@ class AsyncAgent(Wrapped[Agent]):
 
 
 class AsyncExecution(Wrapped[Execution]):
-    """A command that was begun, or that is known by its name."""
+    """A command that was started."""
 
     @property
     def id(self) -> str:
+        """Name of the run (`exec_id`)."""
         return self._plain.id
 
     get = called(Execution.get)
@@ -188,10 +189,10 @@ class AsyncExecution(Wrapped[Execution]):
         max_output_bytes: int | None = None,
         timeout_ms: float | None = None,
     ) -> CommandResult:
-        """Waits until it has ended. A command that fails is no error: look at `exit_code`.
+        """Waits for its end. A command that fails is no error: see `exit_code`.
 
-        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it. With `timeout_ms` it
-        raises a TimeoutError when it has not ended in this time; the command goes on.
+        With `kill_on_cancel` a cancelled task ends the command as well as the wait. With `timeout_ms` it raises
+        TimeoutError after this time, and the command continues.
         """
         ears = _Ears()
         return await ears.hearing(
@@ -207,7 +208,7 @@ class AsyncExecution(Wrapped[Execution]):
 
 
 class AsyncFiles(Wrapped[Files]):
-    """Files in a sandbox's own view. What several agents share goes on the room's drive."""
+    """Files of a sandbox. Paths are absolute."""
 
     read = called(Files.read)
     read_text = called(Files.read_text)
@@ -228,20 +229,20 @@ class AsyncFiles(Wrapped[Files]):
     async def open(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> AsyncDownload:
-        """The file, as it is."""
+        """Streams a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
         download = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
         return AsyncDownload(self._threads, download)
 
 
 class AsyncAttachedTerminal(Wrapped[AttachedTerminal]):
-    """A terminal with somebody at it."""
+    """A terminal that this program is attached to."""
 
     write = called(AttachedTerminal.write)
     resize = called(AttachedTerminal.resize)
     output = iterated(AttachedTerminal.output)
 
     def close(self) -> None:
-        """Leaves it; it goes on."""
+        """Detaches from it; it keeps running."""
         self._plain.close()
 
     async def __aenter__(self) -> "AsyncAttachedTerminal":
@@ -258,6 +259,7 @@ class AsyncTerminal(Wrapped[Terminal]):
 
     @property
     def id(self) -> str:
+        """Its id."""
         return self._plain.id
 
     get = called(Terminal.get)
@@ -266,7 +268,7 @@ class AsyncTerminal(Wrapped[Terminal]):
     end = called(Terminal.end)
 
     async def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AsyncAttachedTerminal:
-        """Types into it. Who types already goes on alone, unless it is a takeover."""
+        """Attaches to it, for typing. With `takeover` it replaces an attached client; otherwise it fails if there is one."""
         plain = await self._threads.run(self._plain.attach, takeover=takeover, **options)
         return AsyncAttachedTerminal(self._threads, plain)
 
@@ -286,7 +288,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         ca: str | None = None,
         **options: Unpack[SandboxOptions],
     ) -> "AsyncSandbox":
-        """A sandbox for who wants no room: it gets one of its own, which ends with it."""
+        """Creates a sandbox in a room of its own, which ends with it; see `Sandbox.create`."""
         threads = Threads()
         try:
             plain = await threads.run(Sandbox.create, url=url, api_key=api_key, ca=ca, **options)
@@ -346,7 +348,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
     @property
     def sandbox_id(self) -> str:
-        """Its id, by which `connect` finds it."""
+        """Its id, for `AsyncSandbox.connect`."""
         return self._plain.sandbox_id
 
     @property
@@ -356,11 +358,12 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
     @property
     def agent(self) -> AsyncAgent:
+        """Messages and barriers of its agent."""
         return AsyncAgent.of(self._threads, self._plain.agent)
 
     @property
     def files(self) -> AsyncFiles:
-        """Of its own disk."""
+        """Files of its own disk."""
         return AsyncFiles(self._threads, self._plain.files)
 
     get = called(Sandbox.get)
@@ -406,7 +409,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         )
 
     async def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[AsyncSandbox]":
-        """Makes running copies of it in its room; raises ForkError, with AsyncSandbox objects, if any is missing."""
+        """Makes running copies of it in its room. Raises ForkError, with the copies made, if any failed."""
         try:
             made = await self._threads.run(self._plain.fork, agents, **options)
         except ForkError as error:
@@ -418,19 +421,20 @@ class AsyncSandbox(Wrapped[Sandbox]):
         return AsyncExecution(self._threads, await self._threads.run(self._plain.start, command, **options))
 
     def execution(self, id: str) -> AsyncExecution:
-        """A command that was begun before, by its name."""
+        """A command that was started before, by its `exec_id`."""
         return AsyncExecution(self._threads, self._plain.execution(id))
 
     async def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> AsyncTerminal:
-        """A login shell if nothing else is wanted; `wanted` is what terminal_create takes besides."""
+        """Opens a terminal, a login shell by default. `wanted` has the other fields of `schemas.TerminalCreateRequest`."""
         plain = await self._threads.run(self._plain.open_terminal, rows=rows, cols=cols, **wanted)
         return AsyncTerminal(self._threads, plain)
 
     def terminal(self, id: str) -> AsyncTerminal:
+        """A terminal that exists, by its id."""
         return AsyncTerminal(self._threads, self._plain.terminal(id))
 
     async def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Ends it, and the room that it has to itself."""
+        """Destroys it, and with a room of its own also the room and its drive."""
         await self._threads.run(self._plain.destroy, **options)
         if self._owns_threads:
             self._is_ended = True
@@ -452,14 +456,16 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
 
 class AsyncRoom(Wrapped[Room]):
-    """A room: the sandboxes of a group of agents, their drive, and what they say to each other."""
+    """A room: the sandboxes of a group of agents, their drive and their messages."""
 
     @property
     def id(self) -> str:
+        """Name of the room."""
         return self._plain.id
 
     @property
     def drive(self) -> AsyncDrive:
+        """Files that all sandboxes of the room share."""
         return AsyncDrive(self._threads, self._plain.drive)
 
     get = called(Room.get)
@@ -477,17 +483,17 @@ class AsyncRoom(Wrapped[Room]):
         return AsyncSandbox(self._threads, await self._threads.run(self._plain.create_sandbox, agent_id, **options))
 
     def sandbox(self, agent_id: str) -> AsyncSandbox:
-        """A sandbox that there is, by its agent."""
+        """A sandbox that exists, by its agent. No call is made."""
         return AsyncSandbox(self._threads, self._plain.sandbox(agent_id))
 
     def agent(self, id: str) -> AsyncAgent:
-        """Speaks and listens for an agent, which needs no sandbox."""
+        """An agent of the room, by its name; it needs no sandbox."""
         return AsyncAgent.of(self._threads, self._plain.agent(id))
 
     async def fork(
         self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]
     ) -> "AsyncRoom":
-        """Makes another room of it in which all go on, or of one of its checkpoints."""
+        """Creates another room from the current state, or from a checkpoint; its sandboxes continue there."""
         plain = await self._threads.run(self._plain.fork, room_id, checkpoint_id=checkpoint_id, **options)
         return AsyncRoom(self._threads, plain)
 
@@ -501,6 +507,8 @@ class AsyncRoom(Wrapped[Room]):
 
 
 class AsyncRooms(Wrapped[Rooms]):
+    """Rooms of the organization."""
+
     list = iterated(Rooms.list)
 
     async def create(
@@ -511,29 +519,33 @@ class AsyncRooms(Wrapped[Rooms]):
         ttl_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> AsyncRoom:
-        """Creates a room, of a name that nobody has if none is given; it is destroyed after `ttl_seconds`."""
+        """Creates a room, with a generated name by default; it is destroyed after `ttl_seconds`."""
         plain = await self._threads.run(
             self._plain.create, room_id, labels=labels, ttl_seconds=ttl_seconds, **options
         )
         return AsyncRoom(self._threads, plain)
 
     def open(self, room_id: str) -> AsyncRoom:
-        """A room that there is. Leaving its `async with` does not destroy it."""
+        """A room that exists. It is not destroyed at the end of an `async with` block."""
         return AsyncRoom(self._threads, self._plain.open(room_id))
 
 
 class AsyncTemplates(Wrapped[Templates]):
+    """Templates that sandboxes start from."""
+
     get = called(Templates.get)
     list = iterated(Templates.list)
     remove = called(Templates.remove)
 
     async def build(self, wanted: Mapping[str, Any], *, on_output: OutputHeard | None = None) -> TemplateBuild:
-        """Makes one of an image, and waits until it is ready or has failed. `wanted` is a TemplateCreateRequest."""
+        """Builds a template from an image and waits until it is ready; see `Templates.build`."""
         ears = _Ears()
         return await ears.hearing(self._threads.run(self._plain.build, wanted, on_output=ears.of(on_output)))
 
 
 class AsyncRoomd:
+    """A roomd service, for asyncio."""
+
     def __init__(
         self,
         url: str | None = None,
@@ -541,16 +553,18 @@ class AsyncRoomd:
         ca: str | None = None,
         traceparent: UsualTrace | None = None,
     ) -> None:
-        """What is not given is taken from the environment, as the Client says."""
+        """Connects to a service. Options that are absent come from the environment: see `Client`."""
         self._plain = Roomd(url, api_key, ca, traceparent)
         self._threads = Threads()
         self.client = AsyncClient(self._threads, self._plain.client)
-        """Every operation of the interface, by its name."""
+        """All operations of the HTTP interface, by name."""
         self.rooms = AsyncRooms(self._threads, self._plain.rooms)
+        """Rooms of the organization."""
         self.templates = AsyncTemplates(self._threads, self._plain.templates)
+        """Templates that sandboxes start from."""
 
     def close(self) -> None:
-        """Breaks off what waits, and ends the connections."""
+        """Cancels pending calls, and closes the connections."""
         self._threads.close()
         self._plain.close()
 

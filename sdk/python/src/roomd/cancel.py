@@ -1,4 +1,4 @@
-"""Owns breaking off calls from another thread: what waits for the service ends at once."""
+"""Cancellation of calls from another thread."""
 
 import socket
 import threading
@@ -10,25 +10,28 @@ from types import TracebackType
 from .errors import Cancelled
 
 LOOK_SECONDS = 0.05
-"""How often who waits for a lock looks whether it is cancelled: a lock cannot be broken off."""
+"""Interval at which a wait for a lock checks for cancellation."""
 
 
 class Cancel:
-    """What a thread calls `with` this ends with `Cancelled` as soon as any thread calls `cancel()`.
+    """Ends calls that a thread makes `with` it: they raise `Cancelled` once any thread calls `cancel()`.
 
-    It ends the waiting. What the service has begun goes on.
+    Only the waiting ends. The service completes calls that it has started.
     """
 
     def __init__(self) -> None:
+        """Not cancelled yet."""
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._sockets: set[socket.socket] = set()
 
     @property
     def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
         return self._done.is_set()
 
     def cancel(self) -> None:
+        """Cancels pending and later calls."""
         with self._lock:
             self._done.set()
             for each in self._sockets:
@@ -37,16 +40,18 @@ class Cancel:
                     socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def check(self) -> None:
+        """Raises Cancelled if it was cancelled."""
         if self._done.is_set():
             raise Cancelled("The call was cancelled.")
 
     def pause(self, seconds: float) -> None:
+        """Sleeps; raises Cancelled once it is cancelled."""
         self._done.wait(seconds)
         self.check()
 
     @contextmanager
     def turn(self, lock: threading.Lock, seconds: float) -> Iterator[bool]:
-        """Has the lock as soon as it is free; false when it is not within so many seconds."""
+        """Acquires the lock when it is free; yields False if it is not within `seconds`."""
         deadline = time.monotonic() + seconds
         while not (has := lock.acquire(timeout=max(0.0, min(LOOK_SECONDS, deadline - time.monotonic())))):
             self.check()
@@ -60,7 +65,7 @@ class Cancel:
 
     @contextmanager
     def breaking(self, each: socket.socket) -> Iterator[None]:
-        """Has the socket broken off with what is done on it meanwhile."""
+        """Shuts the socket down if it is cancelled meanwhile."""
         with self._lock:
             self.check()
             self._sockets.add(each)

@@ -1,4 +1,4 @@
-"""Owns calls of the interface's operations by their names. What they take and return, the OpenAPI document says."""
+"""Calls of the operations of the HTTP interface by name, with types from the OpenAPI document."""
 
 import base64
 import hashlib
@@ -65,27 +65,32 @@ _OTHER_CALLS = {"events": "events()", "bytes": "download()", "socket": "a WebSoc
 
 
 class Download:
-    """A file as it comes. It is read once: to its end, or it is to be closed."""
+    """A file while it is downloaded. Read it once to its end, or close it."""
 
     def __init__(self, answer: Answer | None) -> None:
-        """None is of nothing at all."""
+        """The body of a response; None is an empty one."""
         self._answer = answer
         length = "0" if answer is None else answer.headers["content-length"]
         self.size: int | None = None if length is None else int(length)
-        """Of what follows; None where it is not told."""
+        """Number of bytes that follow; None if it is unknown."""
         self.etag: str | None = None if answer is None else answer.headers["etag"]
+        """ETag of the file."""
 
     def __iter__(self) -> Generator[bytes, None, None]:
+        """Yields the bytes as they arrive."""
         if self._answer is not None:
             yield from self._answer.parts(lambda: SILENT_SECONDS)
 
     def read(self) -> bytes:
+        """Reads all bytes."""
         return b"".join(self)
 
     def text(self) -> str:
+        """Reads all bytes as UTF-8 text."""
         return self.read().decode()
 
     def close(self) -> None:
+        """Closes its connection."""
         if self._answer is not None:
             self._answer.close()
 
@@ -97,6 +102,8 @@ class Download:
 
 
 class Client:
+    """Calls the operations of the service by name, with retries and idempotency."""
+
     def __init__(
         self,
         url: str | None = None,
@@ -104,10 +111,10 @@ class Client:
         ca: str | None = None,
         traceparent: UsualTrace | None = None,
     ) -> None:
-        """Takes what is not given from ROOMD_URL, ROOMD_API_KEY, and the file that ROOMD_CA_CERT names; `ca` is PEM.
+        """Connects to a service. Defaults are ROOMD_URL, ROOMD_API_KEY and the file named by ROOMD_CA_CERT; `ca` is PEM.
 
-        `traceparent` is the place in a trace that calls continue, or knows it; TRACEPARENT, which commands of a traced
-        call have, if absent.
+        `traceparent` is the trace context that calls continue, or a function that returns it; by default TRACEPARENT,
+        which commands of a traced call have.
         """
         given = (url or os.environ.get("ROOMD_URL") or _LOCAL).strip()
         if not _is_url(given):
@@ -119,6 +126,7 @@ class Client:
 
     @property
     def url(self) -> str:
+        """URL of the service."""
         return self._transport.connection.url
 
     if TYPE_CHECKING:
@@ -126,7 +134,7 @@ class Client:
     else:
 
         def call(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Any:
-            """Calls an operation that answers JSON or text. A name that is a word of Python has _ behind it: from_."""
+            """Calls an operation whose response is JSON or text. Fields that are Python keywords end in _, such as from_."""
             answer = OPERATIONS[name].answer
             if answer not in ("json", "text"):
                 raise RoomdError(f"{name} answers {answer}: use {_OTHER_CALLS[answer]}.")
@@ -136,9 +144,9 @@ class Client:
     def events(
         self, name: StreamName, options: CallOptions | None = None, /, **input: Any
     ) -> Generator[Event, None, None]:
-        """The events of a stream, from `after` on, whatever happens to connections; pings are left out.
+        """Yields the events of a stream, after `after`. Lost connections are resumed; pings are left out.
 
-        With `wait_ms` it raises a TimeoutError when the stream has not ended in this time.
+        With `wait_ms` it raises TimeoutError unless the stream ends within this time.
         """
         place, is_last = _STREAMS[name]
         calls = Calls(options or {})
@@ -159,11 +167,11 @@ class Client:
         )
 
     def read(self, name: str, options: CallOptions | None = None, /, **input: Any) -> bytes:
-        """A whole file. Where the connection breaks it is read again."""
+        """Reads a whole file, again if the connection breaks."""
         return self._transport.send(_sent(name, input, Accept="*/*"), _bytes_of, options)
 
     def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:
-        """A file, as it comes: `timeout_ms` is for its beginning, and each part may take a minute."""
+        """Streams a file. `wait_ms` bounds the wait for its start; each part may take a minute."""
         return self._transport.send(_sent(name, input, Accept="*/*"), lambda answer, _: Download(answer), options)
 
     @overload
@@ -175,12 +183,12 @@ class Client:
         self, name: Literal["sandbox_file_put"], body: FileBody, options: CallOptions | None = None, /, **input: Any
     ) -> WrittenSandboxFile: ...
     def upload(self, name: str, body: FileBody, options: CallOptions | None = None, /, **input: Any) -> Any:
-        """Sends a file. What can be read only once is sent once; all else is sent again where the connection breaks."""
+        """Sends a file, again if the connection breaks; an open file or a generator can be sent only once."""
         sent = _sent(name, input, body, **{"Content-Type": "application/octet-stream"})
         return self._transport.send(sent, _json_of, options)
 
     def items(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Iterator[Any]:
-        """Every item of a list, page by page."""
+        """Yields every item of a list, page by page."""
         cursor: str | None = None
         while True:
             page: Any = self.call(name, options, **input, **({} if cursor is None else {"cursor": cursor}))
@@ -190,11 +198,11 @@ class Client:
                 return
 
     def socket(self, path: str, protocols: Sequence[str], seconds: float) -> WebSocket:
-        """A WebSocket at a path that an answer has told."""
+        """Opens a WebSocket at a path from a response."""
         return connect(self._transport, path, protocols, seconds)
 
     def close(self) -> None:
-        """Ends the connections that nothing uses."""
+        """Closes idle connections."""
         self._transport.close()
 
 

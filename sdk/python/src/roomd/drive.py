@@ -1,4 +1,4 @@
-"""Owns a room's drive: one directory of files that all its sandboxes see as /mnt/drive."""
+"""The drive of a room: one directory that all its sandboxes mount at /mnt/drive."""
 
 import base64
 import os
@@ -16,7 +16,10 @@ from .transport import CallOptions, FileBody
 
 
 class Drive:
+    """The drive of a room. A missing file raises NotFoundError."""
+
     def __init__(self, client: Client, room: str) -> None:
+        """The drive of a room, by its name."""
         self._client = client
         self._room = room
 
@@ -30,10 +33,10 @@ class Drive:
         if_match: str | None = None,
         **options: Unpack[CallOptions],
     ) -> WrittenFile:
-        """Replaces the file as a whole, and makes the directories above it: no reader sees half of it.
+        """Writes a file atomically, and creates the directories above it.
 
-        `mode` is in octal, such as "0644"; with `overwrite=False` it refuses when the file exists; with `if_match` it
-        refuses unless the file has this ETag.
+        `mode` is in octal, "0644" by default. With `overwrite=False` it fails if the file exists, with `if_match`
+        unless the file has this ETag.
         """
         input = given(mode=mode, overwrite=overwrite)
         call = conditional(options, if_match)
@@ -49,17 +52,18 @@ class Drive:
         if_match: str | None = None,
         **options: Unpack[CallOptions],
     ) -> WrittenFile:
-        """Writes a file of this machine."""
+        """Writes a local file to the drive."""
         return self.write(path, Path(local), mode=mode, overwrite=overwrite, if_match=if_match, **options)
 
     def append(self, path: str, data: str | bytes, **options: Unpack[CallOptions]) -> None:
+        """Appends to a file, which is created if it does not exist."""
         content = base64.b64encode(data.encode() if isinstance(data, str) else data).decode()
         self._client.call("fs_write", options, room_id=self._room, path=path, content_b64=content, append=True)
 
     def open(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> Download:
-        """The file as it comes, or so many bytes of it from its byte `offset` on."""
+        """Streams a file, or `length` bytes of it from `offset`."""
         if length == 0:
             return Download(None)
         return self._client.download("file_get", ranged(options, offset, length), room_id=self._room, path=path)
@@ -67,16 +71,17 @@ class Drive:
     def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> bytes:
-        """The whole file, or so many bytes of it. Where the connection breaks it is read again."""
+        """Reads a file, or `length` bytes of it from `offset`; again if the connection breaks."""
         if length == 0:
             return b""
         return self._client.read("file_get", ranged(options, offset, length), room_id=self._room, path=path)
 
     def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
+        """Reads a file as UTF-8 text."""
         return self.read(path, **options).decode()
 
     def download(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
-        """Writes a file of the drive onto this machine, where it is seen as soon as it is whole."""
+        """Writes a file of the drive to a local path, atomically."""
         target = Path(local).resolve()
         with self.open(path, **options) as download:
             if target.exists() and not target.is_file():
@@ -96,21 +101,26 @@ class Drive:
                 raise
 
     def stat(self, path: str, **options: Unpack[CallOptions]) -> DriveStat:
+        """Describes a file or directory."""
         return self._client.call("fs_stat", options, room_id=self._room, path=path)
 
     def list(
         self, path: str | None = None, *, recursive: bool | None = None, **options: Unpack[CallOptions]
     ) -> Iterator[DriveEntry]:
+        """Yields the entries of a directory; with `recursive` also those below it."""
         input = given(path=path, recursive=recursive)
         return self._client.items("fs_list", options, room_id=self._room, **input)
 
     def mkdir(self, path: str, **options: Unpack[CallOptions]) -> None:
+        """Creates a directory and those above it."""
         self._client.call("fs_mkdir", options, room_id=self._room, path=path)
 
     def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        """Moves or renames an entry; with `overwrite` it may replace a file."""
         input = given(overwrite=overwrite)
         self._client.call("fs_move", options, room_id=self._room, from_=path, to=to, **input)
 
     def delete(self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        """Deletes a file, or with `recursive` a directory and its content."""
         input = given(recursive=recursive)
         self._client.call("fs_delete", options, room_id=self._room, path=path, **input)

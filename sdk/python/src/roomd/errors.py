@@ -1,4 +1,4 @@
-"""Owns the ways in which a call fails: what the service answered by its code, or that no answer came."""
+"""Errors of the SDK: problems that the service responds with, and failures without a response."""
 
 import builtins
 from collections.abc import Mapping, Sequence
@@ -9,28 +9,30 @@ from .records import ForkProblem
 
 
 class RoomdError(Exception):
-    """Everything that the SDK raises, but for mistakes of its caller."""
+    """Base class of all errors that the SDK raises."""
 
 
 class ConnectionError(RoomdError, builtins.ConnectionError):
-    """No answer came: nobody listens, the connection broke, or what answered is not roomd."""
+    """No response arrived: the service is unreachable, the connection broke, or the response is not from roomd."""
 
 
 class TimeoutError(RoomdError, builtins.TimeoutError):
-    """The time that the caller gave is over."""
+    """The time limit of the call is over."""
 
 
 class Cancelled(RoomdError):
-    """Whoever asked does not want the answer any more."""
+    """The call was cancelled by `Cancel`."""
 
 
 class ProblemError(RoomdError):
-    """The service refused, or could not do it. The subclass tells the kind, `code` what it is."""
+    """The service refused or could not execute the call. The subclass is the kind of problem, `code` the exact one."""
 
     def __init__(self, problem: Problem) -> None:
+        """Error of a response with these problem details."""
         hint = problem["hint"]
         super().__init__(problem["detail"] if hint is None else f"{problem['detail']} {hint}")
         self.problem = problem
+        """The problem details of the response."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Between processes it would be made of its text.
@@ -38,11 +40,12 @@ class ProblemError(RoomdError):
 
     @property
     def code(self) -> str:
-        """One word of a closed list, which does not change."""
+        """Stable error code, from a closed list."""
         return self.problem["code"]
 
     @property
     def status(self) -> int:
+        """HTTP status."""
         return self.problem["status"]
 
     @property
@@ -52,68 +55,73 @@ class ProblemError(RoomdError):
 
     @property
     def hint(self) -> str | None:
-        """What to do next."""
+        """Suggestion for the next step."""
         return self.problem["hint"]
 
     @property
     def request_id(self) -> str:
+        """Id of the request, for logs and support."""
         return self.problem["request_id"]
 
     @property
     def details(self) -> dict[str, Any]:
+        """Data about the failure, by code."""
         return self.problem["details"]
 
     @property
     def errors(self) -> list[FieldError]:
-        """Every field that is wrong."""
+        """Every invalid field."""
         return self.problem["errors"]
 
 
 class InvalidRequestError(ProblemError):
-    """400, 413, 415, 416, 422: the call itself is wrong."""
+    """400, 413, 415, 416, 422: the call is invalid."""
 
 
 class AuthenticationError(ProblemError):
-    """401: no key, or one that is not good."""
+    """401: the API key is missing or invalid."""
 
 
 class PermissionError(ProblemError, builtins.PermissionError):
-    """403: the key is good, and may not do this."""
+    """403: the key is valid but lacks the permission."""
 
 
 class NotFoundError(ProblemError):
-    """404."""
+    """404: the resource does not exist."""
 
 
 class ConflictError(ProblemError):
-    """409: it does not fit with how things are."""
+    """409: the call conflicts with the current state."""
 
 
 class GoneError(ProblemError):
-    """410: it was there."""
+    """410: the resource existed and is gone."""
 
 
 class PreconditionError(ProblemError):
-    """412: what If-Match or if_match wanted is not so."""
+    """412: the precondition of If-Match does not hold."""
 
 
 class LimitError(ProblemError):
-    """429: too much at once, or a quota is used up."""
+    """429: a rate limit or a quota is exceeded."""
 
 
 class UnavailableError(ProblemError):
-    """5xx: the service, its host or a guest cannot do it now."""
+    """5xx: the service, its host or a guest cannot execute the call now."""
 
 
 class StreamError(RoomdError):
-    """What a stream says last when it cannot go on."""
+    """A stream ended because the service cannot continue it."""
 
     def __init__(self, event: Mapping[str, Any]) -> None:
+        """Error of a stream that ended with this event."""
         self._event = dict(event)
         self.code: str = event["code"]
+        """Stable error code."""
         # Of an audit's stream nothing but the code is told.
         super().__init__(event.get("detail", f"The stream ended: {self.code}."))
         self.retryable: bool = event.get("retryable", self.code == "shutting_down")
+        """Whether the stream may be resumed later."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._event,)
@@ -123,6 +131,7 @@ class ForkError(RoomdError):
     """Some copies of a fork could not be made. The others run, and stay until they are destroyed."""
 
     def __init__(self, sandboxes: Sequence[Any], problems: Sequence[ForkProblem]) -> None:
+        """Error of a fork with these outcomes."""
         self.sandboxes = list(sandboxes)
         """The copies that were made, as Sandbox or AsyncSandbox objects."""
         self.problems = list(problems)
@@ -136,6 +145,7 @@ class TemplateBuildError(RoomdError):
     """A template could not be built."""
 
     def __init__(self, build: Mapping[str, Any], last_lines: Sequence[str]) -> None:
+        """Error of a build that failed."""
         self.build = dict(build)
         """Record of the build."""
         self.last_lines = list(last_lines)

@@ -1,7 +1,4 @@
-"""Owns a command in a sandbox.
-
-It is begun by a name that is made here, so that it never runs twice, and followed until it says how it ended.
-"""
+"""A command in a sandbox: started under a name chosen by the client, so that it never runs twice, and followed until its end."""
 
 import base64
 import builtins
@@ -37,21 +34,26 @@ STARTING_SECONDS = 2.0
 
 
 class CommandOptions(CallOptions, total=False):
+    """Options of `exec` and `start`."""
+
     cwd: str
+    """Working directory; the user's home by default."""
     env: Mapping[str, str]
+    """Environment variables, in addition to the sandbox's."""
     user: str
-    """root if absent."""
+    """User name or id; root by default."""
     stdin: str | bytes
+    """Standard input of the command."""
     command_timeout_ms: float
     """Alias of `timeout_ms`, the time limit of the command: SIGTERM to its process group, SIGKILL 5 s later.
 
-    10 minutes by default with `exec`, none with `start`; 0 is none, 7 days the maximum. `wait_ms` bounds the waiting."""
+    10 minutes by default with `exec`, none with `start`; 0 is no limit, 7 days the maximum. `wait_ms` bounds the waiting."""
     output_to: str
-    """Drive directory where the full streams are saved as stdout and stderr."""
+    """Directory of the drive where the full streams are saved as stdout and stderr."""
     exec_id: str
-    """The run's name: the same name never runs twice in the sandbox."""
+    """Name of the run: the same name never runs twice in the sandbox."""
     max_output_bytes: int
-    """How much of each stream `exec` keeps from its beginning; 16 MiB if absent. What hears it, hears all."""
+    """Most bytes of each stream in the result of `exec`; 16 MiB by default. Callbacks get all of it."""
 
 
 class SandboxName(TypedDict):
@@ -61,28 +63,39 @@ class SandboxName(TypedDict):
 
 @dataclass(frozen=True)
 class CommandResult:
+    """The outcome of a command that has ended."""
+
     exec_id: str
+    """Name of the run."""
     exit_code: int | None
-    """None where a signal ended it."""
+    """None if a signal or the time limit ended it."""
     signal: str | None
+    """Name of the signal that ended it, such as SIGKILL."""
     timed_out: bool
+    """Whether its time limit ended it."""
     duration_ms: int
+    """Duration of the run in ms."""
     stdout_bytes: bytes = field(repr=False)
+    """Standard output as bytes."""
     stderr_bytes: bytes = field(repr=False)
+    """Standard error as bytes."""
     stdout_truncated: bool = False
-    """Whether there was more than `max_output_bytes`."""
+    """Whether standard output was longer than `max_output_bytes`."""
     stderr_truncated: bool = False
+    """Whether standard error was longer than `max_output_bytes`."""
     truncated: bool = False
-    """Whether output was lost, because it was read too late: the service keeps the last 16 MiB."""
+    """Whether output was dropped before it was read: the service keeps the last 16 MiB."""
     oom: bool = False
     """Whether the kernel ended a process of it because the sandbox ran out of memory."""
 
     @property
     def stdout(self) -> str:
+        """Standard output as text."""
         return self.stdout_bytes.decode(errors="replace")
 
     @property
     def stderr(self) -> str:
+        """Standard error as text."""
         return self.stderr_bytes.decode(errors="replace")
 
 
@@ -91,9 +104,9 @@ class OutputPart:
     """A part of the output of a command."""
 
     stream: Literal["stdout", "stderr"]
-    """Which stream it is of."""
+    """The stream that it belongs to."""
     bytes: "builtins.bytes"
-    """What was written."""
+    """Its content."""
 
     @property
     def data(self) -> "builtins.bytes":
@@ -102,10 +115,12 @@ class OutputPart:
 
 
 class Execution:
-    """A command that was begun, or that is known by its name."""
+    """A command that was started."""
 
     def __init__(self, client: Client, sandbox: SandboxName, id: str) -> None:
+        """A command by its name. No call is made."""
         self.id = id
+        """Name of the run (`exec_id`)."""
         self._client = client
         self._name = {**sandbox, "exec_id": id}
         self._writing = threading.Lock()
@@ -123,9 +138,9 @@ class Execution:
         kill_on: tuple[type[RoomdError], ...] = (),
         **options: Unpack[CommandOptions],
     ) -> "Execution":
-        """With `stdin_open` its standard input takes more later, unless `stdin` is all there is.
+        """Starts a command. Its standard input stays open unless `stdin` is given or `stdin_open` is False.
 
-        A start that ends with one of `kill_on` leaves no command.
+        If the start raises one of `kill_on`, the command is ended.
         """
         stdin = options.get("stdin")
         key = options.get("idempotency_key")
@@ -159,7 +174,7 @@ class Execution:
         kill_on_cancel: bool = False,
         **options: Unpack[CommandOptions],
     ) -> CommandResult:
-        """Starts it and waits for its end. `wait_ms` is for both; when it is over, the command continues."""
+        """Runs a command and waits for its end. `wait_ms` bounds both; after it the command continues."""
         deadline = None if (wait_ms := options.get("wait_ms")) is None else deadline_of(wait_ms)
         options["timeout_ms"] = _limit_of(options, DEFAULT_COMMAND_MS)
         kill_on = (Cancelled,) if kill_on_cancel else ()
@@ -174,10 +189,11 @@ class Execution:
         )
 
     def get(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
+        """Its record."""
         return self._client.call("execution_get", options, **self._name)
 
     def output(self) -> Generator[OutputPart, None, None]:
-        """Everything that it writes, from its beginning as far as it is kept, until it has ended."""
+        """Yields its output, from the first that is kept, until it ends."""
         with closing(self._told()) as told:
             for each in told:
                 if isinstance(each, OutputPart):
@@ -192,10 +208,10 @@ class Execution:
         max_output_bytes: int | None = None,
         timeout_ms: float | None = None,
     ) -> CommandResult:
-        """Waits until it has ended. A command that fails is no error: look at `exit_code`.
+        """Waits for its end. A command that fails is no error: see `exit_code`.
 
-        With `kill_on_cancel` cancelling ends the command too, and not only the waiting for it; so does a callback that
-        raises. With `timeout_ms` it raises a TimeoutError when it has not ended in this time; the command goes on.
+        With `kill_on_cancel` a cancelled call, or a callback that raises, ends the command as well as the wait. With
+        `timeout_ms` it raises TimeoutError after this time, and the command continues.
         """
         most = MOST_OUTPUT_BYTES if max_output_bytes is None else max_output_bytes
         streams = {"stdout": _Heard(on_stdout, most), "stderr": _Heard(on_stderr, most)}
@@ -221,9 +237,9 @@ class Execution:
         raise AssertionError("the end is told last")
 
     def abandon(self, starting_seconds: float = 0) -> None:
-        """Ends it, where it can be, after the calls that were for it have been cancelled or have failed.
+        """Tries to end an abandoned command; errors are ignored.
 
-        Where it is not there, it is looked for again so many seconds: its start may still be on its way.
+        If it does not exist, retries for `starting_seconds`: its start may still be in transit.
         """
         deadline, pause = time.monotonic() + starting_seconds, 0.1
         # Calls that what was cancelled does not reach.
@@ -239,7 +255,7 @@ class Execution:
                     pause *= 2
 
     def write(self, data: str | bytes, **options: Unpack[CallOptions]) -> None:
-        """Writes to its standard input, one call after the other: bytes that are sent again arrive once."""
+        """Writes to its standard input, in the order of the calls. Retries deliver no byte twice."""
         self._stdin(data.encode() if isinstance(data, str) else data, False, options)
 
     def end(self, **options: Unpack[CallOptions]) -> None:
@@ -247,11 +263,12 @@ class Execution:
         self._stdin(b"", True, options)
 
     def signal(self, signal: str, **options: Unpack[CallOptions]) -> ExecutionRecord:
+        """Sends a signal, such as "SIGINT", to its process group."""
         input: dict[str, Any] = {"signal": signal}
         return self._client.call("execution_signal", options, **self._name, **input)
 
     def kill(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
-        """Ends it and everything that it has started; returns when nothing is left."""
+        """Ends it and its child processes; returns when none is left."""
         return self._client.call("execution_end", options, **self._name)
 
     def _stdin(self, data: bytes, eof: bool, options: CallOptions) -> None:

@@ -1,7 +1,6 @@
-"""Files in a sandbox's own view: its disk, and what is mounted there.
+"""Files as a sandbox sees them: its disk and its mounts, served by the guest's agent in any image.
 
-The guest's agent serves them, in any image. What several agents share goes on the room's drive; that is /mnt/drive
-here too.
+Files for several agents belong on the drive of the room, which is /mnt/drive here too.
 """
 
 import os
@@ -19,19 +18,22 @@ from .headers import conditional, ranged
 from .transport import CallOptions, FileBody
 
 AT_ONCE = 8
-"""Files that are sent side by side."""
+"""Number of files that are sent in parallel."""
 PERMISSIONS = 0o777
 
 
 class Files:
+    """Files of a sandbox. Paths are absolute."""
+
     def __init__(self, client: Client, sandbox: SandboxName) -> None:
+        """Files of a sandbox, by its names."""
         self._client = client
         self._sandbox = sandbox
 
     def open(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> Download:
-        """The file as it comes, or so many bytes of it from its byte `offset` on. Raises NotFoundError."""
+        """Streams a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
         if length == 0:
             return Download(None)
         return self._client.download("sandbox_file_get", ranged(options, offset, length), **self._at(path))
@@ -39,12 +41,13 @@ class Files:
     def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> bytes:
-        """The whole file, or so many bytes of it. Raises NotFoundError."""
+        """Reads a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
         if length == 0:
             return b""
         return self._client.read("sandbox_file_get", ranged(options, offset, length), **self._at(path))
 
     def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
+        """Reads a file as UTF-8 text. Raises NotFoundError."""
         return self.read(path, **options).decode()
 
     def write(
@@ -58,10 +61,10 @@ class Files:
         if_match: str | None = None,
         **options: Unpack[CallOptions],
     ) -> WrittenSandboxFile:
-        """Replaces the file as a whole, and makes the directories above it: no reader sees half of it.
+        """Writes a file atomically, and creates the directories above it.
 
-        `mode` is in octal; `owner` is a user of the sandbox, user:group or uid:gid. Without them those of the file that
-        is replaced stay. With `overwrite=False` it refuses when the file exists.
+        `mode` is in octal; `owner` is a user of the sandbox, user:group or uid:gid. By default those of the replaced
+        file stay. With `overwrite=False` it fails if the file exists, with `if_match` unless the file has this ETag.
         """
         input = given(mode=mode, owner=owner, overwrite=overwrite)
         call = conditional(options, if_match)
@@ -75,13 +78,13 @@ class Files:
         owner: str | None = None,
         **options: Unpack[CallOptions],
     ) -> None:
-        """Several files, by their paths; some of them may be written when one fails."""
+        """Writes several files, by path, in parallel; some may be written if one fails."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             for _ in pool.map(lambda each: self.write(*each, mode=mode, owner=owner, **options), files.items()):
                 pass
 
     def upload(self, local: str | os.PathLike[str], path: str, **options: Unpack[CallOptions]) -> WrittenSandboxFile:
-        """Writes a file of this machine."""
+        """Writes a local file to the sandbox."""
         return self.write(path, Path(local), **options)
 
     def upload_dir(
@@ -92,7 +95,7 @@ class Files:
         owner: str | None = None,
         **options: Unpack[CallOptions],
     ) -> None:
-        """Writes what is in a directory of this machine into one of the sandbox, with modes. Links are left out."""
+        """Copies the content of a local directory to one of the sandbox, with permissions. Symbolic links are left out."""
         self.mkdir(path, owner=owner, **options)
         for entry in sorted(Path(local).iterdir()):
             to = f"{path.rstrip('/')}/{entry.name}"
@@ -105,7 +108,7 @@ class Files:
                 self.write(to, entry, mode=mode, owner=owner, **options)
 
     def download_dir(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
-        """The other way. A link is made as it is; what is neither file, directory nor link is left out."""
+        """Copies the content of a directory to a local one, with permissions and symbolic links, without devices and pipes."""
         top = Path(local).resolve()
         top.mkdir(parents=True, exist_ok=True)
         above = len(path.rstrip("/")) + 1
@@ -140,16 +143,16 @@ class Files:
     def list(
         self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
     ) -> Iterator[SandboxFileEntry]:
-        """What is in a directory, in the order of the names; `recursive`: what is below too, on the same file system."""
+        """Yields the entries of a directory, sorted by name; with `recursive` also those below on the same file system."""
         input = given(recursive=recursive)
         return self._client.items("sandbox_file_list", options, **self._at(path), **input)
 
     def stat(self, path: str, *, follow: bool = True, **options: Unpack[CallOptions]) -> SandboxFileEntry:
-        """Raises NotFoundError. Of a link what it leads to, unless `follow` is False."""
+        """Describes an entry; with `follow=False` a symbolic link itself, not its target. Raises NotFoundError."""
         return self._client.call("sandbox_file_stat", options, **self._at(path), follow=follow)
 
     def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
-        """Whether there is an entry; a link that leads to nothing is one."""
+        """Whether an entry exists; a dangling symbolic link counts."""
         try:
             self.stat(path, follow=False, **options)
         except NotFoundError as error:
@@ -161,19 +164,20 @@ class Files:
     def mkdir(
         self, path: str, *, mode: str | None = None, owner: str | None = None, **options: Unpack[CallOptions]
     ) -> None:
-        """Makes a directory and those above it; one that exists is fine."""
+        """Creates a directory and those above it; an existing one is no error."""
         self._client.call("sandbox_file_mkdir", options, **self._at(path), **given(mode=mode, owner=owner))
 
     def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
+        """Moves or renames an entry; with `overwrite` it may replace a file."""
         input = given(overwrite=overwrite)
         self._client.call("sandbox_file_move", options, **self._sandbox, from_=path, to=to, **input)
 
     def remove(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> None:
-        """Raises NotFoundError. A directory that is not empty only if `recursive` is given."""
+        """Removes a file or an empty directory; with `recursive` also its content. Raises NotFoundError."""
         self._client.call("sandbox_file_delete", options, **self._at(path), recursive=recursive)
 
     def delete(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> bool:
-        """The same; False where there was none."""
+        """As `remove`; returns False if the entry does not exist."""
         try:
             self.remove(path, recursive=recursive, **options)
         except NotFoundError as error:
@@ -185,7 +189,7 @@ class Files:
     def watch(
         self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
     ) -> Iterator[FileChanged]:
-        """Changes of a file, or in a directory, as they happen, until the end of what is watched."""
+        """Yields changes of a file or directory, with `recursive` also below it, until the watched entry is removed."""
         input = given(recursive=recursive)
         for event in self._client.events("sandbox_file_watch", options, **self._at(path), **input):
             if event["type"] != "watching":

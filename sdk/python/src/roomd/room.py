@@ -1,4 +1,4 @@
-"""Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other."""
+"""A room: the sandboxes of a group of agents, their drive and their messages."""
 
 from collections.abc import Generator, Iterator, Sequence
 from types import TracebackType
@@ -16,21 +16,29 @@ from .sandbox import Sandbox, SandboxOptions, gone_is_done
 from .transport import CallOptions
 
 OPERATOR = "operator"
-"""Who sends what nobody in the room has sent."""
+"""Sender of messages from outside of the room."""
 
 
 class Room:
+    """A room: the sandboxes of a group of agents, their drive and their messages."""
+
     def __init__(self, client: Client, id: str, is_own: bool = False, keep: bool = False) -> None:
-        """A room that this program made ends with its `with`, which deletes its drive unless `keep`."""
+        """A room that exists, by its name. No call is made.
+
+        With `is_own` the end of its `with` block destroys it, and deletes its drive unless `keep`.
+        """
         self.id = id
+        """Name of the room."""
         self._keep = keep
         self._is_own = is_own
         self.drive = Drive(client, id)
+        """Files that all sandboxes of the room share."""
         self._client = client
-        # An agent goes on reading where it was.
+        # Agents hold the read positions of their inboxes.
         self._agents: dict[str, Agent] = {}
 
     def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
+        """Its record."""
         return self._client.call("room_get", options, room_id=self.id)
 
     def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> Sandbox:
@@ -38,17 +46,19 @@ class Room:
         return Sandbox.create_in(self._client, self.id, agent_id, self.agent(agent_id), **options)
 
     def sandbox(self, agent_id: str) -> Sandbox:
-        """A sandbox that there is, by its agent."""
+        """A sandbox that exists, by its agent. No call is made."""
         return Sandbox(self._client, self.id, agent_id, self.agent(agent_id))
 
     def sandboxes(self, **options: Unpack[CallOptions]) -> Iterator[SandboxRecord]:
+        """Yields the records of its sandboxes."""
         return self._client.items("sandbox_list", options, room_id=self.id)
 
     def agent(self, id: str) -> Agent:
-        """Speaks and listens for an agent, which needs no sandbox."""
+        """An agent of the room, by its name; it needs no sandbox."""
         return self._agents.setdefault(id, Agent(self._client, self.id, id))
 
     def agents(self, **options: Unpack[CallOptions]) -> Iterator[AgentRecord]:
+        """Yields the records of its agents."""
         return self._client.items("agent_list", options, room_id=self.id)
 
     def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
@@ -56,11 +66,11 @@ class Room:
         return self.agent(OPERATOR).send(destination, payload, **options)
 
     def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
-        """Sends up to 256 as the operator, in one call, all or none."""
+        """Sends up to 256 messages as the operator, in one call, all or none."""
         return self.agent(OPERATOR).send_many(messages, **options)
 
     def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
-        """What happens in the room from now on, or after the record of this seq; 0: from its beginning."""
+        """Yields audit records from now on, or those after the record with number `after`; 0 is the start of the room."""
         if after is None:
             # Where now is has to be known before anything happens: a connection may be lost before the first event.
             newest = self._client.call("audit_list", None, room_id=self.id, limit=1)["items"]
@@ -69,21 +79,24 @@ class Room:
         yield from events
 
     def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
-        """Keeps what the room is at one instant: sandboxes, drive, messages and barriers."""
+        """Saves the state of the room at one instant: sandboxes, drive, messages and barriers."""
         return Checkpoint(self._client.call("room_checkpoint", options, room_id=self.id, **given(name=name)))
 
     def fork(self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]) -> "Room":
-        """Makes another room of it in which all go on, or of one of its checkpoints."""
+        """Creates another room from the current state, or from a checkpoint; its sandboxes continue there."""
         input = given(checkpoint_id=checkpoint_id)
         self._client.call("room_fork", options, source_room_id=self.id, room_id=room_id, **input)
         return Room(self._client, room_id, is_own=True)
 
     def restore(self, checkpoint_id: str, **options: Unpack[CallOptions]) -> RoomRestoreResult:
-        """Turns it back to a checkpoint."""
+        """Restores the room to a checkpoint."""
         return self._client.call("room_restore", options, room_id=self.id, checkpoint_id=checkpoint_id)
 
     def destroy(self, *, drive: Literal["retain", "delete"] | None = None, **options: Unpack[CallOptions]) -> None:
-        """Ends its sandboxes; one that has ended is no error. The drive is kept for a day, or deleted with "delete"."""
+        """Destroys the room and its sandboxes; a room that has ended is no error.
+
+        The drive is kept for a day, unless `drive` is "delete".
+        """
         with gone_is_done():
             self._client.call("room_destroy", options, room_id=self.id, **given(drive=drive))
 

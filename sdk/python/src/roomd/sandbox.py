@@ -1,4 +1,4 @@
-"""Owns a sandbox: a virtual machine that serves one agent of a room."""
+"""A sandbox: a virtual machine that serves one agent of a room."""
 
 import builtins
 import math
@@ -44,7 +44,7 @@ class SandboxOptions(CallOptions, total=False):
     max_duration_seconds: int
     """It ends this long after its creation."""
     lifecycle: SandboxCreateRequestLifecycle
-    """Idle time, idle action, and what wakes it."""
+    """Idle time, idle action and wake reasons."""
     guest_cid: int
     """Its guest CID; a free one by default."""
 
@@ -88,7 +88,7 @@ class Sandbox:
         self._client = client
         self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
         self.files = Files(client, self._name)
-        """Of its own disk."""
+        """Files of its own disk."""
         # Whether its room ends with it, and its client.
         self._owns_room = False
         self._keeps_drive = False
@@ -141,7 +141,7 @@ class Sandbox:
     ) -> "Sandbox":
         """A sandbox that exists, by its `sandbox_id` or "ROOM/AGENT".
 
-        `destroy` of one that `Sandbox.create` made ends its room as well. Raises NotFoundError if there is none.
+        If `Sandbox.create` created it, `destroy` ends its room as well. Raises NotFoundError if it does not exist.
         """
         client = Client(url, api_key, ca)
         try:
@@ -190,7 +190,7 @@ class Sandbox:
         agent: Agent | None = None,
         **options: Unpack[SandboxOptions],
     ) -> "Sandbox":
-        """Creates one in a room, and waits until it runs commands."""
+        """Creates a sandbox in a room, and waits until it runs commands."""
         return cls._created(client, room_id, agent_id, agent, Calls(options), options)
 
     @classmethod
@@ -202,12 +202,12 @@ class Sandbox:
 
     @property
     def sandbox_id(self) -> str:
-        """Its id, by which `connect` finds it. Of `room.sandbox(name)` it is known after `get`."""
+        """Its id, for `Sandbox.connect`. After `room.sandbox(name)` it is known once `get` was called."""
         return self._known["sandbox_id"]
 
     @property
     def state(self) -> str:
-        """Its state as of the last record that this object received; `get` asks again."""
+        """Its state in the last record that this object received; `get` fetches the current one."""
         return self._known["state"]
 
     @property
@@ -225,18 +225,18 @@ class Sandbox:
         return self._noted(self._client.call("sandbox_get", options, **self._name))
 
     def is_running(self, **options: Unpack[CallOptions]) -> bool:
-        """Whether it runs now. One that hibernates or has ended does not."""
+        """Whether it runs now; False while it hibernates and after its end."""
         try:
             return self.get(**options)["state"] == "running"
         except (NotFoundError, GoneError):
             return False
 
     def update(self, **change: Any) -> SandboxRecord:
-        """Changes labels, idle action or end: `change` is a SandboxUpdateRequest."""
+        """Changes labels, idle action or end. `change` has the fields of `schemas.SandboxUpdateRequest`."""
         return self._noted(self._client.call("sandbox_update", None, **self._name, **change))
 
     def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
-        """Ends it, and the room that it has to itself, `ms` from now; a later call moves the end."""
+        """Sets its end, and the end of its own room, to `ms` from now; a later call moves the end."""
         calls = Calls(options)
         seconds = max(1, math.ceil(ms / 1000))
         self._noted(self._client.call("sandbox_update", calls.next(), **self._name, expires_in_seconds=seconds))
@@ -264,13 +264,13 @@ class Sandbox:
         return self._client.call("sandbox_logs", options, **self._name, **wanted)
 
     def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
-        """Whether there is a file or directory of this path on its disk."""
+        """Whether a file or directory exists on its disk."""
         return self.files.exists(path, **options)
 
     def wait_for_port(self, port: int, **options: Unpack[CallOptions]) -> None:
         """Waits until a server listens on a port, without exposing it.
 
-        Raises a TimeoutError after `wait_ms`, 60 s by default.
+        Raises TimeoutError after `wait_ms`, 60 s by default.
         """
         wait_ms = _server_wait(options)
         try:
@@ -307,15 +307,16 @@ class Sandbox:
         return Execution.start(self._client, self._name, command, **options)
 
     def execution(self, id: str) -> Execution:
-        """A command that was begun before, by its name."""
+        """A command that was started before, by its `exec_id`."""
         return Execution(self._client, self._name, id)
 
     def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> Terminal:
-        """A login shell if nothing else is wanted; `wanted` is what terminal_create takes besides."""
+        """Opens a terminal, a login shell by default. `wanted` has the other fields of `schemas.TerminalCreateRequest`."""
         made = self._client.call("terminal_create", None, **self._name, rows=rows, cols=cols, **wanted)
         return Terminal(self._client, self._name, made["terminal_id"])
 
     def terminal(self, id: str) -> Terminal:
+        """A terminal that exists, by its id."""
         return Terminal(self._client, self._name, id)
 
     def expose_port(
@@ -328,7 +329,7 @@ class Sandbox:
     ) -> ExposedPort:
         """Makes a server in the sandbox reachable by URL; again for the same port: the same record.
 
-        With `wait` it answers once the server listens, and raises a TimeoutError after `wait_ms`, 60 s by default.
+        With `wait` it answers once the server listens, and raises TimeoutError after `wait_ms`, 60 s by default.
         """
         input = given(visibility=visibility)
         if not wait:
@@ -347,14 +348,14 @@ class Sandbox:
         mode: Literal["full", "disk"] | None = None,
         **options: Unpack[CallOptions],
     ) -> Snapshot:
-        """Keeps what it is at this moment, while it goes on."""
+        """Saves its current state; it keeps running."""
         input = given(name=name, mode=mode)
         return Snapshot(self._client.call("sandbox_snapshot", options, **self._name, **input))
 
     def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[Sandbox]":
         """Makes running copies of it in its room, one for each agent.
 
-        Raises ForkError, with those that were made, if any could not be.
+        Raises ForkError, with the copies made, if any failed.
         """
         wanted: Any = [{"agent_id": agent_id} for agent_id in agents]
         items = self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
@@ -367,7 +368,7 @@ class Sandbox:
         return made
 
     def rollback(self, snapshot_id: str, **options: Unpack[CallOptions]) -> SandboxRecord:
-        """Turns it back to a snapshot."""
+        """Restores it to a snapshot."""
         return self._noted(self._client.call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id))
 
     def standby(self, **options: Unpack[CallOptions]) -> SandboxRecord:
@@ -383,7 +384,7 @@ class Sandbox:
         return self._noted(self._client.call("sandbox_resume", options, **self._name))
 
     def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Ends it, and the room that it has to itself together with its drive. One that has ended is no error."""
+        """Destroys it, and with a room of its own also the room and its drive. A sandbox that has ended is no error."""
         try:
             with gone_is_done():
                 if self._owns_room:
@@ -420,7 +421,7 @@ def gone_is_done() -> Iterator[None]:
 
 
 def create_room(client: Client, options: CallOptions, **wanted: Any) -> Room:
-    """A room, of a name that nobody has if none is given."""
+    """Creates a room, with a generated name by default."""
     name = {"room_id": _room_name(options.get("idempotency_key"))}
     return client.call("room_create", options, **{**name, **wanted})
 

@@ -1,4 +1,4 @@
-"""Owns the beginning: a service, its rooms and its templates."""
+"""Entry point of the SDK: a service, its rooms and its templates."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,10 @@ MOST_LAST_CHARACTERS = 16 * 1024
 
 
 class Rooms:
+    """Rooms of the organization."""
+
     def __init__(self, client: Client) -> None:
+        """The rooms of the service of a client."""
         self._client = client
 
     def create(
@@ -42,27 +45,34 @@ class Rooms:
         return Room(self._client, create_room(self._client, options, **wanted)["room_id"], is_own=True, keep=keep)
 
     def open(self, room_id: str) -> Room:
-        """A room that there is. Leaving its `with` does not destroy it."""
+        """A room that exists. It is not destroyed at the end of a `with` block."""
         return Room(self._client, room_id)
 
     def list(self, **options: Unpack[CallOptions]) -> Iterator[RoomRecord]:
+        """Yields the records of all rooms."""
         return self._client.items("room_list", options)
 
 
 class Templates:
+    """Templates that sandboxes start from."""
+
     def __init__(self, client: Client) -> None:
+        """The templates of the service of a client."""
         self._client = client
 
     def get(self, template_id: str, **options: Unpack[CallOptions]) -> Template:
+        """Describes a template."""
         return self._client.call("template_get", options, template_id=template_id)
 
     def list(self, **options: Unpack[CallOptions]) -> Iterator[Template]:
+        """Yields all templates."""
         return self._client.items("template_list", options)
 
     def build(self, wanted: Mapping[str, Any], *, on_output: Callable[[str], None] | None = None) -> TemplateBuild:
-        """Builds one of an image, and waits until it is ready. `wanted` is a TemplateCreateRequest.
+        """Builds a template from an image and waits until it is ready.
 
-        Raises TemplateBuildError, with the last lines of the output.
+        `wanted` has the fields of `schemas.TemplateCreateRequest`. Raises TemplateBuildError with the last lines of the
+        output.
         """
         output = ""
         build = self._client.call("template_create", None, **wanted)
@@ -81,10 +91,13 @@ class Templates:
         return built
 
     def remove(self, template_id: str, **options: Unpack[CallOptions]) -> None:
+        """Deletes a template."""
         self._client.call("template_remove", options, template_id=template_id)
 
 
 class Roomd:
+    """A roomd service."""
+
     def __init__(
         self,
         url: str | None = None,
@@ -92,14 +105,16 @@ class Roomd:
         ca: str | None = None,
         traceparent: UsualTrace | None = None,
     ) -> None:
-        """What is not given is taken from the environment, as the Client says."""
+        """Connects to a service. Options that are absent come from the environment: see `Client`."""
         self.client = Client(url, api_key, ca, traceparent)
-        """Every operation of the interface, by its name."""
+        """All operations of the HTTP interface, by name."""
         self.rooms = Rooms(self.client)
+        """Rooms of the organization."""
         self.templates = Templates(self.client)
+        """Templates that sandboxes start from."""
 
     def close(self) -> None:
-        """Ends the connections that nothing uses."""
+        """Closes idle connections."""
         self.client.close()
 
     def __enter__(self) -> "Roomd":

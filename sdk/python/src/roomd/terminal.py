@@ -1,4 +1,4 @@
-"""Owns a terminal of a sandbox: its output as it comes, and typing into it by a WebSocket."""
+"""A terminal of a sandbox: its output as it arrives, and input by a WebSocket."""
 
 import json
 from collections.abc import Generator, Iterator
@@ -15,30 +15,33 @@ from .websocket import BINARY, TEXT, WebSocket
 
 PROTOCOL, TOKEN_PREFIX = "roomd.terminal", "roomd.token."
 ATTACH_SECONDS = 30.0
-"""How long a service may take to let somebody in."""
+"""Longest wait for the service to accept the attachment."""
 
 
 class AttachedTerminal:
-    """A terminal with somebody at it."""
+    """A terminal that this program is attached to."""
 
     def __init__(self, socket: WebSocket) -> None:
+        """A terminal on the other side of a WebSocket."""
         self._socket = socket
 
     def write(self, data: str | bytes) -> None:
+        """Types into it."""
         self._socket.send(BINARY, data.encode() if isinstance(data, str) else data)
 
     def resize(self, rows: int, cols: int) -> None:
+        """Changes its size."""
         self._socket.send(TEXT, json.dumps({"type": "resize", "rows": rows, "cols": cols}).encode())
 
     def output(self) -> Iterator[bytes]:
-        """What it shows, until it ends. Raises ConnectionError when it breaks before, or somebody takes over."""
+        """Yields its output until it ends. Raises ConnectionError if the connection breaks or another client takes over."""
         while (message := self._socket.receive()) is not None:
             kind, payload = message
             if kind == BINARY:
                 yield payload
 
     def close(self) -> None:
-        """Leaves it; it goes on."""
+        """Detaches from it; it keeps running."""
         self._socket.close()
 
     def __enter__(self) -> "AttachedTerminal":
@@ -49,16 +52,21 @@ class AttachedTerminal:
 
 
 class Terminal:
+    """A terminal of a sandbox."""
+
     def __init__(self, client: Client, sandbox: SandboxName, id: str) -> None:
+        """A terminal that exists, by its id. No call is made."""
         self.id = id
+        """Its id."""
         self._client = client
         self._name = {**sandbox, "terminal_id": id}
 
     def get(self, **options: Unpack[CallOptions]) -> TerminalRecord:
+        """Its record."""
         return self._client.call("terminal_get", options, **self._name)
 
     def watch(self) -> Generator[dict[str, Any], None, None]:
-        """What it shows, from its beginning as far as it is kept, without typing: it goes on over lost connections."""
+        """Yields its output from the first byte that is kept, without attaching. Lost connections are resumed."""
         return self._client.events("terminal_watch", **self._name)
 
     def token(self, **options: Unpack[CallOptions]) -> TerminalTicket:
@@ -66,7 +74,7 @@ class Terminal:
         return self._client.call("terminal_token", options, **self._name)
 
     def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AttachedTerminal:
-        """Types into it. Who types already goes on alone, unless it is a takeover."""
+        """Attaches to it, for typing. With `takeover` it replaces an attached client; otherwise it fails if there is one."""
         calls = Calls(options)
         ticket = self.token(**calls.next())
         path = ticket["ws_path"] + ("?takeover=true" if takeover else "")
@@ -75,5 +83,5 @@ class Terminal:
         return AttachedTerminal(self._client.socket(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], seconds))
 
     def end(self, **options: Unpack[CallOptions]) -> TerminalCloseResult:
-        """Ends it and everything that was started in it."""
+        """Ends it and the processes in it."""
         return self._client.call("terminal_close", options, **self._name)

@@ -1,7 +1,4 @@
-"""Owns which trace calls continue (W3C Trace Context).
-
-It is that of a message, of the command that runs this, or whatever the program says.
-"""
+"""The trace that calls continue (W3C Trace Context): that of a message, of the running command, or one set by the program."""
 
 import os
 import re
@@ -11,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 TracePlace = str | Mapping[str, Any]
-"""What has a place in a trace: `traceparent` itself, or a message, which has its sender's."""
+"""A trace context: a `traceparent` text, or a message, which carries that of its sender."""
 UsualTrace = str | Callable[[], str | None]
 
 _FORM = re.compile(r"[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}", re.ASCII)
@@ -20,9 +17,9 @@ _WITHIN: ContextVar[str | None] = ContextVar("roomd_trace", default=None)
 
 @contextmanager
 def continuing(place: TracePlace) -> Iterator[None]:
-    """All calls within continue the trace of this place, and so do the commands and messages that they begin.
+    """All calls in its `with` block continue the trace of `place`, as do the commands and messages that they start.
 
-    Who handles a message so continues its sender's trace. A place without a trace changes nothing.
+    With a message as `place` they continue the trace of its sender. A place without a trace has no effect.
     """
     given = place if isinstance(place, str) else place["headers"].get("traceparent")
     if not _is_valid(given):

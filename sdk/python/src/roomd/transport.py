@@ -30,21 +30,24 @@ from .version import VERSION
 T = TypeVar("T")
 
 FileBody = str | bytes | bytearray | memoryview | os.PathLike[str] | Iterable[bytes]
-"""What a file is sent from; a path is a file of this machine. An open file or a generator is sent once."""
+"""Content of a file to send; a path is a local file. An open file or a generator can be read only once, so it is not retried."""
 
 
 class CallOptions(TypedDict, total=False):
-    wait_ms: float
-    """Longest wait for the method with all its calls and tries; 10 minutes for each call by default.
+    """Options of every call."""
 
-    Of a list it is for each page, and of a file that is read as it comes for its beginning. Then a TimeoutError is raised."""
+    wait_ms: float
+    """Longest wait for the method with all its calls and attempts, in ms; 10 minutes for each call by default.
+
+    Then TimeoutError is raised. It bounds each page of a list, and the start of a streamed file."""
     timeout_ms: float
     """Alias of `wait_ms`. With `exec` and `start` of a sandbox it is the time limit of the command instead."""
     idempotency_key: str
-    """In place of the one that is made for each POST: the same key does nothing twice, also from another process.
+    """Replaces the key that is generated for each POST: calls with the same key have one effect, even from several processes.
 
-    A method that makes several calls puts -1, -2 and so on behind it."""
+    A method that makes several calls appends -1, -2 and so on."""
     headers: Mapping[str, str]
+    """Additional headers of the request."""
 
 
 @dataclass(frozen=True)

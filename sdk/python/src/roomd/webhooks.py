@@ -1,4 +1,4 @@
-"""Owns what a receiver of webhooks does first: see that an event is of the service, as Standard Webhooks 1.0.0 says."""
+"""Verification of webhooks by Standard Webhooks 1.0.0."""
 
 import base64
 import hashlib
@@ -18,14 +18,14 @@ _LEAST_KEY_BYTES = 16
 
 
 class WebhookError(RoomdError):
-    """The body was not signed with the secret, or is too old."""
+    """The signature does not match the secret, or the request is too old."""
 
 
 def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> WebhookEvent:
-    """The event of a request's body, byte by byte as it came.
+    """Verifies a request and returns its event. `body` must be the received bytes, unchanged.
 
-    While a secret is being rotated both are good. The same `event_id` may come more than once. Raises WebhookError,
-    and another RoomdError where the secret is none.
+    During the rotation of a secret both secrets are valid. The same `event_id` may arrive more than once. Raises
+    WebhookError, or another RoomdError if the secret is malformed.
     """
     key = _key_of(secret)
     given = {name.lower(): value for name, value in headers.items()}
@@ -50,7 +50,7 @@ def _key_of(secret: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) < _LEAST_KEY_BYTES:
-        raise RoomdError("The secret is none: it is the text whsec_… that the service told when the webhook was made.")
+        raise RoomdError("Invalid secret: expected the whsec_… value that was returned when the webhook was created.")
     return key
 
 

@@ -20,22 +20,32 @@ export interface CommandStartOpts {
   signal?: AbortSignal;
 }
 
+/** Options of `connect`. */
 export type CommandConnectOpts = Pick<CommandStartOpts, "onStdout" | "onStderr" | "timeoutMs" | "signal">;
 
 /** How a command ended. */
 export interface CommandResult {
+  /** Exit code; 128 and the number of the signal if a signal ended it. */
   exitCode: number;
+  /** Never set; E2B has the reason of a failed start here. */
   error?: string;
+  /** Standard output. */
   stdout: string;
+  /** Standard error. */
   stderr: string;
 }
 
 /** A running command. */
 export interface ProcessInfo {
+  /** Process id in the guest. */
   pid: number;
+  /** The program. */
   cmd: string;
+  /** Its arguments. */
   args: string[];
+  /** Always empty. */
   envs: Record<string, string>;
+  /** Its working directory. */
   cwd?: string;
 }
 
@@ -45,6 +55,7 @@ export const HOME = "/home/user";
 
 /** A command that was started in the background. */
 export class CommandHandle {
+  /** Process id in the guest. */
   readonly pid: number;
   readonly #execution: Execution;
   readonly #result: Promise<CommandResult>;
@@ -53,6 +64,7 @@ export class CommandHandle {
   #stderr = "";
   #exitCode: number | undefined;
 
+  /** Follows a command from its first output that is kept. */
   constructor(pid: number, execution: Execution, { onStdout, onStderr }: CommandConnectOpts = {}) {
     this.pid = pid;
     this.#execution = execution;
@@ -86,7 +98,7 @@ export class CommandHandle {
     this.#disconnect.abort(new Error("The command was disconnected."));
   }
 
-  /** Ends it and what it started. */
+  /** Ends it and its child processes. */
   kill(): Promise<boolean> {
     return unlessMissing(() => this.#execution.kill());
   }
@@ -130,6 +142,7 @@ export class Commands {
   readonly #client: Client;
   readonly #sandbox: NativeSandbox;
 
+  /** The commands of a sandbox. */
   constructor(client: Client, sandbox: NativeSandbox) {
     this.#client = client;
     this.#sandbox = sandbox;

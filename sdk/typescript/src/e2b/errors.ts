@@ -54,11 +54,16 @@ export class RateLimitError extends SandboxError {
 /** A command exited with another code than 0. */
 export class CommandExitError extends SandboxError {
   override name = "CommandExitError";
+  /** Exit code of the command. */
   readonly exitCode: number;
+  /** Its standard output. */
   readonly stdout: string;
+  /** Its standard error. */
   readonly stderr: string;
+  /** Never set. */
   readonly error: string | undefined;
 
+  /** Error of a command with this outcome. */
   constructor(result: { exitCode: number; stdout: string; stderr: string; error?: string }) {
     super(result.error ?? `exit status ${result.exitCode}`);
     this.exitCode = result.exitCode;

@@ -12,19 +12,29 @@ export type FileType = (typeof FileType)[keyof typeof FileType];
 
 /** A file that was written. */
 export interface WriteInfo {
+  /** Its name. */
   name: string;
+  /** Its kind; absent for devices, pipes and sockets. */
   type?: FileType;
+  /** Its absolute path. */
   path: string;
 }
 
 /** An entry of a directory. `owner` and `group` are numeric. */
 export interface EntryInfo extends WriteInfo {
+  /** Size in bytes. */
   size: number;
+  /** Permission bits. */
   mode: number;
+  /** Permissions as `ls -l` prints them, such as "-rw-r--r--". */
   permissions: string;
+  /** Numeric user id. */
   owner: string;
+  /** Numeric group id. */
   group: string;
+  /** Time of the last change. */
   modifiedTime?: Date;
+  /** Target of a symbolic link. */
   symlinkTarget?: string;
 }
 
@@ -38,12 +48,15 @@ export interface WriteEntry {
 
 /** A change below a watched directory. `name` is relative to it. */
 export interface FilesystemEvent {
+  /** Path relative to the directory. */
   name: string;
+  /** Kind of the change. */
   type: "create" | "write" | "remove" | "rename";
 }
 
 /** A watch that is active. */
 export interface WatchHandle {
+  /** Ends the watch. */
   stop(): Promise<void>;
 }
 
@@ -58,6 +71,7 @@ const EVENT_TYPES: Partial<Record<FileChanged["type"], FilesystemEvent["type"]>>
 export class Filesystem {
   readonly #files: Files;
 
+  /** The files of a sandbox. */
   constructor(files: Files) {
     this.#files = files;
   }
@@ -118,7 +132,7 @@ export class Filesystem {
     });
   }
 
-  /** Removes a file, or a directory with what is in it. */
+  /** Removes a file, or a directory and its content. */
   remove(path: string): Promise<void> {
     return translating(() => this.#files.remove(absolute(path), { recursive: true }));
   }

@@ -32,6 +32,7 @@ export class Pty {
   readonly #sandbox: NativeSandbox;
   readonly #held = new Map<number, Held>();
 
+  /** The terminals of a sandbox. */
   constructor(sandbox: NativeSandbox) {
     this.#sandbox = sandbox;
   }
@@ -66,7 +67,7 @@ export class Pty {
     this.#get(pid).attached.resize(rows, cols);
   }
 
-  /** Ends a terminal and what was started in it. False if it has ended. */
+  /** Ends a terminal and the processes in it. False if it has ended. */
   kill(pid: number): Promise<boolean> {
     const { terminal } = this.#get(pid);
     return unlessMissing(() => terminal.end());

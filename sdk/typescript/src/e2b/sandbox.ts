@@ -17,9 +17,11 @@ export interface ConnectionOpts {
 
 /** Options of a new sandbox. */
 export interface SandboxOpts extends ConnectionOpts {
+  /** Name of the template; `default` by default. */
   template?: string;
   /** Labels of the sandbox. */
   metadata?: Record<string, string>;
+  /** Environment variables of every command. */
   envs?: Record<string, string>;
   /** It ends after this time; 300,000 by default. */
   timeoutMs?: number;
@@ -31,28 +33,39 @@ export interface SandboxOpts extends ConnectionOpts {
   lifecycle?: { onTimeout?: "kill" | "pause"; autoResume?: boolean };
 }
 
-/** What is known of a sandbox. */
+/** Description of a sandbox. */
 export interface SandboxInfo {
+  /** Its id, for `Sandbox.connect`. */
   sandboxId: string;
+  /** Template that it was created from. */
   templateId: string;
+  /** Never set. */
   name?: string;
+  /** Its labels. */
   metadata: Record<string, string>;
+  /** Time of its creation. */
   startedAt: Date;
+  /** Time of its end; the largest date if it has none. */
   endAt: Date;
+  /** Whether it runs or is paused. */
   state: "running" | "paused";
+  /** Number of virtual CPUs. */
   cpuCount: number;
+  /** Memory in MiB. */
   memoryMB: number;
 }
 
 /** Filters of a list. */
 export interface SandboxListOpts extends ConnectionOpts {
+  /** Filters by labels, state and template. */
   query?: { metadata?: Record<string, string>; state?: SandboxInfo["state"][]; template?: string };
+  /** Number of sandboxes of a page; 100 by default. */
   limit?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_PAGE = 100;
-/** Where an end is asked for and there is none. */
+/** End of a sandbox that has no end. */
 const NEVER = new Date(8.64e15);
 const PAUSED: readonly SandboxRecord["state"][] = ["pausing", "paused", "hibernating", "hibernated"];
 const ENDED: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
@@ -61,8 +74,11 @@ const ENDED: readonly SandboxRecord["state"][] = ["failed", "destroying", "destr
 export class Sandbox {
   /** Its id, for `Sandbox.connect`. */
   readonly sandboxId: string;
+  /** Its files. */
   readonly files: Filesystem;
+  /** Its commands. */
   readonly commands: Commands;
+  /** Its terminals. */
   readonly pty: Pty;
   /** The same sandbox with all that this SDK offers beside E2B's interface. */
   readonly native: NativeSandbox;
@@ -88,7 +104,7 @@ export class Sandbox {
     });
   }
 
-  /** A sandbox that exists; one that is paused is resumed. `timeoutMs` moves its end to that long from now. */
+  /** Finds a sandbox by its id and resumes it if it is paused. `timeoutMs` sets its end, from now. */
   static connect(sandboxId: string, opts: ConnectionOpts & { timeoutMs?: number } = {}): Promise<Sandbox> {
     return translating(async () => {
       const native = await NativeSandbox.connect(sandboxId, clientOf(opts));
@@ -103,7 +119,7 @@ export class Sandbox {
     return new SandboxPaginator(opts);
   }
 
-  /** Ends a sandbox. False if there is none. */
+  /** Ends a sandbox. False if it does not exist. */
   static kill(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
     return unlessMissing(async () => (await NativeSandbox.connect(sandboxId, clientOf(opts))).destroy());
   }
@@ -118,7 +134,7 @@ export class Sandbox {
     return translating(async () => infoOf(await (await NativeSandbox.connect(sandboxId, clientOf(opts))).get()));
   }
 
-  /** Exposes a port to everybody who knows its URL, so that `getHost` and `getUrl` know it. Returns the URL. */
+  /** Exposes a port publicly, and returns its URL. `getHost` and `getUrl` need this first. */
   exposePort(port: number, { wait = false }: { wait?: boolean } = {}): Promise<string> {
     return translating(async () => {
       const { url } = await this.native.exposePort(port, { visibility: "public", wait });
@@ -176,6 +192,7 @@ export class SandboxPaginator {
   readonly #limit: number;
   #hasNext = true;
 
+  /** Pages of the sandboxes that match. */
   constructor({ query = {}, limit = DEFAULT_PAGE, ...opts }: SandboxListOpts = {}) {
     const [first] = Object.entries(query.metadata ?? {});
     const label = first === undefined ? {} : { label: { name: first[0], value: first[1] } };

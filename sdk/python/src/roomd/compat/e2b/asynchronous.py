@@ -18,7 +18,7 @@ class AsyncCommandHandle(Wrapped[CommandHandle]):
     """A command that was started in the background."""
 
     def __init__(self, threads: Threads, plain: CommandHandle, out: OutputHandler | None, err: OutputHandler | None) -> None:
-        """Follows the command at once."""
+        """Starts to follow the command."""
         super().__init__(threads, plain)
         self._done = asyncio.ensure_future(threads.run(plain.wait, None, _in_loop(out), _in_loop(err)))
         # `wait` raises the error, if it is called.
@@ -222,7 +222,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         return await self._threads.run(self._plain.kill)
 
     async def expose_port(self, port: int, *, wait: bool = False) -> str:
-        """Exposes a port to all who know its URL, and returns the URL."""
+        """Exposes a port publicly, and returns its URL."""
         return await self._threads.run(self._plain.expose_port, port, wait=wait)
 
     def get_host(self, port: int) -> str:

@@ -191,7 +191,7 @@ class Sandbox:
     beta_pause = pause
 
     def expose_port(self, port: int, *, wait: bool = False) -> str:
-        """Exposes a port to all who know its URL, and returns the URL. With `wait`, once a server listens there."""
+        """Exposes a port publicly, and returns its URL; with `wait` after a server listens there."""
         with translating():
             self._hosts[port] = self.native.expose_port(port, visibility="public", wait=wait).url
         return self._hosts[port]
