@@ -44,6 +44,9 @@ def members(body: list[ast.stmt]) -> list[ast.stmt]:
             kept.extend([node, *documented(following)])
         elif index == 0 and docstring(node):
             kept.append(node)
+        elif isinstance(node, ast.If):
+            # Of two declarations the one for type checkers has no docstring.
+            kept.extend(members(node.orelse))
     return kept or [ast.Expr(ast.Constant(...))]
 
 
