@@ -9,11 +9,18 @@ import json
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 
 import roomd
 from roomd.compat import e2b
 
 KINDS = (staticmethod, classmethod, property, roomd.threads.called, roomd.threads.iterated, e2b.variant.either)
+
+
+@cache
+def parsed(module: str) -> list[ast.stmt]:
+    """The statements of a module."""
+    return ast.parse(inspect.getsource(sys.modules[module])).body
 
 
 def members(kind: type) -> Iterator[tuple[str, bool]]:
@@ -24,8 +31,7 @@ def members(kind: type) -> Iterator[tuple[str, bool]]:
         if inspect.isfunction(value) or isinstance(value, KINDS):
             inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
             yield name, bool(inner.__doc__)
-    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body[0]
-    assert isinstance(tree, ast.ClassDef)
+    [tree] = [each for each in parsed(kind.__module__) if isinstance(each, ast.ClassDef) and each.name == kind.__name__]
     if not issubclass(kind, Enum):
         yield from attributes(tree.body, ast.Name)
     for node in tree.body:

@@ -19,7 +19,7 @@ export async function untilListening(files: Files, port: number, options: CallOp
 }
 
 /** Lines such as `  0: 0100007F:1F90 00000000:0000 0A …`: number, local address and port, remote address and port, state. */
-export function isListening(table: string, port: number): boolean {
+function isListening(table: string, port: number): boolean {
   return table.split("\n").some((line) => {
     const [, local = "", , state] = line.trim().split(/\s+/);
     return state === LISTEN && Number.parseInt(local.split(":")[1] ?? "", 16) === port;
