@@ -54,7 +54,7 @@ type Connect = (port: number, patienceMs: number) => Promise<number>;
 /** Never returns. A dial waits for a rehearsal that is under way. */
 export async function keepLinked(
   served: Served,
-  rehearsal: Pick<Rehearsal, "over">,
+  rehearsal: Pick<Rehearsal, "over" | "end">,
   connect: Connect = connectVsock,
   localCid = libc.localCid,
 ): Promise<never> {
@@ -63,6 +63,8 @@ export async function keepLinked(
   const ports = new HostPorts();
   while (true) {
     const fd = await dial(ports, devices, rehearsal, connect, () => served.setup.done);
+    // Its memory is a sandbox's from now on.
+    rehearsal.end();
     const { reason, welcomed } = await serve(fd, ports.port, served, localCid).catch((error) => ({
       reason: String(error),
       welcomed: false,

@@ -1,6 +1,8 @@
 /**
- * Owns what a clone does that waits for its sandbox: at a word on the serial console it goes through being set up once,
+ * Rehearsal of a clone that waits for its sandbox: at a line on the serial console it goes through being set up once,
  * so that its QEMU has translated what that runs. Then its host may plug devices for a moment, as a sandbox gets them.
+ *
+ * It forgets executions and clears the machine ID, so it must never run in a sandbox: it is called off before the agent first reaches a host.
  */
 import { DEVICES_WANTED_LINE, REHEARSED_LINE } from "../shared/agent-protocol/messages.ts";
 import * as libc from "./libc.ts";
@@ -9,6 +11,8 @@ import { announce } from "./log.ts";
 export class Rehearsal {
   readonly #warm: () => Promise<void>;
   readonly #useDrive: () => Promise<void>;
+  /** Open while a rehearsal may begin. */
+  #console: number | null = null;
   /** Resolves when the agent may dial: the drive may still be tried. */
   over: Promise<void> = Promise.resolve();
 
@@ -17,11 +21,16 @@ export class Rehearsal {
     this.#useDrive = useDrive;
   }
 
-  /** Waits for the word, once. What it says is of no matter, and a signal is the cheapest way to hear of it. */
-  listen(): void {
-    const fd = libc.openForSignal("/dev/console");
-    process.once("SIGIO", () => {
-      libc.close(fd);
+  /**
+   * Waits for a line on the console, once; its text is ignored. SIGIO is the cheapest notification, but no proof of input: the kernel also
+   * sends it when the console takes output again after a partial write, and root may send it.
+   */
+  listen(path = "/dev/console"): void {
+    const fd = libc.openForSignal(path);
+    this.#console = fd;
+    process.on("SIGIO", () => {
+      if (this.#console !== fd || !libc.isReadable(fd)) return;
+      this.end();
       this.over = this.#warm();
       void this.over.then(async () => {
         announce(DEVICES_WANTED_LINE);
@@ -29,5 +38,11 @@ export class Rehearsal {
         announce(REHEARSED_LINE);
       });
     });
+  }
+
+  /** No rehearsal begins any more. The handler of SIGIO stays: without one, Bun's default might end process 1. */
+  end(): void {
+    if (this.#console !== null) libc.close(this.#console);
+    this.#console = null;
   }
 }

@@ -51,7 +51,7 @@ function guest() {
     served,
     serve: (fd: number, port = HOST_PORT) => serve(fd, port, served, () => CID),
     keepLinked: (connect: (port: number) => Promise<number>) =>
-      keepLinked(served, { over: Promise.resolve() }, connect, () => CID),
+      keepLinked(served, { over: Promise.resolve(), end: () => {} }, connect, () => CID),
   };
 }
 

@@ -79,7 +79,7 @@ async function squat(file: string, uid: number, ports: readonly number[]) {
 }
 
 result("probes", JSON.stringify(await probeRuntime("/tmp")));
-void keepLinked(served, { over: Promise.resolve() }, connect, () => LOOPBACK_CID);
+void keepLinked(served, { over: Promise.resolve(), end: () => {} }, connect, () => LOOPBACK_CID);
 const user = await squat("/tmp/user.log", 65534, [
   ...Array.from({ length: 16 }, (_, index) => HOST_PORT + index),
   5000,
