@@ -59,6 +59,8 @@ interface Played {
   generation?: number;
   /** What it asks right after its ready. */
   asks?: { method: string };
+  /** Its connection ends when it is asked for the first time. */
+  isLost?: true;
 }
 
 /** A guest that was set up before. */
@@ -66,7 +68,7 @@ const AGAIN: Played = { challenge: CHALLENGE };
 
 /** Dials as an agent does, and answers as one. */
 function dialAsAgent(connection: GuestConnection, played: Played = {}) {
-  const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, restores, before, asks } = played;
+  const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, restores, before, asks, isLost } = played;
   const said: Uint8Array[] = [];
   const welcomes: Welcome[] = [];
   let link: Link | undefined;
@@ -83,7 +85,10 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
       close: () => {},
     },
     maxPeerStreams: 8,
-    onOpen: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
+    onOpen: (stream) => {
+      if (isLost) host.end("the guest closed it");
+      else stream.finish({ clock_ns: String(Date.now() * 1_000_000) });
+    },
     onHandshake: (_type, body) => {
       welcomes.push(body as Welcome);
       link?.sendJson(FrameType.ready, 0, { ok: true, nonce, before, stages_ms: {} });
@@ -175,6 +180,22 @@ test("an agent that dials again takes the place of its link before", async () =>
   expect(await connection.link(5_000)).toBe(second.link);
   connection.close("over");
 });
+
+test.each([null, NONCE])(
+  "an agent whose connection is lost once it is set up dials again (known before: %s)",
+  async (nonce) => {
+    const { connection } = connectionOf(nonce);
+    const lost = dialAsAgent(connection, { ...(nonce === null ? {} : AGAIN), isLost: true });
+    const link = connection.link(5_000);
+    await lost.link.closed;
+    await settled();
+    expect(connection.isBeingMet).toBe(false);
+    const again = dialAsAgent(connection, AGAIN);
+    expect(connection.isBeingMet).toBe(true);
+    expect(await link).toBe(again.link);
+    connection.close("over");
+  },
+);
 
 describe("the host", () => {
   test("gives its secret to a guest that has none, once, and then proves that it has it", async () => {

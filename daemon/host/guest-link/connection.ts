@@ -133,6 +133,11 @@ export class GuestConnection {
     return this.#greeted !== null && !this.#greeted.isClosed;
   }
 
+  /** Whether a connection is open that may still become the agent's: it came by a vsock device that works. */
+  get isBeingMet(): boolean {
+    return this.isGreeted || this.#dials.areWaiting;
+  }
+
   /** Takes a connection that the guest made. The newest one that is its agent's counts. */
   accept(link: GuestLink): void {
     if (this.#closed) {
@@ -147,8 +152,10 @@ export class GuestConnection {
       const isAgents = this.#newest === link || (this.#newest === null && isFirst);
       // One that was is only slow, as on a host with much to do: it dials again.
       const isLate = !isFirst && error instanceof DeadlineError;
+      // So does a guest that was set up if its connection was lost afterwards, as with a vsock device that is replaced.
+      const isLost = this.#nonce !== null && link.isLost;
       // Nor is one that ended before it said hello: on a slow host an agent gives up a dial that is answered late, and dials again.
-      const isFinal = !isLate && link.hasSaidHello;
+      const isFinal = !isLate && !isLost && link.hasSaidHello;
       this.#refusal = failure;
       if (isAgents && isFinal && !this.#closed) this.#change({ failure });
       this.#dials.refuse(link, failure);

@@ -37,6 +37,12 @@ export class Dials {
     return true;
   }
 
+  /** Whether a connection is open that has not said who it is. */
+  get areWaiting(): boolean {
+    for (const link of this.#waiting) if (!link.isClosed) return true;
+    return false;
+  }
+
   /** It has said who it is, or has ended. */
   settle(link: GuestLink): void {
     this.#waiting.delete(link);

@@ -46,6 +46,7 @@ export class GuestLink {
   readonly standstill = new Standstill();
   #requests = NOTHING_TO_ASK;
   #heard = 0;
+  #isLost = false;
 
   constructor(transport: Transport, valve: Valve, port: number, onFrame: LinkOptions["onFrame"] = () => {}) {
     this.#valve = valve;
@@ -77,6 +78,17 @@ export class GuestLink {
 
   close(reason: string): void {
     this.#link.close(reason);
+  }
+
+  /** The connection has ended by itself, or by the guest. */
+  end(reason: string): void {
+    if (!this.isClosed) this.#isLost = true;
+    this.#link.close(reason);
+  }
+
+  /** Whether the connection ended without this side having closed it. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   /** Whether the agent has said hello, whatever that was worth. */

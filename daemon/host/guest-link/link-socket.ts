@@ -117,7 +117,7 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
     drain: flush,
     end: (reason) => {
       clearTimeout(pacing);
-      link.close(reason);
+      link.end(reason);
     },
   };
 }

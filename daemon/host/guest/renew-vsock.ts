@@ -11,13 +11,13 @@ import { type GuestParts, vsockAddress } from "./steps.ts";
 
 /**
  * A device is lost with its process. One with the quirks lost_while_stopped or end_untold may be lost with the connection too, and
- * then nobody dials over it again.
+ * then the agent does not dial over it again. While the agent is being met over a device, that device works.
  */
 export function hasLostVsock({ endpoint, undialled, connection }: GuestParts): boolean {
   if (!endpoint || endpoint.process === null) return false;
   if (!isAlive(endpoint.process)) return true;
   if (!endpoint.has("lost_while_stopped") && !endpoint.has("end_untold")) return false;
-  return connection.state.value.link === null && endpoint !== undialled;
+  return connection.state.value.link === null && endpoint !== undialled && !connection.isBeingMet;
 }
 
 /** Throws when QEMU or the guest refuses, or when it is given up. */

@@ -7,6 +7,7 @@
  */
 import { DeadlineError } from "../../core/published.ts";
 import { correctClock } from "../guest-link/clock.ts";
+import type { GuestLink } from "../guest-link/handshake.ts";
 import type { Guest } from "./start.ts";
 
 /** A guest that is too busy to answer by then is not stopped. */
@@ -39,16 +40,27 @@ export async function resumeGuest(guest: Guest, signal: AbortSignal): Promise<vo
 }
 
 /** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
-export async function regainGuest({ connection, ensureVsock }: Guest, signal: AbortSignal): Promise<void> {
-  await ensureVsock(signal);
-  const link = await connection.link(AGENT_DEADLINE_MS, signal);
+export async function regainGuest(guest: Guest, signal: AbortSignal): Promise<void> {
+  const link = await meetAgain(guest, signal);
   try {
     await correctClock(link);
   } catch {
     // What was on its way when it stopped may have cost it its vsock device. A new connection comes with its clock set.
     link.close("the guest does not answer after standby");
     await link.closed;
-    await ensureVsock(signal);
-    await connection.link(AGENT_DEADLINE_MS, signal);
+    await meetAgain(guest, signal);
   }
+}
+
+/** Throws when the agent does not connect, also over a new vsock device. */
+async function meetAgain({ connection, ensureVsock }: Guest, signal: AbortSignal): Promise<GuestLink> {
+  await ensureVsock(signal);
+  try {
+    return await connection.link(AGENT_DEADLINE_MS, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof DeadlineError)) throw error;
+  }
+  // A connection that was being set up, and kept the device from being replaced, came to nothing.
+  await ensureVsock(signal);
+  return await connection.link(AGENT_DEADLINE_MS, signal);
 }
