@@ -55,6 +55,7 @@ import roomNumbers from "./migrations/0052_room_numbers.sql" with { type: "text"
 import lighterIndexes from "./migrations/0053_lighter_indexes.sql" with { type: "text" };
 import keysByAge from "./migrations/0054_keys_by_age.sql" with { type: "text" };
 import wakeDefaults from "./migrations/0055_wake_defaults.sql" with { type: "text" };
+import hibernatedCids from "./migrations/0056_hibernated_cids.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -113,6 +114,7 @@ export const MIGRATIONS: readonly string[] = [
   lighterIndexes,
   keysByAge,
   wakeDefaults,
+  hibernatedCids,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -62,7 +62,9 @@ export class Ending {
     if (!actsIn("fail", this.#row.row.state)) return;
     const freed = await this.#freed();
     const said = freed ? message : message + NOT_ENDED;
-    await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held: !freed });
+    // One that hibernates has none.
+    const cid_held = this.#row.row.cid_held && !freed;
+    await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held });
   }
 
   /** A guest that has ended, or is of no use any more: its failure is said at once, and then it is freed. */

@@ -20,6 +20,8 @@ export interface RowDeps {
   database: Database;
   log: Log;
   meter: Meter;
+  /** A guest CID for a sandbox that gave its own back when it was saved to disk. Throws insufficient_capacity. */
+  takeCid(queries: Queries, row: SandboxRow): number;
   /** The sandbox has a new state. */
   onState(row: SandboxRow): void;
 }
@@ -106,6 +108,7 @@ export class PublishedRow {
       const change = changeOf();
       if (Object.keys(change).length === 0) return this.row;
       await this.#deps.database.commit((queries) => {
+        Object.assign(change, this.#cidIn(change, queries));
         updateSandbox(queries, this.row.sandbox_id, change);
         if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
         admit?.(queries);
@@ -114,6 +117,13 @@ export class PublishedRow {
       this.published.set({ ...this.row, ...change });
       return this.row;
     });
+  }
+
+  /** A sandbox that hibernates has no CID: what it had another may have until it is resumed. */
+  #cidIn({ state }: Partial<SandboxRow>, queries: Queries): Partial<SandboxRow> {
+    if (state === "hibernated") return { cid_held: false };
+    if (state !== "resuming" || this.row.cid_held) return {};
+    return { guest_cid: this.#deps.takeCid(queries, this.row), cid_held: true };
   }
 }
 

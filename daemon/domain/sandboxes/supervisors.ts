@@ -22,7 +22,7 @@ import { boundLog, type ProcessRecord } from "../../host/process.ts";
 import { residentMemoryMib, useOfProcess } from "../../host/use.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { Adoptions } from "./adoptions.ts";
-import { FreeCids } from "./cids.ts";
+import { cidAgain, FreeCids } from "./cids.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { identityOf } from "./identity.ts";
@@ -291,6 +291,7 @@ export function makeSupervisors(
               signal,
             ),
           ),
+        takeCid: (queries, current) => cidAgain(() => deps.host().transport, queries, current),
         snapshotSaved: ({ sandbox_id }, request) => {
           const uid = deps.host().isolation.usersOf(sandbox_id)?.qemu.uid ?? 0;
           return snapshotSaved(deps.paths.sandbox(sandbox_id), request, uid);

@@ -43,7 +43,7 @@ const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
 /** For so long a guest is tried that cannot be had here, and nobody gets to the room; then it is ended. */
 const GUESTS_MS = 30_000;
-const NONE_GIVEN_UP: Putting = { givenUp: new Set(), isLastTry: false };
+const NONE_GIVEN_UP: Putting = { givenUp: new Set() };
 
 /** Those that have come and have no rows yet. */
 export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySet<string> {
@@ -273,7 +273,7 @@ export class Arrivals {
       for (const [sandbox_id, why] of failed)
         log.error("a sandbox that came with its room is ended", { sandbox_id, error: describeError(why) });
       await faultPoint("move.placed");
-      const putting = { givenUp: new Set<string>(failed.keys()), isLastTry };
+      const putting = { givenUp: new Set<string>(failed.keys()) };
       return await database.commit((queries) => {
         // Not after it: whoever writes to it from here on is none of when it was here before.
         this.#deps.drive.forget(roomUid);

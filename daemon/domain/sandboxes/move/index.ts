@@ -59,7 +59,7 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
     leave: (roomUid, how) => leave(parts, roomUid, how, end),
     stays: (roomUid) => hostStart.again(roomSandboxes(queries, roomUid)),
     take: takeSandboxes,
-    put: (within, whose, moved, putting) => putSandboxes(deps, within, whose, moved, putting),
+    put: (within, whose, moved, putting) => putSandboxes(within, whose, moved, putting),
     place: async (directory) => {
       const failed = new Map<SandboxId, unknown>();
       for (const name of (await namesIn(directory)) as SandboxId[])

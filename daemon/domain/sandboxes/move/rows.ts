@@ -5,10 +5,9 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { putRows, type Rows, takeRows, valuesIn } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { insertPort, type PortRow, roomPorts } from "../../ports/index.ts";
-import type { SandboxDeps } from "../deps.ts";
 import { deleteSnapshotsOf, insertSnapshot, roomSnapshots } from "../snapshots/store.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
-import { forgetEnded, heldCids, insertSandbox, roomSandboxes, unheldCids } from "../store.ts";
+import { forgetEnded, insertSandbox, roomSandboxes } from "../store.ts";
 import { type SandboxRow, sandboxes } from "../table.ts";
 
 export type Whose = Pick<SandboxRow, "room_uid" | "org_id">;
@@ -40,17 +39,14 @@ export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxe
 export interface Putting {
   /** They end. */
   givenUp: ReadonlySet<string>;
-  /** So does whoever gets no guest_cid. */
-  isLastTry: boolean;
 }
 
-/** Those that were here before have gone with the room; guest_cids are this host's own. */
+/** Those that were here before have gone with the room. They hibernate, and get guest CIDs of this host when they are resumed. */
 export function putSandboxes(
-  deps: Pick<SandboxDeps, "host">,
   queries: Queries,
   { room_uid: roomUid, org_id }: Whose,
   { ended, carried, snapshots, ports }: MovedSandboxes,
-  { givenUp, isLastTry }: Putting,
+  { givenUp }: Putting,
 ): void {
   const isItsOwn = (row: Whose) => row.room_uid === roomUid && row.org_id === org_id;
   const ids = new Set<string>(carried.map(({ sandbox_id }) => sandbox_id));
@@ -59,10 +55,7 @@ export function putSandboxes(
   forgetEnded(queries, roomUid);
   putRows(queries, sandboxes, roomUid, ended, { cid_held: () => 0 });
   for (const row of carried) {
-    const cid = givenUp.has(row.sandbox_id) ? null : freeCid(deps, queries, row);
-    if (cid === null && !givenUp.has(row.sandbox_id) && !isLastTry)
-      throw new Error("no guest_cid of this host is free");
-    insertSandbox(queries, cid === null ? endingOf(row) : { ...row, guest_cid: cid, cid_held: true });
+    insertSandbox(queries, givenUp.has(row.sandbox_id) ? endingOf(row) : { ...row, cid_held: false });
   }
   deleteSnapshotsOf(queries, roomUid);
   for (const row of snapshots) insertSnapshot(queries, row);
@@ -81,18 +74,4 @@ function endingOf(row: SandboxRow): SandboxRow {
       cid_held: false,
     },
   };
-}
-
-/** Its own where that is free; null: none is. */
-function freeCid({ host }: Pick<SandboxDeps, "host">, queries: Queries, { guest_cid }: SandboxRow): number | null {
-  const isHeld = heldCids(queries).has(guest_cid);
-  const cids = [...(isHeld ? [] : [guest_cid]), ...unheldCids(queries, guest_cid)];
-  let free: number | null | undefined;
-  try {
-    free = host().transport.firstFree(cids);
-  } catch {
-    // What the host lacks now keeps no room from coming: the guest is loaded later.
-    free = cids[0];
-  }
-  return free ?? null;
 }

@@ -4,19 +4,13 @@ import type { MovedSandboxes } from "../../../../daemon/domain/sandboxes/index.t
 import { putSandboxes } from "../../../../daemon/domain/sandboxes/move/rows.ts";
 
 const WHOSE = { room_uid: "ru_one", org_id: "org_one" };
-const NONE_GIVEN_UP = { givenUp: new Set<string>(), isLastTry: false };
+const NONE_GIVEN_UP = { givenUp: new Set<string>() };
 const NONE = { ended: { columns: [], rows: [] }, carried: [], snapshots: [], ports: [] };
 const carried = { ...WHOSE, sandbox_id: "sbx_one" };
 
 /** It is refused before anything is asked of the database. */
 const put = (moved: object) => () =>
-  putSandboxes(
-    {} as never,
-    {} as never,
-    WHOSE as never,
-    { ...NONE, ...moved } as unknown as MovedSandboxes,
-    NONE_GIVEN_UP,
-  );
+  putSandboxes({} as never, WHOSE as never, { ...NONE, ...moved } as unknown as MovedSandboxes, NONE_GIVEN_UP);
 
 test.each([
   ["a sandbox of another room", { carried: [{ ...carried, room_uid: "ru_two" }] }],

@@ -95,6 +95,9 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     get target() {
       return { room: { state: "active" } as RoomTarget, row: supervisor.row, isLookedAt: false };
     },
+    get heldCids(): number[] {
+      return sandbox.heldCids;
+    },
     /** Once it is in this state. */
     reached: (state: SandboxRow["state"]) => supervisor.published.until((row) => row.state === state, 5_000),
     [Symbol.dispose]: () => {

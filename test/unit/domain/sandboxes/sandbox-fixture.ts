@@ -9,6 +9,7 @@ import type { LogSync } from "../../../../daemon/db/log-sync.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
+import { cidAgain } from "../../../../daemon/domain/sandboxes/cids.ts";
 import { heldCids, insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
 import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/supervisor.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
@@ -103,6 +104,7 @@ export async function makeSandbox(
     snapshotSaved: async () => ({ paused_ms: 0, size_bytes: 0 }),
     adoptSnapshot: async () => pretendSaved(paths.directory),
     endLeft: () => endLeft(paths),
+    takeCid: (queries, current) => cidAgain(() => ({ firstFree: ([first = null]) => first }), queries, current),
     requireUnmoved: () => {},
     freeRemains: () => freeRemains(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
