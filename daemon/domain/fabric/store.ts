@@ -151,12 +151,17 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
     .run();
 }
 
-/** Whether an agent's inbox has a message, or one that is not handed out: for queries about agents. */
-export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued"): SQL {
+/** Whether an agent's inbox has a message, one that is not handed out, or one that was sent at this time or later: for queries about agents. */
+export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
   const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
   const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${Date.now()})`;
-  const isOne = which === "any" ? isLive : and(isLive, eq(state, "queued"));
+  const isOne = which === "queued" ? and(isLive, eq(state, "queued")) : isLive;
+  if (typeof which === "object") {
+    const isIts = and(eq(messages.room_uid, deliveries.room_uid), eq(messages.seq, deliveries.seq));
+    const isLater = sql`${messages.created_at} >= ${which.since}`;
+    return sql`EXISTS (SELECT 1 FROM ${deliveries} JOIN ${messages} ON ${isIts} WHERE ${its} AND ${isOne} AND ${isLater})`;
+  }
   return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${isOne})`;
 }
 

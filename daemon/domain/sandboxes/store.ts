@@ -173,7 +173,7 @@ export function wokenByMessages(queries: Queries): string[] {
     .map((row) => row.sandbox_id);
 }
 
-/** Whether a message that wakes the sandbox is in its agent's inbox. */
+/** Whether a message that wakes the sandbox is in its agent's inbox; if `since` is given, one that was sent at that time or later. */
 export function isCalled(
   queries: Queries,
   {
@@ -182,9 +182,10 @@ export function isCalled(
     fabric_attached,
     wake_on,
   }: Pick<SandboxRow, "room_uid" | "agent_id" | "fabric_attached" | "wake_on">,
+  since?: string,
 ): boolean {
   if (!fabric_attached || !wake_on.includes("message")) return false;
-  const isIn = hasOpen(sql`${room_uid}`, sql`${agent_id}`, "any");
+  const isIn = hasOpen(sql`${room_uid}`, sql`${agent_id}`, since === undefined ? "any" : { since });
   return queries.all(sql`SELECT 1 WHERE ${isIn}`).length > 0;
 }
 

@@ -58,15 +58,17 @@ export function cutRoom<T, R>(parts: Parts, call: KeyCall, room: RoomTarget, req
     const asleep = all.filter(({ row }) => row.state === "paused");
     // None of them is idle, and rests or ends, in the middle of it.
     return await inUse(parts, all, async () => {
-      const woken: Supervisor[] = [];
+      const woken: Woken[] = [];
       try {
         for (const supervisor of asleep) {
+          const { last_transition_at: paused_at } = supervisor.row;
           await supervisor.resume();
-          woken.push(supervisor);
+          woken.push({ supervisor, paused_at });
         }
-        return await cutNow(parts, call, room, request, { all: await supervised(parts, room), woken });
+        const resumed = woken.map(({ supervisor }) => supervisor);
+        return await cutNow(parts, call, room, request, { all: await supervised(parts, room), woken: resumed });
       } finally {
-        await Promise.all(woken.map((supervisor) => putBack(parts, supervisor)));
+        await Promise.all(woken.map((each) => putBack(parts, each)));
       }
     });
   });
@@ -81,15 +83,21 @@ function inUse<T>({ supervisors }: Parts, all: readonly Supervisor[], work: () =
   )();
 }
 
-/** Into standby again, where nobody else has come to use it; and a message that came meanwhile wakes it. */
-async function putBack({ deps, supervisors, waking }: Parts, supervisor: Supervisor): Promise<void> {
+/** One that was in standby before the cut. */
+interface Woken {
+  supervisor: Supervisor;
+  paused_at: string;
+}
+
+/** Into standby again unless a call uses it. A message that came after it was paused wakes it; one that was unread before does not. */
+async function putBack({ deps, supervisors, waking }: Parts, { supervisor, paused_at }: Woken): Promise<void> {
   const { sandbox_id } = supervisor.row;
   await supervisor
     .standby(undefined, undefined, () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1)
     .catch((error: unknown) =>
       deps.log.warn("sandbox not put back into standby", { sandbox_id, error: describeError(error) }),
     );
-  if (isCalled(deps.database.queries, supervisor.row)) waking.message(sandbox_id);
+  if (isCalled(deps.database.queries, supervisor.row, paused_at)) waking.message(sandbox_id);
 }
 
 async function cutNow<T, R>(

@@ -39,6 +39,13 @@ test("what is in an inbox keeps awake: what is not read past, acked or expired",
   expect(sandboxes.isCalled(queries, row)).toBe(true);
   database.run("UPDATE deliveries SET state = 'delivered' WHERE seq = 5");
   expect(sandboxes.isCalled(queries, row)).toBe(true);
+  // Sent at a time, it is called only since then.
+  database.run(
+    `INSERT INTO messages (room_uid, seq, message_id, source, kind, size_bytes, headers, ack_required, recipients, fingerprint, created_at)
+     VALUES ('rom_1', 5, 'm', 'b', 'event', 0, '{}', 0, '[]', '', '2026-01-01T00:00:02.000Z')`,
+  );
+  const since = (second: number) => sandboxes.isCalled(queries, row, `2026-01-01T00:00:0${second}.000Z`);
+  expect([1, 2, 3].map(since)).toEqual([true, true, false]);
   expect(sandboxes.isCalled(queries, { ...row, wake_on: ["api"] })).toBe(false);
   expect(sandboxes.isCalled(queries, { ...row, fabric_attached: false })).toBe(false);
 });
