@@ -188,9 +188,7 @@ function ofSnapshots(daemon: TestDaemon, { rooms, snapshots }: Rows): string[] {
 }
 
 function ofCids({ held_cids, sandboxes }: Rows): string[] {
-  const wanted = sandboxes
-    .filter(({ state }) => WITH_GUEST.has(state) || state === "hibernated")
-    .map(({ guest_cid }) => guest_cid);
+  const wanted = sandboxes.filter(({ state }) => WITH_GUEST.has(state)).map(({ guest_cid }) => guest_cid);
   return [
     ...difference(held_cids, wanted).map((cid) => `CID ${cid} is held and no guest has it`),
     ...difference(wanted, held_cids).map((cid) => `CID ${cid} is a guest's and not held`),

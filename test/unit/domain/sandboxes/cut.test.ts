@@ -7,7 +7,7 @@ import type { Parts } from "../../../../daemon/domain/sandboxes/branch/parts.ts"
 import { insertRow } from "../../../harness/insert-row.ts";
 import { restingSandbox } from "./resting-fixture.ts";
 
-test.each([
+test.each<[string, string, number]>([
   ["that was unread before it was paused", "2020-01-01T00:00:00.000Z", 0],
   ["that came since", "2099-01-01T00:00:00.000Z", 1],
 ])("a message %s, %s: wakes it %i times", async (_, created_at, times) => {
@@ -15,7 +15,7 @@ test.each([
   await made.supervisor.standby();
   const { room_uid, agent_id, sandbox_id } = made.supervisor.row;
   const { database } = made.deps;
-  const connection = { execute: (text: string) => void database.queries.run(sql.raw(text)) } as Connection;
+  const connection = { execute: (text: string) => void database.queries.run(sql.raw(text)) } as unknown as Connection;
   insertRow(connection, database, "messages", { room_uid, seq: 1, kind: "event", headers: "{}", created_at });
   insertRow(connection, database, "deliveries", { room_uid, seq: 1, agent_id, state: "queued" });
   const woken: string[] = [];
