@@ -72,6 +72,7 @@ export async function makeHost(wanted: readonly Made[]) {
       snapshotSaved: never,
       adoptSnapshot: never,
       endLeft: async () => void rmSync(place.runtime, { recursive: true, force: true }),
+      takeCid: (_queries, { guest_cid }) => guest_cid,
       requireUnmoved: () => {},
       freeRemains: () => freeRemains({ ...place, processes: "" }),
       onState: () => {},
