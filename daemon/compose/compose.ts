@@ -126,6 +126,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     backups,
     chainsLost: audit.chainsLost,
     url: () => reached.url,
+    gateway: () => reached.gateway,
     ...orgs,
     plans,
     rates,

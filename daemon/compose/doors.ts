@@ -256,6 +256,10 @@ async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDep
   const hostKey = loadHostKey(paths.ssh_host_key);
   const listen = { ...plan, host_key: hostKey.privateKey };
   const { port, stop, take } = await startSshServer({ ...deps, limits: plan.limits }, listen);
-  const gateway: Gateway = { ...plan.reachedAt(port), host_key_fingerprint: hostKey.fingerprint };
+  const gateway: Gateway = {
+    ...plan.reachedAt(port),
+    host_key: hostKey.publicKey,
+    host_key_fingerprint: hostKey.fingerprint,
+  };
   return { gateway, stop, take };
 }

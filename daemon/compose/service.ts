@@ -15,6 +15,7 @@ import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { listQuarantined, type SandboxRow, survivalOf } from "../domain/sandboxes/index.ts";
 import type { ShutdownFindings } from "../domain/service/checks.ts";
 import { makeService } from "../domain/service/index.ts";
+import type { Gateway } from "../domain/ssh/deps.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import type { Webhooks } from "../domain/webhooks/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
@@ -83,6 +84,7 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
   /** Where the web is. */
   url(): string;
+  gateway(): Gateway | null;
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
@@ -95,6 +97,12 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   pool: Pick<WarmPool, "figures">;
   logged: LogCounts;
   loopDelays: Histogram;
+}
+
+function shownGateway(gateway: Gateway | null) {
+  if (gateway === null) return null;
+  const { host, port, host_key, host_key_fingerprint: fingerprint } = gateway;
+  return { address: `${host.includes(":") ? `[${host}]` : host}:${port}`, host_key, fingerprint };
 }
 
 export function composeService(base: Base, told: Told) {
@@ -158,5 +166,6 @@ export function composeService(base: Base, told: Told) {
     messageKeptBytes: config["fabric.kept_mib"] * 1024 ** 2,
     egressDefault: config["egress.default"],
     terminalDetachedSeconds: config["terminal.detached_life"],
+    ssh: () => shownGateway(told.gateway()),
   });
 }

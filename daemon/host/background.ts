@@ -17,6 +17,11 @@ export function startInBackground(
   }
 }
 
+/** Whether this user has such a program. */
+export function hasProgram(name: string): boolean {
+  return Bun.which(name) !== null;
+}
+
 /** Starts a program of who sits at this host, with their environment, and leaves it to itself; false: there is no such program. */
 export function startForUser(argv: readonly string[]): boolean {
   const program = Bun.which(argv[0] ?? "");

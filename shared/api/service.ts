@@ -71,6 +71,13 @@ export const configGet = operation({
     plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
     prices: Type.Record(Type.String(), Type.Number(), { description: "Credits for each unit; a month is 730 hours." }),
     templates: Type.Array(shownTemplate),
+    ssh: nullable(
+      fields({
+        address: Type.String({ description: "Of the SSH gateway as clients reach it, as host:port." }),
+        host_key: Type.String({ description: "The gateway's public key, as in a file known_hosts." }),
+        fingerprint: Type.String({ description: "As ssh-keygen -l shows it." }),
+      }),
+    ),
     api_extensions: Type.Array(Type.String(), { description: "Operations beyond the MCP tools." }),
     guarantees: Type.Array(Type.String()),
     non_guarantees: Type.Array(Type.String()),

@@ -149,6 +149,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
         plans: deps.plans,
         prices: { ...deps.prices },
         templates: deps.templates.list(caller.org_id).map(shown),
+        ssh: deps.ssh(),
         api_extensions: [...API_EXTENSIONS],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

@@ -1,6 +1,7 @@
 /** What the service as a whole needs of others, to tell of it. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { hostList } from "../../../shared/api/hosts.ts";
+import type { configGet } from "../../../shared/api/service.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Histogram } from "../../core/histogram.ts";
 import type { LogCounts } from "../../core/log.ts";
@@ -80,4 +81,6 @@ export interface ServiceDeps {
   messageKeptBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;
+  /** How clients reach the SSH gateway; null while there is none. */
+  ssh(): OutputOf<typeof configGet>["ssh"];
 }

@@ -341,6 +341,9 @@ export const STORY: Record<string, readonly unknown[]> = {
   // SSH and ports.
   host: ["rooms.example.org"],
   "ssh.port": [2222],
+  "ssh.address": ["rooms.example.org:2222"],
+  host_key: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkGm4mCqm1hE4s0Zt0PvGJr7ywE0mQyY5U4l1oHZb3c"],
+  "ssh.fingerprint": ["SHA256:R0CuY0ewFywBJU/1W65a/1GZ9ERuf21kPUAYWz9HUUU"],
   username: [`${WORKER}@${ROOM}`],
   ssh_command: [`ssh -p 2222 ${WORKER}@${ROOM}@rooms.example.org`],
   sessions: [1],

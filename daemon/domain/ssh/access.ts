@@ -78,7 +78,7 @@ export function makeAccessCalls(deps: SshDeps, sessions: Sessions): Bound[] {
   ];
 }
 
-const OFF: Gateway = { host: "", port: 0, host_key_fingerprint: "" };
+const OFF: Gateway = { host: "", port: 0, host_key: "", host_key_fingerprint: "" };
 
 function requireGateway(gateway: Gateway | null): Gateway {
   if (gateway) return gateway;
@@ -88,7 +88,8 @@ function requireGateway(gateway: Gateway | null): Gateway {
   });
 }
 
-function toRecord({ access_id, username, created_at, expires_at }: SshAccessRow, { host, port, ...shown }: Gateway) {
+function toRecord({ access_id, username, created_at, expires_at }: SshAccessRow, gateway: Gateway) {
+  const { host, port, host_key_fingerprint } = gateway;
   const ssh_command = `ssh -p ${port} ${username}@${host}`;
-  return { access_id, host, port, username, ssh_command, ...shown, created_at, expires_at };
+  return { access_id, host, port, username, ssh_command, host_key_fingerprint, created_at, expires_at };
 }

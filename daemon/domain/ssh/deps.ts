@@ -9,6 +9,8 @@ import type { Terminals } from "../terminals/index.ts";
 export interface Gateway {
   host: string;
   port: number;
+  /** As in a file known_hosts, without the name of a host. */
+  host_key: string;
   host_key_fingerprint: string;
 }
 

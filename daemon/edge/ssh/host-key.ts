@@ -6,6 +6,8 @@ import { readKept } from "../../core/kept-file.ts";
 export interface HostKey {
   /** In OpenSSH's format. */
   privateKey: string;
+  /** Algorithm and key, as in a file known_hosts. */
+  publicKey: string;
   /** As ssh shows it at the first connection. */
   fingerprint: string;
 }
@@ -17,8 +19,10 @@ export function loadHostKey(file: string): HostKey {
   if (!parsed) {
     throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
   }
-  const digest = createHash("sha256").update(parsed.getPublicSSH()).digest("base64");
-  return { privateKey, fingerprint: `SHA256:${digest.replace(/=+$/, "")}` };
+  const publicBytes = parsed.getPublicSSH();
+  const publicKey = `${parsed.type} ${publicBytes.toString("base64")}`;
+  const digest = createHash("sha256").update(publicBytes).digest("base64");
+  return { privateKey, publicKey, fingerprint: `SHA256:${digest.replace(/=+$/, "")}` };
 }
 
 function parse(privateKey: string): ParsedKey | null {

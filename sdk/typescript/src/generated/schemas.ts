@@ -555,6 +555,14 @@ export interface components {
                 [key: string]: number;
             };
             templates: components["schemas"]["Template"][];
+            ssh: {
+                /** @description Of the SSH gateway as clients reach it, as host:port. */
+                address: string;
+                /** @description The gateway's public key, as in a file known_hosts. */
+                host_key: string;
+                /** @description As ssh-keygen -l shows it. */
+                fingerprint: string;
+            } | null;
             /** @description Operations beyond the MCP tools. */
             api_extensions: string[];
             guarantees: string[];

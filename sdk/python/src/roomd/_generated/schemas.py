@@ -548,6 +548,15 @@ class Template(TypedDict):
     visibility: Literal["host", "org"]
 
 
+class ConfigGetResultSsh(TypedDict):
+    address: str
+    """Of the SSH gateway as clients reach it, as host:port."""
+    host_key: str
+    """The gateway's public key, as in a file known_hosts."""
+    fingerprint: str
+    """As ssh-keygen -l shows it."""
+
+
 class ConfigGetResult(TypedDict):
     version: str
     commit: str
@@ -559,6 +568,7 @@ class ConfigGetResult(TypedDict):
     prices: dict[str, float]
     """Credits for each unit; a month is 730 hours."""
     templates: list[Template]
+    ssh: ConfigGetResultSsh | None
     api_extensions: list[str]
     """Operations beyond the MCP tools."""
     guarantees: list[str]
