@@ -6,8 +6,10 @@ import { auditCommand } from "./audit.ts";
 import { barrierCommand } from "./barrier.ts";
 import { browserCommand } from "./browser.ts";
 import { checkpointCommand } from "./checkpoint.ts";
+import { codeCommand } from "./code.ts";
 import { commandGroup } from "./command.ts";
 import { completionCommand } from "./completion.ts";
+import { completionNamesCommand } from "./completion-names.ts";
 import { cpCommand } from "./cp.ts";
 import { creditsCommand } from "./credits.ts";
 import { driveCommand } from "./drive.ts";
@@ -33,6 +35,7 @@ import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { shellCommand } from "./shell.ts";
 import { snapshotCommand } from "./snapshot.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
+import { sshConfigCommand } from "./ssh-config.ts";
 import { sshKeyCommand } from "./ssh-key.ts";
 import { terminalCommand } from "./terminal.ts";
 import { timelineCommand } from "./timeline.ts";
@@ -94,6 +97,8 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       recordingCommand(),
       snapshotCommand(),
       checkpointCommand(),
+      sshConfigCommand(),
+      codeCommand(),
       sshAccessCommand(),
       sshKeyCommand("ssh-key"),
     ],
@@ -134,5 +139,6 @@ export function rootCommand(groups: Record<string, Command[]>): Command {
   for (const [heading, commands] of Object.entries(groups)) {
     for (const each of commands) program.addCommand(each.helpGroup(heading));
   }
+  program.addCommand(completionNamesCommand(), { hidden: true });
   return program;
 }

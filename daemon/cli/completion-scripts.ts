@@ -1,8 +1,10 @@
 /**
  * Owns the scripts of `roomd completion`, one for each shell. All do the same: find the command by the words before the
- * cursor, then offer the values of the option just before it, the command's options, the commands below it, or files.
+ * cursor, then offer the values of the option just before it, the command's options, the commands below it, names that the service has,
+ * or files.
  */
 import { quoted } from "../../shared/shell.ts";
+import { NAMES_COMMAND } from "./completion-names.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -22,6 +24,8 @@ export interface CompletedCommand {
   options: CompletedOption[];
   /** Words that its arguments can be, where these are a closed set. */
   choices: readonly string[];
+  /** Its arguments that the service knows names for. */
+  named: readonly string[];
 }
 
 export function scriptFor(shell: Shell, commands: readonly CompletedCommand[]): string {
@@ -51,8 +55,21 @@ function openOptions(commands: readonly CompletedCommand[]): string {
   return open.join(" | ");
 }
 
+/** The commands with such arguments, as alternatives of a `case`: with local files beside the names, or without. */
+function namedCommands(commands: readonly CompletedCommand[], hasFiles: boolean): string {
+  const found = commands.filter(({ named }) => named.length > 0 && named.some(isOfBoth) === hasFiles);
+  return found.map(({ words }) => quoted(words)).join(" | ");
+}
+
+/** Whether an argument can be a file of this machine too. */
+const isOfBoth = (argument: string) => argument === "src" || argument === "dst";
+
 function bash(commands: readonly CompletedCommand[]): string {
   return `# bash completion of roomd
+_roomd_names() {
+  mapfile -t COMPREPLY < <(roomd ${NAMES_COMMAND} -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)
+  if [[ \${COMPREPLY[*]: -1} == */ ]]; then compopt -o nospace 2>/dev/null || true; fi
+}
 _roomd() {
   local command='' word offers='' current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
   # bash makes --state=active three words.
@@ -77,6 +94,10 @@ ${commands
   )
   .join("\n")}
       esac
+      [[ $current == -* ]] || case "$command" in
+        ${namedCommands(commands, false)}) _roomd_names; return ;;
+        ${namedCommands(commands, true)}) _roomd_names; mapfile -t -O "\${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current"); return ;;
+      esac
       ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$offers" -- "$current")
@@ -88,6 +109,12 @@ complete -o default -F _roomd roomd
 function zsh(commands: readonly CompletedCommand[]): string {
   const described = (word: string, about: string) => quoted(`${word.replaceAll(":", "\\:")}:${about}`);
   return `#compdef roomd
+_roomd_names() {
+  local -a names
+  names=("\${(@f)$(roomd ${NAMES_COMMAND} -- "\${(@)words[2,CURRENT]}" 2>/dev/null </dev/null)}")
+  compadd -- \${names:#*/}
+  compadd -S '' -- \${(M)names:#*/}
+}
 _roomd() {
   local command='' word current=\${words[CURRENT]} previous=\${words[CURRENT - 1]}
   local -a offers
@@ -113,6 +140,12 @@ ${commands
   })
   .join("\n")}
   esac
+  if [[ $current != -* ]]; then
+    case "$command" in
+      (${namedCommands(commands, false)}) _roomd_names; return ;;
+      (${namedCommands(commands, true)}) _roomd_names; _files; return ;;
+    esac
+  fi
   if (( $#offers )); then _describe -t commands roomd offers; else _files; fi
 }
 if [[ $funcstack[1] == _roomd ]]; then _roomd "$@"; else compdef _roomd roomd; fi
@@ -127,6 +160,7 @@ function fish(commands: readonly CompletedCommand[]): string {
     const isGroup = each.commands.length > 0 || each.choices.length > 0;
     return [
       ...each.commands.map(({ word: name, about }) => `${when} -f -a ${name} -d ${word(about)}`),
+      ...(each.named.length > 0 ? [`${when} ${each.named.some(isOfBoth) ? "" : "-f "}-a '(__roomd_names)'`] : []),
       ...(each.choices.length > 0 ? [`${when} -f -a ${word(each.choices.join(" "))}`] : []),
       ...each.options.map(({ flags, about, takesValue, choices }) => {
         const names = flags.map((flag) => (flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
@@ -143,6 +177,10 @@ function __roomd_at
         contains -- "$(string join -- ' ' $found $each)" ${namesOf(commands).map(word).join(" ")} && set -a found $each
     end
     test "$(string join -- ' ' $found)" = "$argv[1]"
+end
+function __roomd_names
+    set -l words (commandline -opc) (commandline -ct)
+    roomd ${NAMES_COMMAND} -- $words[2..-1] 2>/dev/null </dev/null
 end
 ${lines.join("\n")}
 `;

@@ -1,13 +1,17 @@
 /** Owns `roomd completion`: scripts by which shells complete command lines, made of the program's own commands. */
 import { Argument, type Command } from "commander";
 import { command } from "./command.ts";
+import { namedArguments } from "./completion-names.ts";
 import { type CompletedCommand, SHELLS, type Shell, scriptFor } from "./completion-scripts.ts";
 import { type JsonOption, print } from "./output.ts";
 
 export function completionCommand(): Command {
   const made = command("completion", {
     summary: "print a script that completes roomd's commands in your shell",
-    notes: ["With --json: the commands, options and words that it knows."],
+    notes: [
+      "Names of rooms, agents, executions and the like are asked of the service when the tab key is pressed.",
+      "With --json: the commands, options and words that it knows.",
+    ],
     examples: [
       "roomd completion bash >/etc/bash_completion.d/roomd",
       'eval "$(roomd completion bash)"',
@@ -37,6 +41,7 @@ function* completed(from: Command, words: readonly string[] = []): Generator<Com
       choices: argChoices ?? [],
     })),
     choices: from.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    named: namedArguments(words.join(" "), from.registeredArguments).map((each) => each.name()),
   };
   for (const each of below) yield* completed(each, [...words, each.name()]);
 }
