@@ -8,8 +8,10 @@ const FATAL = ["SIGTERM", "SIGHUP"] as const;
 const END_MS = 10_000;
 
 export interface EndWithUs {
-  /** Whether the end has begun: errors of what still runs mean nothing then. */
+  /** Whether the end has begun: results and errors of unfinished work mean nothing then. */
   readonly hasBegun: boolean;
+  /** Resolves unless the end has begun. Then it never does, so that this process exits with the status of its own signal. */
+  unlessBegun(): Promise<void>;
   /** Ends everything, and then this process; never resolves. */
   end(status: number): Promise<never>;
   [Symbol.dispose](): void;
@@ -37,6 +39,7 @@ export function endWithUs(end: () => Promise<unknown>): EndWithUs {
     get hasBegun() {
       return begun !== null;
     },
+    unlessBegun: () => (begun === null ? Promise.resolve() : begun),
     end: endOnce,
     [Symbol.dispose]() {
       for (const [signal, handle] of handlers) process.off(signal, handle);

@@ -143,12 +143,14 @@ export async function follow(name: ExecutionName, { after, about, piped, end }: 
   try {
     const failed = fed.then(() => new Promise<never>(() => {}));
     const ended = await Promise.race([followed, failed]);
+    // The command that we end is reported as ended by SIGTERM, before the call that ends it is answered.
+    await ending?.unlessBegun();
     if (ended === null) {
       await say(`roomd: left running; roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id}`);
     }
     return ended;
   } catch (error) {
-    if (ending?.hasBegun) await new Promise(() => {});
+    await ending?.unlessBegun();
     throw error;
   } finally {
     over.abort();
@@ -164,8 +166,10 @@ async function runAsJson(
 ): Promise<void> {
   const stdin = piped ? await stdinBytes() : null;
   const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toString("base64") } : {}) };
-  using _ending = endWithUs(() => call(executionEnd, name));
-  const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
+  using ending = endWithUs(() => call(executionEnd, name));
+  const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>)).finally(
+    () => ending.unlessBegun(),
+  );
   await show(reply, { json: true }, () => []);
   setStatus(statusOf(reply.value));
 }

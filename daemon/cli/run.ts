@@ -67,9 +67,11 @@ export function runCommand(setStatus: (status: number) => void): Command {
       using ending = endWithUs(remove);
       try {
         await makeSandbox(room_id, options, ending);
-        setStatus(await runIn(room_id, argv, options));
+        const status = await runIn(room_id, argv, options);
+        await ending.unlessBegun();
+        setStatus(status);
       } catch (error) {
-        if (ending.hasBegun) await new Promise(() => {});
+        await ending.unlessBegun();
         throw error;
       } finally {
         if (!ending.hasBegun) await withProgress(`removing room ${room_id}`, () => remove()).catch(ignoreMissing);

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BINARY, problem, run, runOnTerminal, type Seen, standIn } from "./cli-fixture.ts";
 
@@ -206,3 +207,44 @@ test("says that the sandbox ran out of memory, of the command or of a process of
     expect(await run(["exec", "a", "w", "--", "x"], made)).toEqual({ status, stdout: "", stderr: said });
   }
 });
+
+/** Runs `roomd exec` on a service that ends the command, as it reports on the stream, long before it answers that it did. */
+async function endedBy(signal: NodeJS.Signals, words: string[]): Promise<number> {
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
+  const killed = exit({ exit_code: null, signal: "SIGTERM" });
+  await using service = await standIn(async (seen) => {
+    if (seen.method === "DELETE") {
+      ended.resolve();
+      await Promise.race([exited.promise, Bun.sleep(3000)]);
+      return Response.json({});
+    }
+    if (!isStream(seen) && !seen.path.endsWith("/exec")) return begun();
+    started.resolve();
+    await ended.promise;
+    return isStream(seen) ? lines(killed) : Response.json(killed);
+  });
+  // A parent such as nohup ignores SIGHUP, which a child inherits until it has a handler.
+  const line = 'trap "" HUP; exec "$@"';
+  const main = join(import.meta.dirname, "../../../daemon/main.ts");
+  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, main, ...words], {
+    env: { PATH: process.env.PATH ?? "", ...service.env },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  await started.promise;
+  child.kill(signal);
+  const status = await child.exited;
+  exited.resolve();
+  return status;
+}
+
+test.for([["exec", "a", "w", "--", "sleep", "9"], ["exec", "a", "w", "--json", "--", "sleep", "9"]])(
+  "%j ends with the status of its own signal, not of the command's",
+  { timeout: 60_000 },
+  async (words) => {
+    expect(await endedBy("SIGHUP", words)).toBe(129);
+  },
+);
