@@ -3,8 +3,9 @@ import type { Command } from "commander";
 import { barrierArrive, barrierCancel, barrierGet, barrierList } from "../../shared/api/barriers.ts";
 import { call } from "./client.ts";
 import { command, commandGroup, timeout } from "./command.ts";
-import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer } from "./values.ts";
 
@@ -80,7 +81,7 @@ function get(): Command {
     summary: "print a barrier: who has arrived, and who is missing",
     examples: ["roomd barrier get build-42 merged"],
   }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
-    await show(await call(barrierGet, { room_id, barrier_id }), options, fieldLines);
+    await show(await call(barrierGet, { room_id, barrier_id }), options, recordLines);
   });
 }
 

@@ -13,8 +13,9 @@ import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
-import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { bytesText, counted, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { restoreFile } from "./room-file.ts";
 import { seconds, word } from "./values.ts";
 
@@ -60,7 +61,7 @@ function get(): Command {
     summary: "show a checkpoint's record",
     examples: ["roomd checkpoint get build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   }).action(async (room_id: string, checkpoint_id: string, options: JsonOption) => {
-    await show(await call(checkpointGet, { room_id, checkpoint_id }), options, fieldLines);
+    await show(await call(checkpointGet, { room_id, checkpoint_id }), options, recordLines);
   });
 }
 

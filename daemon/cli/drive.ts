@@ -6,7 +6,8 @@ import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { readCommand, writeCommand } from "./drive-text.ts";
 import { getCommand, putCommand } from "./drive-transfer.ts";
-import { bytesText, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { bytesText, type JsonOption, moreLines, show, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { type Place, place, placeOrRoom } from "./values.ts";
 
@@ -63,7 +64,7 @@ function stat(): Command {
   return command("stat", { summary: "describe one entry", examples: ["roomd drive stat build-42:/out.csv"] })
     .argument("<place>", "ROOM:/path", place)
     .action(async (at: Place, options: JsonOption) => {
-      await show(await call(drive.fsStat, at), options, fieldLines);
+      await show(await call(drive.fsStat, at), options, recordLines);
     });
 }
 

@@ -4,6 +4,7 @@ import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../..
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { bytesText, counted, fieldLines, type JsonOption, paint, show, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { integer } from "./values.ts";
 
 export function egressCommand(): Command {
@@ -21,7 +22,7 @@ function get(): Command {
     summary: "print a sandbox's list and its traffic so far",
     examples: ["roomd egress get build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(egressGet, { room_id, sandbox }), options, fieldLines);
+    await show(await call(egressGet, { room_id, sandbox }), options, recordLines);
   });
 }
 

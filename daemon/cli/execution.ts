@@ -6,6 +6,7 @@ import { command, commandGroup } from "./command.ts";
 import { follow, statusOf } from "./exec.ts";
 import { followOutput } from "./exec-follow.ts";
 import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { integer } from "./values.ts";
 
 interface ListOptions extends JsonOption {
@@ -60,7 +61,7 @@ function get(): Command {
     summary: "show one",
     examples: ["roomd execution get build-42 worker-1 build-1"],
   }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
-    await show(await call(executionGet, { room_id, sandbox, exec_id }), options, fieldLines);
+    await show(await call(executionGet, { room_id, sandbox, exec_id }), options, recordLines);
   });
 }
 

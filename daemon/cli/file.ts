@@ -4,7 +4,8 @@ import * as files from "../../shared/api/sandbox-files.ts";
 import { CliError, EXIT, lost } from "./cli-error.ts";
 import { call, events } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { fieldLines, type JsonOption, print, printable, show } from "./output.ts";
+import { type JsonOption, print, printable, show } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { type SandboxPlace, sandboxPlace } from "./values.ts";
 
 export function fileCommand(): Command {
@@ -28,7 +29,7 @@ function stat(): Command {
     .argument("<place>", PLACE, sandboxPlace)
     .option("--follow", "the target of a symbolic link instead of the link")
     .action(async (at: SandboxPlace, { follow, json }: JsonOption & { follow?: true }) => {
-      await show(await call(files.sandboxFileStat, { ...at, follow }), { json }, fieldLines);
+      await show(await call(files.sandboxFileStat, { ...at, follow }), { json }, recordLines);
     });
 }
 

@@ -14,7 +14,8 @@ import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, timeout } from "./command.ts";
 import { sendManyCommand } from "./message-send.ts";
-import { counted, fieldLines, type JsonOption, moreLines, printable, show, table } from "./output.ts";
+import { counted, type JsonOption, moreLines, printable, show, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer, milliseconds, pair } from "./values.ts";
 
@@ -116,7 +117,7 @@ function get(): Command {
     summary: "print a message and its delivery to each recipient",
     examples: ["roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   }).action(async (room_id: string, message_id: string, options: JsonOption) => {
-    await show(await call(messageGet, { room_id, message_id }), options, fieldLines);
+    await show(await call(messageGet, { room_id, message_id }), options, recordLines);
   });
 }
 

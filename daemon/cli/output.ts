@@ -121,7 +121,7 @@ export function paint(style: Style, text: string, stream: Stream = process.stdou
   return styleText(style, text, { stream });
 }
 
-type Cell = string | number | null;
+export type Cell = string | number | null;
 
 function cellText(cell: Cell): string {
   return cell === null || cell === "" ? "-" : printable(String(cell));
@@ -139,7 +139,7 @@ const STATE_STYLES: Record<string, Style> = {
   warn: "yellow",
 };
 
-function paintState(text: string): string {
+export function paintState(text: string): string {
   const style = STATE_STYLES[text];
   return style ? paint(style, text) : text;
 }

@@ -16,6 +16,7 @@ import { call, download } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { bytesText, fieldLines, type JsonOption, show, showValue, table, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { saveAnswer, whole } from "./save-answer.ts";
 import { seconds } from "./values.ts";
 
@@ -96,7 +97,7 @@ function get(): Command {
   })
     .argument("<recording>", "its recording_id")
     .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
-      await show(await call(recordingGet, { room_id, sandbox, recording_id }), options, fieldLines);
+      await show(await call(recordingGet, { room_id, sandbox, recording_id }), options, recordLines);
     });
 }
 

@@ -7,8 +7,9 @@ import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
 import { moveRoomCommand } from "./move.ts";
-import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { bytesText, counted, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { backupRoomCommand } from "./room-file.ts";
 import { labelFilter, pair, seconds, secondsOrNone } from "./values.ts";
 
@@ -133,7 +134,7 @@ function get(): Command {
     summary: "print a room's record",
     examples: ["roomd room get build-42", "roomd room get build-42 --json"],
   }).action(async (room_id: string, options: JsonOption) => {
-    await show(await call(rooms.roomGet, { room_id }), options, fieldLines);
+    await show(await call(rooms.roomGet, { room_id }), options, recordLines);
   });
 }
 
@@ -153,7 +154,7 @@ function update(): Command {
       const { label: labels, expiresIn } = options;
       const expires_in_seconds = expiresIn === "none" ? null : expiresIn;
       const reply = await call(rooms.roomUpdate, { room_id, labels, expires_in_seconds });
-      await show(reply, options, fieldLines);
+      await show(reply, options, recordLines);
     });
 }
 

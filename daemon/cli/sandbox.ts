@@ -4,8 +4,9 @@ import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, timeout } from "./command.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
-import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";
 import { forkCommand, rollbackCommand, takeSnapshotCommand } from "./snapshot.ts";
@@ -78,7 +79,7 @@ function get(): Command {
     .addOption(timeout("wait this long for one that is starting (default: do not wait)"))
     .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
       const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
-      await show(reply, options, fieldLines);
+      await show(reply, options, recordLines);
     });
 }
 
@@ -87,7 +88,7 @@ function metrics(): Command {
     summary: "print a sandbox's use of processor, memory and disk, and the error of its clock",
     examples: ["roomd sandbox metrics build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(sandboxes.sandboxMetrics, { room_id, sandbox }), options, fieldLines);
+    await show(await call(sandboxes.sandboxMetrics, { room_id, sandbox }), options, recordLines);
   });
 }
 
@@ -126,7 +127,7 @@ function update(): Command {
         expires_in_seconds: orNull(options.expiresIn),
         lifecycle: lifecycleFrom(options),
       });
-      await show(reply, options, fieldLines);
+      await show(reply, options, recordLines);
     });
 }
 

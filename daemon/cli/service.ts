@@ -5,7 +5,8 @@ import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command } from "./command.ts";
 import { checkLines } from "./doctor.ts";
-import { fieldLines, type JsonOption, paint, show } from "./output.ts";
+import { type JsonOption, paint, show } from "./output.ts";
+import { recordLines, wrapped } from "./record-lines.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
@@ -14,7 +15,7 @@ export function healthCommand(setStatus: (status: number) => void): Command {
     examples: ["roomd health", "roomd health --json"],
   }).action(async (options: JsonOption) => {
     const reply = await call(health, {});
-    await show(reply, options, ({ checks, ...rest }) => [...fieldLines(rest), "", ...checkLines(checks)]);
+    await show(reply, options, ({ checks, ...rest }) => [...recordLines(rest), "", ...checkLines(checks)]);
     setStatus(reply.value.ready ? EXIT.ok : EXIT.refused);
   });
 }
@@ -25,7 +26,7 @@ export function limitsCommand(): Command {
     examples: ["roomd limits", "roomd limits --json"],
   }).action(async (options: JsonOption) => {
     await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
-      ...fieldLines({ ...rest, templates: templates.map(({ template_id }) => template_id) }),
+      ...recordLines({ ...rest, templates: templates.map(({ template_id }) => template_id) }),
       ...list("Guaranteed", guarantees),
       ...list("Not guaranteed", non_guarantees),
     ]);
@@ -33,7 +34,7 @@ export function limitsCommand(): Command {
 }
 
 function list(heading: string, sentences: readonly string[]): string[] {
-  return ["", paint("bold", heading), ...sentences.map((sentence) => `- ${sentence}`)];
+  return ["", paint("bold", heading), ...sentences.flatMap((sentence) => wrapped(`- ${sentence}`).map((line, at) => (at > 0 ? `  ${line}` : line)))];
 }
 
 export function whoamiCommand(): Command {
@@ -41,6 +42,6 @@ export function whoamiCommand(): Command {
     summary: "who this key belongs to, and what it may do",
     examples: ["roomd whoami", "roomd whoami --json"],
   }).action(async (options: JsonOption) => {
-    await show(await call(meGet, {}), options, fieldLines);
+    await show(await call(meGet, {}), options, recordLines);
   });
 }

@@ -13,8 +13,9 @@ import {
 } from "../../shared/api/snapshots.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
-import { bytesText, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { bytesText, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { pair, seconds } from "./values.ts";
 
@@ -75,7 +76,7 @@ function get(): Command {
     summary: "show a snapshot's record",
     examples: ["roomd snapshot get build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
-    await show(await call(snapshotGet, { room_id, snapshot_id }), options, fieldLines);
+    await show(await call(snapshotGet, { room_id, snapshot_id }), options, recordLines);
   });
 }
 

@@ -18,6 +18,7 @@ import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, IS_HOST, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
+import { recordLines } from "./record-lines.ts";
 import { integer, pair, word } from "./values.ts";
 
 export function templateCommand(): Command {
@@ -248,7 +249,7 @@ function request(): Command {
       const { build_id, warnings = [] } = asked.value;
       await say(...warnings, `build ${build_id}`);
       await followBuild({ template_id, build_id }, -1);
-      await show(await call(templateGet, { template_id }), options, fieldLines);
+      await show(await call(templateGet, { template_id }), options, recordLines);
     });
 }
 
@@ -366,7 +367,7 @@ function get(): Command {
     summary: "print a template's record, as the service shows it to its clients",
     examples: ["roomd template get default"],
   }).action(async (template_id: string, options: JsonOption) => {
-    await show(await call(templateGet, { template_id }), options, fieldLines);
+    await show(await call(templateGet, { template_id }), options, recordLines);
   });
 }
 

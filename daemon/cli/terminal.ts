@@ -7,6 +7,7 @@ import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { findConnection } from "./connection.ts";
 import { fieldLines, type JsonOption, show, showValue, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { watchTerminal } from "./terminal-watch.ts";
 
 const EXAMPLE = "build-42 worker-1 ter_01JZ8Q4W5T6Y7V8X9ZABCDEFGH";
@@ -50,7 +51,7 @@ function get(): Command {
     summary: "print a terminal's record",
     examples: [`roomd terminal get ${EXAMPLE}`],
   }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
-    await show(await call(terminalGet, { room_id, sandbox, terminal_id }), options, fieldLines);
+    await show(await call(terminalGet, { room_id, sandbox, terminal_id }), options, recordLines);
   });
 }
 

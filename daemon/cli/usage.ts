@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import { GROUPINGS, type Grouping, type UsageReport, type UsageTotals, usage } from "../../shared/api/usage.ts";
 import { call } from "./client.ts";
 import { choice, command } from "./command.ts";
-import { bytesText, fieldLines, type JsonOption, show, table } from "./output.ts";
+import { bytesText, type JsonOption, show, table } from "./output.ts";
+import { durationText, recordLines } from "./record-lines.ts";
 
 interface UsageOptions extends JsonOption {
   groupBy?: Grouping;
@@ -41,8 +42,56 @@ const COLUMNS: readonly (readonly [string, (totals: UsageTotals) => string | num
 
 const hours = (seconds: number) => (seconds / 3600).toFixed(3);
 
-function wholeLines({ groups: _, others: __, ...report }: UsageReport): string[] {
-  return fieldLines(report);
+/** What is allocated now beside its caps, then what the period has used. */
+function wholeLines(report: UsageReport): string[] {
+  const { org_id, plan, entitled, period, totals, credits, can_create, as_of } = report;
+  const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive, guest_cids } = report;
+  const mib = (amount: number) => bytesText(amount * 1024 ** 2);
+  const gib = (amount: number) => bytesText(amount * 1024 ** 3);
+  const capped = (name: string, used: number, caps: Caps, text: (amount: number) => string | number = String) => [
+    name,
+    ...[used, caps.soft_cap, caps.hard_cap].map(text),
+  ];
+  const bytes = { soft_cap: drive.soft_cap_bytes, hard_cap: drive.hard_cap_bytes };
+  const refused = Object.entries(can_create).flatMap(([what, isAllowed]) => (isAllowed ? [] : [what]));
+  return [
+    ...recordLines({ organization: org_id, plan: entitled ? plan : `${plan}, which allows nothing`, as_of }),
+    "",
+    ...table(
+      ["NOW", "USED", "SOFT CAP", "HARD CAP"],
+      [
+        capped("rooms", rooms.active, rooms),
+        capped("sandboxes", sandboxes.active, sandboxes),
+        capped("memory", memory_mib.allocated, memory_mib, mib),
+        capped("disks", disk_gib.allocated, disk_gib, gib),
+        capped("templates", template_mib.used, template_mib, mib),
+        capped("drives", drive.used_bytes, bytes, bytesText),
+        ["CIDs", guest_cids.in_use, null, `${guest_cids.total} of the host`],
+      ],
+    ),
+    ...(refused.length > 0 ? [`There can be no other ${refused.join(" or ")} now.`] : []),
+    "",
+    ...table(
+      [period.start_at.slice(0, 7), "USED"],
+      [
+        ["sandbox time", durationText(totals.sandbox_seconds * 1000)],
+        ["vCPU time", durationText(totals.vcpu_seconds * 1000)],
+        ["memory", `${hours(totals.memory_mib_seconds / 1024)} GiB h`],
+        ["drives", `${(totals.drive_byte_hours / 1024 ** 3).toFixed(3)} GiB h`],
+        ["commands", totals.exec_count],
+        ["messages", totals.messages],
+        ["egress", bytesText(totals.egress_bytes)],
+        ["builds", durationText(totals.build_seconds * 1000)],
+      ],
+    ),
+    "",
+    ...recordLines({ credits_used: credits.used, credits_remaining: credits.remaining ?? "no limit" }),
+  ];
+}
+
+interface Caps {
+  soft_cap: number;
+  hard_cap: number;
 }
 
 function groupLines({ groups = [], others, totals }: UsageReport, groupBy: Grouping): string[] {

@@ -18,6 +18,7 @@ import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
 import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
+import { recordLines } from "./record-lines.ts";
 import { secondsOrZero, word } from "./values.ts";
 
 /** That of the key. */
@@ -101,7 +102,7 @@ function get(): Command {
     summary: "show a webhook's record",
     examples: [`roomd webhook get ${WEBHOOK}`],
   }).action(async (webhook_id: string, options: JsonOption) => {
-    await show(await call(webhookGet, { org_id, webhook_id }), options, fieldLines);
+    await show(await call(webhookGet, { org_id, webhook_id }), options, recordLines);
   });
 }
 

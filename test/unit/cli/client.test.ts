@@ -117,7 +117,7 @@ test("a service that is not ready says how it is, with status 1", async () => {
     const { status, stdout, stderr } = await run(["health"], { env: each as Record<string, string> });
     expect([status, stderr]).toEqual([1, ""]);
     expect(stdout).toMatch(
-      /^status +unavailable\nready +false\n\nfail {2}templates +There is no template\.\n +Build one\.\n$/,
+      /^status +unavailable\nready +no\n\nfail {2}templates +There is no template\.\n +Build one\.\n$/,
     );
   }
   expect(JSON.parse((await run(["health", "--json"], service)).stdout)).toEqual(how);
