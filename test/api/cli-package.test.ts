@@ -82,6 +82,23 @@ test("it answers as the binary does, for people and for programs", TIMEOUT, asyn
   expect((await roomd(["room", "gett"])).status).toBe(2);
 });
 
+test("npx runs it from the daemon's address, in an empty directory and without an installation", TIMEOUT, async () => {
+  const empty = mkdtempSync(join(tmpdir(), "roomd-npx-"));
+  const env = {
+    ...{ PATH: PATH(), HOME: empty, npm_config_cache: join(empty, "cache"), npm_config_update_notifier: "false" },
+    ...{ ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey },
+  };
+  const npx = (...words: string[]) =>
+    execFileSync("npx", ["--yes", `${daemon.url}/sdk/roomd-cli.tgz`, ...words], { cwd: empty, env, encoding: "utf8" });
+  try {
+    expect(npx("--help")).toContain("Rooms and sandboxes:");
+    expect(JSON.parse(npx("room", "list", "--json"))).toHaveProperty("items");
+    expect(() => npx("room", "get", "nowhere")).toThrow(/room_not_found|nowhere/);
+  } finally {
+    rmSync(empty, { recursive: true, force: true });
+  }
+});
+
 test("it copies files to the drive and back, by name and by pipe", TIMEOUT, async () => {
   const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index % 251));
   writeFileSync(join(directory, "there"), bytes);
