@@ -79,14 +79,14 @@ async function copy(from: InTree, to: InTree, { json, recursive, mode, owner, ov
   if (done.left_out.length > 0 && !json) await say(printable(leftOut(done)));
 }
 
-/** Throws CliError if there is none. */
+/** The entry at the source. Throws CliError if there is none. */
 async function sourceOf({ tree, path }: InTree) {
   const found = await tree.stat(path);
   if (!found) throw new CliError(`${tree.spell(path)}: no such file or directory.`);
   return found;
 }
 
-/** Whether the copy goes into this place under its own name. */
+/** Whether the target is a directory, which receives the copy under its own name. */
 async function isDirectory({ tree, path, isDirectory: isWritten }: InTree, isOfFile: boolean): Promise<boolean> {
   return (isOfFile && isWritten) || (await tree.stat(path))?.type === "directory";
 }

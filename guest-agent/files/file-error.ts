@@ -34,7 +34,7 @@ export function isMissing(error: unknown): boolean {
   return errno === "ENOENT" || errno === "ENOTDIR";
 }
 
-/** Ends the stream with the meaning of an error. Returns false for one that is none of a file request. */
+/** Fails the stream with the code of a file error. Returns false for any other error. */
 export function failStream(stream: Stream, error: unknown): boolean {
   if (error instanceof FileRefusal) stream.fail(error.code, error.message);
   else {

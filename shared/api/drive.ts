@@ -1,10 +1,10 @@
 /** Owns the interface of the room's shared drive. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, pageQuery, record, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
+import { entryFields, entryPage, entryPageQuery, fileMode, moveFields, owner } from "./file-entries.ts";
 import { anyWarnings, roomId, roomPath } from "./rooms.ts";
 
 export const MAX_WRITE_BYTES = 16 * 1024 * 1024;
-export const MAX_PATH_BYTES = 4096;
 export const DRIVE_MOUNT = "/mnt/drive";
 
 /** Rules beyond the shape are in daemon/domain/drive/path.ts. */
@@ -15,22 +15,7 @@ export const drivePath = Type.String({
   examples: ["/notes.txt"],
 });
 
-const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
-
-export const pathBytes = Type.Optional(
-  Type.String({ contentEncoding: "base64", description: "The path's bytes, if they are not UTF-8." }),
-);
-
-const entry = record("DriveEntry", {
-  path: Type.String(),
-  path_b64: pathBytes,
-  name: Type.String(),
-  type: oneOf(ENTRY_TYPES),
-  size_bytes: Type.Integer(),
-  mode: Type.String(),
-  modified_at: timestamp,
-  target: Type.Optional(Type.String({ description: "Where a symbolic link points." })),
-});
+const entry = record("DriveEntry", entryFields({}));
 export type DriveEntry = Static<typeof entry>;
 
 const stat = record("DriveStat", { guest_path: Type.String(), ...entry.properties });
@@ -54,18 +39,8 @@ const writtenOrAdded = fields({
   ),
 });
 
-export const fileMode = Type.String({
-  pattern: "^0?[0-7]{3}$",
-  description: "Permissions in octal; 0644 if absent.",
-  examples: ["0644"],
-});
 const mode = Type.Optional(fileMode);
 
-export const owner = Type.String({
-  pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$",
-  description: "uid:gid, or root; a drive knows no other user names. Of directories above it that are made too.",
-  examples: ["1000:1000"],
-});
 const driveOwner = Type.Optional(owner);
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
@@ -126,14 +101,10 @@ export const fsList = operation({
   query: fields({
     path: Type.Optional(drivePath),
     recursive: Type.Optional(Type.Boolean({ description: "If absent: true without a path, else false." })),
-    ...pageQuery,
-    // A cursor holds a path, and its encoding adds a third.
-    cursor: Type.Optional(
-      Type.String({ maxLength: 2 * MAX_PATH_BYTES, description: pageQuery.cursor.description ?? "" }),
-    ),
+    ...entryPageQuery,
   }),
   body: null,
-  output: fields({ path: Type.String(), items: Type.Array(entry), next_cursor: nullable(Type.String()) }),
+  output: entryPage(entry),
   outcomes: { ok: 200 },
   errors: [...pathErrors, "path_not_found", "invalid_cursor"],
   audit: "drive.listed",
@@ -220,11 +191,7 @@ export const fsMove = operation({
   access: "drive:write",
   params: roomPath,
   query: NONE,
-  body: fields({
-    from: drivePath,
-    to: drivePath,
-    overwrite: Type.Optional(Type.Boolean({ description: "false if absent: refuse when the target exists." })),
-  }),
+  body: moveFields(drivePath),
   output: stat,
   outcomes: { ok: 200 },
   errors: [...writeErrors, "path_not_found", "already_exists", "is_directory", "not_empty"],

@@ -1,18 +1,7 @@
 /** The interface of files in a sandbox's own view: its disk and its mounts. The drive's own calls are in drive.ts. */
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  errorEvent,
-  fields,
-  NONE,
-  named,
-  nullable,
-  oneOf,
-  operation,
-  pageQuery,
-  record,
-  timestamp,
-} from "./contract.ts";
-import { fileMode, MAX_PATH_BYTES, owner, pathBytes } from "./drive.ts";
+import { errorEvent, fields, NONE, named, oneOf, operation, record, timestamp } from "./contract.ts";
+import { entryFields, entryPage, entryPageQuery, fileMode, moveFields, owner, pathBytes } from "./file-entries.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
 /** Concurrent file operations of one sandbox; further ones wait for this time. */
@@ -27,20 +16,7 @@ const guestPath = Type.String({
   examples: ["/root/notes.txt"],
 });
 
-const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
-
-const entry = record("SandboxFileEntry", {
-  path: Type.String(),
-  path_b64: pathBytes,
-  name: Type.String(),
-  type: oneOf(ENTRY_TYPES),
-  size_bytes: Type.Integer(),
-  mode: Type.String(),
-  uid: Type.Integer(),
-  gid: Type.Integer(),
-  modified_at: timestamp,
-  target: Type.Optional(Type.String({ description: "Where a symbolic link points." })),
-});
+const entry = record("SandboxFileEntry", entryFields({ uid: Type.Integer(), gid: Type.Integer() }));
 export type SandboxFileEntry = Static<typeof entry>;
 
 const reached = [
@@ -129,14 +105,10 @@ export const sandboxFileList = operation({
   query: fields({
     path: guestPath,
     recursive: Type.Optional(Type.Boolean({ description: "false if absent." })),
-    ...pageQuery,
-    // A cursor holds a path, and its encoding adds a third.
-    cursor: Type.Optional(
-      Type.String({ maxLength: 2 * MAX_PATH_BYTES, description: pageQuery.cursor.description ?? "" }),
-    ),
+    ...entryPageQuery,
   }),
   body: null,
-  output: fields({ path: Type.String(), items: Type.Array(entry), next_cursor: nullable(Type.String()) }),
+  output: entryPage(entry),
   outcomes: { ok: 200 },
   errors: [...pathErrors, "invalid_cursor"],
   audit: "file.listed",
@@ -199,11 +171,7 @@ export const sandboxFileMove = operation({
   access: "exec",
   params: sandboxPath,
   query: NONE,
-  body: fields({
-    from: guestPath,
-    to: guestPath,
-    overwrite: Type.Optional(Type.Boolean({ description: "false if absent: refuse when the target exists." })),
-  }),
+  body: moveFields(guestPath),
   output: entry,
   outcomes: { ok: 200 },
   errors: [...changeErrors, "is_directory", "not_empty"],

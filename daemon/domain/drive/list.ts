@@ -5,7 +5,8 @@
  * Names that are not UTF-8 show with U+FFFD in them, with their bytes in `path_b64`, and cannot be requested by name.
  */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
-import { type DriveEntry, fsList, MAX_PATH_BYTES } from "../../../shared/api/drive.ts";
+import { type DriveEntry, fsList } from "../../../shared/api/drive.ts";
+import { MAX_PATH_BYTES } from "../../../shared/api/file-entries.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import { Pace } from "../../host/files/pace.ts";

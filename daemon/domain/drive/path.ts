@@ -2,7 +2,8 @@
  * Owns how callers spell paths. `x`, `/x`, `mnt/drive/x` and `/mnt/drive/x` are one file; inside roomd and in answers it is
  * `/x`. A path that itself begins with /mnt/drive on the drive is written with the mount in front, so that it can be sent back.
  */
-import { DRIVE_MOUNT, MAX_PATH_BYTES } from "../../../shared/api/drive.ts";
+import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
+import { MAX_PATH_BYTES } from "../../../shared/api/file-entries.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { HERE, type RawPath, toRaw, toText } from "../../host/files/raw-path.ts";

@@ -25,16 +25,18 @@ const LINE_END = 0x0a;
 
 type Unsure = Partial<Record<string, unknown>>;
 
-/** Throws for what is no entry. */
+/** Parses an entry. Throws if it is not one. */
 export function readEntry(value: unknown): FileEntry {
-  const { path_b64, type, mode, uid, gid, target, identity, version, ...told } = Object(value) as Unsure;
-  if (typeof type !== "string" || !TYPES.includes(type)) throw new Error("the guest told of no file");
-  const millis = Number(told.modified_at_ms);
+  const { path, path_b64, type, size_bytes, mode, uid, gid, modified_at_ms, target, identity, version } = Object(
+    value,
+  ) as Unsure;
+  if (typeof type !== "string" || !TYPES.includes(type)) throw new Error("the guest sent an invalid file entry");
+  const millis = Number(modified_at_ms);
   return {
-    path: pathText(told.path),
+    path: pathText(path),
     ...bytesOf(path_b64),
     type: type as FileEntry["type"],
-    size_bytes: count(told.size_bytes, Number.MAX_SAFE_INTEGER),
+    size_bytes: count(size_bytes, Number.MAX_SAFE_INTEGER),
     mode: count(mode, MOST.mode),
     uid: count(uid, MOST.id),
     gid: count(gid, MOST.id),
@@ -51,21 +53,21 @@ export function readAnswer(value: unknown): Required<FileAnswer> {
 }
 
 export function readChange(value: unknown): FileChange {
-  const { seq, type, path_b64, from, is_directory, ...told } = Object(value) as Unsure;
+  const { seq, type, path, path_b64, from, is_directory } = Object(value) as Unsure;
   if (typeof type !== "string" || !CHANGES.includes(type) || !Number.isSafeInteger(seq)) {
-    throw new Error("the guest told of no change");
+    throw new Error("the guest sent an invalid file change");
   }
   return {
     seq: seq as number,
     type: type as FileChange["type"],
-    path: pathText(told.path),
+    path: pathText(path),
     ...bytesOf(path_b64),
     ...(typeof from === "string" ? { from: pathText(from) } : {}),
     is_directory: is_directory === true,
   };
 }
 
-/** Lines of JSON out of bytes as they come; the lines that are whole by then. Throws for one that is too long. */
+/** Parses a byte stream as lines of JSON and yields the complete lines of each chunk. Throws if a line is too long. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown[]> {
   let rest = Buffer.alloc(0);
   for await (const chunk of chunks) {

@@ -1,5 +1,5 @@
 /** Paths in a sandbox as callers spell them: absolute, without `..`, which a link would give another meaning than the text has. */
-import { MAX_PATH_BYTES } from "../../../../shared/api/drive.ts";
+import { MAX_PATH_BYTES } from "../../../../shared/api/file-entries.ts";
 import type { RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
