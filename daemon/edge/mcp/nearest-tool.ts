@@ -61,7 +61,21 @@ export function noSuchTool(name: string, known: readonly string[]): Arguments {
   const nearest = nearestTool(name, known);
   return {
     ...{ ok: false, status: 404, code: "tool_not_found", detail: `There is no tool ${name.slice(0, 64)}.` },
-    hint: `${nearest ? `Use ${nearest}. ` : ""}Tools: ${known.join(", ")}.`,
+    hint: nearest ? `Use ${nearest}; tools/list has all ${known.length}.` : `Tools: ${listed(known)}.`,
     ...(nearest ? { nearest } : {}),
   };
+}
+
+/** A refusal takes 1 kB at most, and a client may get it twice: as text and as structured content. */
+const MAX_LISTED_CHARACTERS = 240;
+
+/** As many names as fit. */
+function listed(known: readonly string[]): string {
+  let length = 0;
+  const shown = known.filter((name) => {
+    length += name.length + 2;
+    return length <= MAX_LISTED_CHARACTERS;
+  });
+  const left = known.length - shown.length;
+  return shown.join(", ") + (left > 0 ? `, and ${left} more in tools/list` : "");
 }
