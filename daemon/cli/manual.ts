@@ -7,7 +7,7 @@ import { makeProgram } from "./program.ts";
 export function manualPage(): string {
   const program = makeProgram(() => {});
   const about = aboutOf(program);
-  const groups = Map.groupBy(program.commands, (command) => command.helpGroup());
+  const groups = Map.groupBy(program.createHelp().visibleCommands(program), (command) => command.helpGroup());
   return [
     '.TH ROOMD 1 "" "roomd" "User Commands"',
     ".SH NAME",

@@ -46,7 +46,10 @@ export function aligned(rows: readonly Row[], indent = ""): string[] {
   return rows.flatMap(({ label, text }) => {
     const [first = "", ...others] = wrapped(text, room);
     const name = paint("dim", label) + " ".repeat(width - textWidth(label));
-    return [`${indent}${name}  ${paintState(first)}`, ...others.map((line) => `${indent}${" ".repeat(width)}  ${line}`)];
+    return [
+      `${indent}${name}  ${paintState(first)}`,
+      ...others.map((line) => `${indent}${" ".repeat(width)}  ${line}`),
+    ];
   });
 }
 
@@ -61,7 +64,8 @@ export function wrapped(text: string, width = terminalWidth()): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
-    if (last !== undefined && textWidth(last) + 1 + textWidth(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && textWidth(last) + 1 + textWidth(word) <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;

@@ -11,7 +11,7 @@ const EVERYWHERE = [JSON_FLAG, QUIET_FLAG];
 /** The page: a section for each heading of `roomd --help`, and in it every command with its options and examples. */
 export function referencePage(): string {
   const program = makeProgram(() => {});
-  const groups = Map.groupBy(program.commands, (command) => command.helpGroup());
+  const groups = Map.groupBy(program.createHelp().visibleCommands(program), (command) => command.helpGroup());
   const { notes = [] } = aboutOf(program);
   return `${[
     "# Reference of the command line",

@@ -34,7 +34,11 @@ export function limitsCommand(): Command {
 }
 
 function list(heading: string, sentences: readonly string[]): string[] {
-  return ["", paint("bold", heading), ...sentences.flatMap((sentence) => wrapped(`- ${sentence}`).map((line, at) => (at > 0 ? `  ${line}` : line)))];
+  return [
+    "",
+    paint("bold", heading),
+    ...sentences.flatMap((sentence) => wrapped(`- ${sentence}`).map((line, at) => (at > 0 ? `  ${line}` : line))),
+  ];
 }
 
 export function whoamiCommand(): Command {

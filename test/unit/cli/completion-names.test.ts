@@ -64,15 +64,22 @@ test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeou
   if (Bun.which(shell) === null) return context.skip(`${shell} is not on this host`);
   using home = scratch();
   const marker = join(home.path, "evaluated");
-  await using service = await serving(["build-42", "bench", `b$(touch ${marker})`, `b;touch ${marker}`, "b\nbad", "b c"]);
+  await using service = await serving([
+    "build-42",
+    "bench",
+    `b$(touch ${marker})`,
+    `b;touch ${marker}`,
+    "b\nbad",
+    "b c",
+  ]);
   const program = join(home.path, "roomd");
   writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
   chmodSync(program, 0o755);
   const { stdout: script } = await run(["completion", shell]);
   const asked = {
     bash: [
-      "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; printf '%s\\n' \"${COMPREPLY[@]}\"",
-      "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; printf '%s\\n' \"${COMPREPLY[@]}\"",
+      "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; print_replies",
+      "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; print_replies",
     ],
     // Without a line editor there is no completion: compadd stands for it.
     zsh: [
@@ -81,9 +88,12 @@ test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeou
     ],
     fish: ["complete -C 'roomd exec b'; complete -C 'roomd exec build-42 w'"],
   }[shell] as string[];
-  const start = shell === "zsh" ? "compdef() { : }\n" : "";
-  const flags = { bash: ["-euc"], zsh: ["-fc"], fish: ["-N", "-c"] }[shell] as string[];
-  const child = Bun.spawn([shell, ...flags, start + [script, ...asked].join("\n")], {
+  const start = { bash: `print_replies() { printf '%s\\n' "\${COMPREPLY[@]}"; }`, zsh: "compdef() { : }", fish: "" }[shell];
+  // Longer than a command line may be.
+  const file = join(home.path, "script");
+  writeFileSync(file, [start, script, ...asked].join("\n"));
+  const flags = { bash: ["-eu"], zsh: ["-f"], fish: ["-N"] }[shell] as string[];
+  const child = Bun.spawn([shell, ...flags, file], {
     env: { ...service.env, PATH: `${home.path}:${process.env.PATH}`, HOME: home.path },
     cwd: home.path,
     stdout: "pipe",

@@ -20,7 +20,11 @@ async function inBash(lines: string[]): Promise<string[][]> {
     const quoted = words.filter((word, at) => word !== "" || at === words.length - 1).map((word) => `'${word}'`);
     return `COMP_WORDS=(${quoted.join(" ")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _roomd; echo "\${COMPREPLY[*]}"`;
   });
-  const bash = Bun.spawn(["bash", "-euc", [script, ...asked].join("\n")], { stdout: "pipe", stderr: "pipe" });
+  using dir = scratch();
+  // Longer than a command line may be.
+  const file = join(dir.path, "script");
+  await Bun.write(file, [script, ...asked].join("\n"));
+  const bash = Bun.spawn(["bash", "-eu", file], { stdout: "pipe", stderr: "pipe" });
   const [status, printed, errors] = await Promise.all([bash.exited, bash.stdout.text(), bash.stderr.text()]);
   expect([status, errors]).toEqual([0, ""]);
   return printed
@@ -80,7 +84,10 @@ test("fish offers the same", async (context) => {
   if (Bun.which("fish") === null) return context.skip("fish is not on this host");
   const { stdout: script } = await run(["completion", "fish"]);
   const ask = "complete -C 'roomd room '; complete -C 'roomd room list --state '";
-  const fish = Bun.spawn(["fish", "-N", "-c", `${script}\n${ask}`], { stdout: "pipe" });
+  using dir = scratch();
+  const file = join(dir.path, "script");
+  await Bun.write(file, `${script}\n${ask}`);
+  const fish = Bun.spawn(["fish", "-N", file], { stdout: "pipe" });
   const words = (await fish.stdout.text())
     .trim()
     .split("\n")

@@ -241,10 +241,9 @@ async function endedBy(signal: NodeJS.Signals, words: string[]): Promise<number>
   return status;
 }
 
-test.for([["exec", "a", "w", "--", "sleep", "9"], ["exec", "a", "w", "--json", "--", "sleep", "9"]])(
-  "%j ends with the status of its own signal, not of the command's",
-  { timeout: 60_000 },
-  async (words) => {
-    expect(await endedBy("SIGHUP", words)).toBe(129);
-  },
-);
+test.for([
+  ["exec", "a", "w", "--", "sleep", "9"],
+  ["exec", "a", "w", "--json", "--", "sleep", "9"],
+])("%j ends with the status of its own signal, not of the command's", { timeout: 60_000 }, async (words) => {
+  expect(await endedBy("SIGHUP", words)).toBe(129);
+});

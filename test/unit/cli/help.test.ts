@@ -34,6 +34,7 @@ const COMMANDS = [
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   ...["stat", "mkdir", "mv", "watch"].map((verb) => `file ${verb}`),
   "exec",
+  ...["code", "complete-names", "ssh-config"],
   "execution attach",
   "execution end",
   "execution get",
