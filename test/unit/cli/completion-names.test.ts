@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { namesFor } from "../../../daemon/cli/completion-names.ts";
 import { makeProgram } from "../../../daemon/cli/program.ts";
-import { run, type Seen, scratch, standIn } from "./cli-fixture.ts";
-
-const MAIN = join(import.meta.dirname, "../../../daemon/main.ts");
+import { BINARY, run, type Seen, scratch, standIn } from "./cli-fixture.ts";
 
 /** Two rooms, in `build-42` two sandboxes, and in each of these one execution. */
 function serving(rooms = ["build-42", "bench"]) {
@@ -73,7 +71,7 @@ test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeou
     "b c",
   ]);
   const program = join(home.path, "roomd");
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+  writeFileSync(program, `#!/bin/sh\nexec '${BINARY}' "$@"\n`);
   chmodSync(program, 0o755);
   const { stdout: script } = await run(["completion", shell]);
   const asked = {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BINARY, problem, run, runOnTerminal, type Seen, standIn } from "./cli-fixture.ts";
 
@@ -227,8 +226,7 @@ async function endedBy(signal: NodeJS.Signals, words: string[]): Promise<number>
   });
   // A parent such as nohup ignores SIGHUP, which a child inherits until it has a handler.
   const line = 'trap "" HUP; exec "$@"';
-  const main = join(import.meta.dirname, "../../../daemon/main.ts");
-  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, main, ...words], {
+  const child = Bun.spawn(["sh", "-c", line, "sh", BINARY, ...words], {
     env: { PATH: process.env.PATH ?? "", ...service.env },
     stdin: "ignore",
     stdout: "ignore",
