@@ -86,7 +86,9 @@ test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeou
     ],
     fish: ["complete -C 'roomd exec b'; complete -C 'roomd exec build-42 w'"],
   }[shell] as string[];
-  const start = { bash: `print_replies() { printf '%s\\n' "\${COMPREPLY[@]}"; }`, zsh: "compdef() { : }", fish: "" }[shell];
+  const start = { bash: `print_replies() { printf '%s\\n' "\${COMPREPLY[@]}"; }`, zsh: "compdef() { : }", fish: "" }[
+    shell
+  ];
   // Longer than a command line may be.
   const file = join(home.path, "script");
   writeFileSync(file, [start, script, ...asked].join("\n"));
