@@ -54,7 +54,7 @@ export function aligned(rows: readonly Row[], indent = ""): string[] {
 }
 
 /** Nothing is wrapped for a program that reads the lines. */
-function terminalWidth(): number {
+export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
 }
 

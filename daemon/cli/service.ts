@@ -6,7 +6,7 @@ import { call } from "./client.ts";
 import { command } from "./command.ts";
 import { checkLines } from "./doctor.ts";
 import { type JsonOption, paint, show } from "./output.ts";
-import { recordLines, wrapped } from "./record-lines.ts";
+import { recordLines, terminalWidth, wrapped } from "./record-lines.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
@@ -37,9 +37,15 @@ function list(heading: string, sentences: readonly string[]): string[] {
   return [
     "",
     paint("bold", heading),
-    ...sentences.flatMap((sentence) => wrapped(`- ${sentence}`).map((line, at) => (at > 0 ? `  ${line}` : line))),
+    ...sentences.flatMap((sentence) =>
+      wrapped(sentence, terminalWidth() - BULLET.length).map(
+        (line, at) => (at > 0 ? " ".repeat(BULLET.length) : BULLET) + line,
+      ),
+    ),
   ];
 }
+
+const BULLET = "- ";
 
 export function whoamiCommand(): Command {
   return command("whoami", {
