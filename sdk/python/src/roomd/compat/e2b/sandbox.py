@@ -33,7 +33,7 @@ class Sandbox:
         self._commands = Commands(client, native)
         self._pty = Pty(native)
         # E2B's objects need no close: idle connections end with this one.
-        self._close = finalize(self, _close, client, native._client)
+        finalize(self, _close_all, client, native._client)
 
     @property
     def sandbox_id(self) -> str:
@@ -208,7 +208,10 @@ class Sandbox:
         self.kill()
         self._close()
 
+    def _close(self) -> None:
+        _close_all(self._client, self.native._client)
 
-def _close(*clients: Client) -> None:
+
+def _close_all(*clients: Client) -> None:
     for each in clients:
         each.close()
