@@ -7,10 +7,12 @@
  * Limits are raised, never lowered: root of the sandbox may have set its own. Each is tried on its own.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { limitTasks } from "./exec/cgroup.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 
 const SYSCTL = "/proc/sys";
+const THREADS_MAX = "kernel/threads-max";
 const MIB = 1024 * 1024;
 const PAGE_BYTES = 4096;
 const PAGES_PER_MIB = MIB / PAGE_BYTES;
@@ -19,6 +21,8 @@ const PAGES_PER_MIB = MIB / PAGE_BYTES;
 const THREADS_PER_MIB = MIB / (8 * 16 * 1024);
 /** Of a sandbox of 512 MiB by the kernel's formula; smaller ones get no less. */
 const FEWEST_THREADS = 4096;
+/** Left to the agent: RLIMIT_NPROC does not apply to root, and a process 1 that cannot start a thread ends the sandbox. */
+const THREADS_OF_AGENT = 256;
 /** As many as one process may open by default. */
 const FEWEST_FILES = 65_536;
 /** An item and its entry in a wait queue (fs/eventpoll.c, EP_ITEM_COST); they may take 4 % of the memory. */
@@ -56,7 +60,7 @@ export function limitsFor(memoryMib: number): KernelLimits {
     processes,
     tmpfs: { size_mib: Math.floor(memoryMib / 2), inodes: pages / 2 },
     sysctls: {
-      "kernel/threads-max": String(threads),
+      [THREADS_MAX]: String(threads),
       "fs/file-max": String(files),
       "fs/epoll/max_user_watches": String(Math.floor((memoryMib * MIB) / 25 / EPOLL_WATCH_BYTES)),
       "net/ipv4/tcp_mem": pressure(Math.floor(pages / 16)),
@@ -90,6 +94,7 @@ export function setKernelLimits(memoryMib: number | undefined): void {
   const { sysctls, processes, tmpfs } = limitsFor(mib);
   for (const [path, value] of Object.entries(sysctls)) raise(path, value);
   attempt(() => raiseProcesses(processes));
+  attempt(() => limitTasks(lastNumber(readFileSync(`${SYSCTL}/${THREADS_MAX}`, "utf8")) - THREADS_OF_AGENT));
   for (const { target, data } of TMPFS) {
     const size = `size=${tmpfs.size_mib}m,nr_inodes=${tmpfs.inodes}`;
     attempt(() => libc.mount("tmpfs", target, "tmpfs", REMOUNT, `${data},${size}`));

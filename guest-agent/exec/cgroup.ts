@@ -41,6 +41,13 @@ function share(): void {
   }
 }
 
+/** Limits the processes and threads of all executions together. Throws where the kernel has no such controller. */
+export function limitTasks(most: number): void {
+  mkdirSync(join(ROOT, OURS), { recursive: true });
+  writeFileSync(join(ROOT, "cgroup.subtree_control"), "+pids");
+  writeFileSync(join(ROOT, OURS, "pids.max"), String(most));
+}
+
 /** Where this process belongs. */
 function home(): number {
   homeProcs ??= openSync(join(ROOT, "cgroup.procs"), "w");

@@ -86,7 +86,7 @@ export function forgetWaiting(channel: ServerChannel): void {
   Object.assign(channel, NOTHING_WAITS);
 }
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 /** What does not do what it is used for, in a sentence; null when all of it does. `tamper` changes the server's end for a test. */
 export async function probeInside(
