@@ -19,6 +19,7 @@ import { makeTemplateList } from "../domain/templates/list.ts";
 import { planTraces } from "../domain/traces/index.ts";
 import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
+import { makeLive } from "../edge/live/index.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
 import { backUpApart } from "./backup-process.ts";
@@ -102,16 +103,20 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const webhooks = composeWebhooks(base, orgs, audit.chains, webhookReach);
-  const overview = makeOverview({
-    queries: database.queries,
-    findRoom: base.finder.find,
-    agents: agents.agents,
-    sandboxes,
-    rooms,
-    messagesLately: agents.messagesLately,
-    trace_url: base.tracing.trace_url,
-    costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
-  });
+  const overview = makeOverview(
+    {
+      queries: database.queries,
+      findRoom: base.finder.find,
+      agents: agents.agents,
+      sandboxes,
+      rooms,
+      messagesLately: agents.messagesLately,
+      trace_url: base.tracing.trace_url,
+      costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
+    },
+    agents.bells,
+  );
+  const live = makeLive({ hold: orgs.hold });
   const orgTemplates = composeOrgTemplates(base, orgs);
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
@@ -158,6 +163,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     audit,
     webhooks,
     overview,
+    live,
   ].flatMap((part) => part.operations);
   requireAll(bound);
 
@@ -220,6 +226,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       stopEnding();
       quotaWatch.stop();
       terminals.stop();
+      live.stop();
       await screens.stop();
       ports.stop();
       await stopBilling();

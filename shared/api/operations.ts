@@ -14,6 +14,7 @@ import * as fabric from "./fabric.ts";
 import * as grants from "./grants.ts";
 import * as hosts from "./hosts.ts";
 import * as identities from "./identities.ts";
+import * as live from "./live.ts";
 import * as locate from "./locate.ts";
 import * as members from "./members.ts";
 import * as moves from "./moves.ts";
@@ -196,6 +197,8 @@ export const operations = {
   room_overview: roomOverview.roomOverview,
   room_waits: overview.roomWaits,
   room_timeline: overview.roomTimeline,
+  room_now: live.roomNow,
+  live_socket: live.liveSocket,
   template_list: templates.templateList,
   template_get: templates.templateGet,
   template_create: templateBuilds.templateCreate,

@@ -11,7 +11,7 @@ export const MOST_WAITED_FOR = 100;
 export const DEFAULT_TIMELINE_PAGE = 200;
 export const WAIT_TYPES = ["reply", "barrier", "inbox", "command"] as const;
 
-const wait = record("Wait", {
+export const wait = record("Wait", {
   agent_id: Type.String({ description: "Who waits." }),
   type: oneOf(WAIT_TYPES),
   id: nullable(Type.String({ description: "The message, the barrier or the execution; null for an inbox." })),
@@ -112,7 +112,8 @@ export const roomTimeline = operation({
     at: timestamp,
     items: Type.Array(item),
     open: Type.Array(item, {
-      description: "On the first page: commands, calls that wait, and sandboxes in standby, as they are now.",
+      description:
+        "On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby.",
     }),
     next_cursor: nullable(Type.String()),
     trace_url: nullable(

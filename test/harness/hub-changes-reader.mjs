@@ -98,6 +98,8 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const { page } = await opened("");
   const { exec_id } = EXECUTION;
   const place = `**/v1/rooms/${ROOM}/sandboxes`;
+  // Without WebSockets each stream is a request, which can be answered here.
+  await page.addInitScript(() => Reflect.deleteProperty(window, "WebSocket"));
   let given = 0;
   let isOpen = false;
   const line = (seq) =>

@@ -32,15 +32,29 @@ page.on("request", (request) => {
   const { pathname } = new URL(request.url());
   if (request.method() !== "GET") seen.asked.push(`${request.method()} ${pathname}`);
 });
-// Streams that are open, by the browser's own word: one that goes on is in no list of what was loaded.
+// Streams of events that are open, by the frames of the page's WebSocket.
 const openStreams = new Set();
 let streamsBegun = 0;
-page.on("request", (request) => {
-  if (!new URL(request.url()).pathname.endsWith("/events")) return;
-  openStreams.add(request);
-  streamsBegun++;
+let sockets = 0;
+page.on("websocket", (socket) => {
+  const n = sockets++;
+  const over = (id) => openStreams.delete(`${n} ${id}`);
+  socket.on("framesent", ({ payload }) => {
+    const { op, id, path } = JSON.parse(payload);
+    if (op === "close") over(id);
+    if (op !== "open" || !/\/events(?:\?|$)/.test(path)) return;
+    openStreams.add(`${n} ${id}`);
+    streamsBegun++;
+  });
+  socket.on("framereceived", ({ payload }) => {
+    if (typeof payload !== "string" || !payload.startsWith("{")) return;
+    const { id, type } = JSON.parse(payload);
+    if (type === "ended") over(id);
+  });
+  socket.on("close", () => {
+    for (const each of [...openStreams]) if (each.startsWith(`${n} `)) openStreams.delete(each);
+  });
 });
-for (const event of ["requestfailed", "requestfinished"]) page.on(event, (request) => openStreams.delete(request));
 page.on("dialog", (dialog) => {
   seen.dialogs.push(dialog.message());
   void dialog.dismiss();

@@ -24,6 +24,7 @@ export { filesOf as headsFilesOf } from "./heads.ts";
 export { cursorAfterRecord, listService, pageOfAudit } from "./list.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
+export { Readers } from "./readers.ts";
 export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { mostOf, summaryText } from "./summary.ts";

@@ -32,7 +32,7 @@ export interface Bounds {
 /** The names are some milliseconds to read. */
 const OF_ONE_ROOM: Bounds = { requests: 4 * MOST_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
 
-interface Found {
+export interface Found {
   waits: Gathered[];
   /** Whether some were not looked at. */
   truncated: boolean;
@@ -56,10 +56,9 @@ function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running:
   return { waits, truncated: truncated || requests.length > most.requests };
 }
 
-/** What goes on now: commands, and what calls wait for. */
+/** Commands that are running, and what agents wait for, between their calls too. */
 export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
-  const { waits } = withCalls(deps, roomUid, commands(deps, roomUid), OF_ONE_ROOM);
-  return waits.filter(({ type, held }) => held || type === "command");
+  return gather(deps, roomUid).waits;
 }
 
 /** With those who wait at barriers, and calls that are being answered. What two of these tell of is one wait. */

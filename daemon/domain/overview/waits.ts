@@ -36,7 +36,7 @@ export function makeWaits(deps: OverviewDeps): Bound {
 const MOST_EDGES = 100_000;
 
 /** `isPart`: they are not looked for among all. */
-function cyclesOf(waits: readonly Gathered[], nowMs: number) {
+export function cyclesOf(waits: readonly Gathered[], nowMs: number) {
   const { edges, needed, isPart } = edgesOf(waits, MOST_EDGES);
   const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);
   const waitOf = (from: string, to: string) => byAgent.get(from)?.find(({ on }) => on.includes(to));

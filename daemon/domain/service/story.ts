@@ -752,6 +752,15 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
   org_audit_summary: { ok: { text: SUMMARY.replace(`Room ${ROOM}`, "The organization") } },
   barrier_arrive: { released: { ...BOTH, state: "released" }, waiting: { waited_ms: 0, released_at: null } },
   room_waits: { ok: { at: LOOKED, waits: [WAIT, ARRIVED], cycles: [CYCLE], truncated: false, text: WAITS_TEXT } },
+  room_now: {
+    ok: {
+      at: LOOKED,
+      waits: [WAIT, ARRIVED],
+      commands: [{ agent_id: WORKER, exec_id: "build-1", command: "make test", since: LOOKED }],
+      deadlocks: [CYCLE],
+      truncated: false,
+    },
+  },
   room_timeline: { ok: { at: LOOKED, items: [ITEM], open: [], next_cursor: null } },
   barrier_cancel: { cancelled: { state: "cancelled", ended_at: LOOKED } },
 };

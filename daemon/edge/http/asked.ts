@@ -55,6 +55,12 @@ export class Arrival {
     this.request_id = requestId;
   }
 
+  /** Another request of the same client by the same server. */
+  another(request: Request, requestId: string): Arrival {
+    const sender = { address: this.ip, hop: this.hop, epoch: this.epoch } as Sender;
+    return new Arrival(this.#server, request, new URL(request.url), sender, requestId);
+  }
+
   /** Makes the connection a conversation's, with these headers in the answer; false when its handshake is none. */
   upgrade(conversation: Conversation, headers: Headers): boolean {
     return upgrade(this.#server, this.request, conversation, headers);

@@ -20,6 +20,7 @@ import { answerPeer } from "../hosts/moves.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { answerWhereabouts, type Whereabouts } from "../hosts/whereabouts.ts";
 import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
+import { LiveConnection } from "../live/index.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, rewritePath, toRoute } from "../route.ts";
 import type { Road } from "../run.ts";
@@ -27,6 +28,7 @@ import { Arrival, HttpRequest, type Sender } from "./asked.ts";
 import { makeClientAddress } from "./client-address.ts";
 import { makeDocuments } from "./docs.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
+import { askAs } from "./live.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { makePackages } from "./packages.ts";
@@ -126,7 +128,7 @@ function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEnc
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const pattern of [own, ...aliases.map(parsePath)]) {
       const handle = ({ request }: { request: Request }) =>
-        answer(deps, place, bound, { pattern, own }, request, arrivals);
+        answer(deps, place, bound, { pattern, own }, request, arrivals, (another) => app.fetch(another));
       for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
       methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
     }
@@ -254,6 +256,7 @@ async function answer(
   { pattern, own }: { pattern: PathPattern; own: PathPattern },
   request: Request,
   arrivals: Arrivals,
+  again: (request: Request) => Response | Promise<Response>,
 ): Promise<Response> {
   const arrival = arrivals.get(request);
   if (!arrival) throw new Error("the request came in by no server");
@@ -276,6 +279,7 @@ async function answer(
   const door = { isFromHost, others: deps.others, host: deps.host };
   const reply = await deps.road.run(bound, new HttpRequest(arrival, door, read));
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
+  if (conversation instanceof LiveConnection) conversation.askBy(askAs(arrival, session !== null, arrivals, again));
   if (conversation) {
     const own = () => addRate(usualHeaders(request_id, deps.host), reply.rate);
     const elsewhere = reply.kind === "done" ? reply.done.answer?.headers : undefined;

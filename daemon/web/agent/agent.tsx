@@ -2,11 +2,13 @@
 
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
 import { part } from "../data/api.ts";
+import { useNow } from "../data/now.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, State, Tabs, Trouble } from "../parts/parts.tsx";
 import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
+import { Deadlocks } from "../room/deadlocks.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
 import { type Load, Lost, useProgram } from "../shell/program.tsx";
@@ -39,6 +41,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data, problem } = agent;
+  useNow(data?.room);
   // An address may have anything in it, and lines to copy are made of its names.
   if (!NAME.test(agentId)) return <Empty title="No agent can have this name." />;
   return (
@@ -64,6 +67,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       ) : problem ? (
         <Trouble problem={problem} again={agent.again} />
       ) : null}
+      {data ? <Deadlocks roomId={data.room.room_id} /> : null}
       <Tabs
         label="Agent"
         at={agentPath(roomId, agentId, tab)}

@@ -4,17 +4,17 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
 import { get } from "../data/api.ts";
+import { now as roomNow } from "../data/now.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
-import { Clock } from "../parts/text.tsx";
 import { auditOf } from "../room/load.ts";
 import { place } from "../shell/router.ts";
 import { Opened } from "./command.tsx";
 import { loadOrProblem } from "./or-problem.ts";
 import { RunTable } from "./run-table.tsx";
-import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
+import { horizonOf, isOfCommands, mergeRuns, type Run, withRunning } from "./runs.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const PAGE = 200;
@@ -47,16 +47,20 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
         items: all.filter(({ isKept, startedAt }) => isKept || Date.parse(startedAt) >= from),
         isAll: begun.next_cursor === null && ended.next_cursor === null,
         problem: kept.problem,
-        at: new Date().toISOString(),
       };
     },
     (record) => isOfCommands(record) && record.agent_id === agentId,
   );
   // The command that is opened stays, whatever becomes of the sandbox.
   useEffect(() => runs.again(), [sandbox?.sandbox_id, sandbox?.state]);
+  const running = (roomNow.value?.commands ?? []).filter(({ agent_id }) => agent_id === agentId);
+  const runningIds = running.map(({ exec_id }) => exec_id).join(" ");
+  // The sandbox knows more of a command that has started or ended.
+  useEffect(() => runs.again(), [runningIds]);
   return (
     <Shown of={runs} rows={6}>
-      {({ items, isAll, problem, at }) => {
+      {({ items: known, isAll, problem }) => {
+        const items = withRunning(known, running);
         const run = items.find(({ id }) => id === opened);
         const found = items.filter((each) => matches(each, search.value));
         return (
@@ -80,15 +84,9 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
                       search.value = currentTarget.value;
                     }}
                   />
-                  <span class="muted">
-                    as of <Clock at={at} />: a command that somebody waits for is told of when it ends.{" "}
-                    <button type="button" class="link" onClick={runs.again}>
-                      Ask again
-                    </button>
-                  </span>
                 </search>
                 {found.length === 0 ? (
-                  <Empty title="No command has that in it." />
+                  <Empty title="No matching commands." />
                 ) : (
                   <RunTable runs={found} opened={opened} path={agentPath(room.room_id, agentId, "commands")} />
                 )}
@@ -125,9 +123,9 @@ const matches = ({ command, id }: Run, text: string) => {
 };
 
 function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; isThere: boolean }) {
-  if (!is) return <Empty title="No command of it is on record." />;
+  if (!is) return <Empty title="No commands on record." />;
   return (
-    <Empty title="It has run no command yet.">
+    <Empty title="No commands yet.">
       <p>A command is run by its agent, or by a line:</p>
       <Line words={["exec", room, agent, "--", "uname", "-a"]} />
     </Empty>

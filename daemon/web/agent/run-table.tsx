@@ -10,12 +10,12 @@ export function RunEnd({ run }: { run: Run }) {
 }
 
 function endOf({ state, exitCode, signal, hasTimedOut, errorCode }: Run): readonly [Look, string] {
-  if (state === "running") return ["busy", "runs"];
+  if (state === "running") return ["busy", "running"];
   if (state === "refused") return ["bad", errorCode ?? "refused"];
   if (state === "unknown") return ["quiet", errorCode ?? "end not recorded"];
   if (hasTimedOut) return ["bad", "timed out"];
   if (signal !== null) return ["bad", signal];
-  return exitCode === 0 ? ["ok", "exit 0"] : ["bad", `exit ${exitCode ?? "?"}`];
+  return exitCode === 0 ? ["quiet", "exit 0"] : ["bad", `exit ${exitCode ?? "?"}`];
 }
 
 export function Took({ run: { state, tookMs, startedAt } }: { run: Run }) {

@@ -4,6 +4,7 @@
  */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
+import type { RunningCommand } from "../../../shared/api/live.ts";
 import { commandText } from "../../../shared/shell.ts";
 
 export interface Run {
@@ -41,6 +42,29 @@ export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly Audit
   for (const execution of kept) runs.set(execution.exec_id, ofSandbox(execution));
   return [...runs.values()].sort((one, other) => Date.parse(other.startedAt) - Date.parse(one.startedAt));
 }
+
+/** With commands that are running now, whether or not they are known otherwise; those come first. */
+export function withRunning(runs: readonly Run[], running: readonly RunningCommand[]): Run[] {
+  const known = new Map(runs.map((run) => [run.id, run]));
+  const now = running.map(({ exec_id, command, since }): Run => {
+    const run = known.get(exec_id);
+    return run ? { ...run, state: "running" } : { ...NEW, id: exec_id, command, startedAt: since };
+  });
+  const ids = new Set(now.map(({ id }) => id));
+  return [...now.toReversed(), ...runs.filter(({ id }) => !ids.has(id))];
+}
+
+const NEW = {
+  state: "running",
+  isKept: true,
+  tookMs: null,
+  exitCode: null,
+  signal: null,
+  hasTimedOut: false,
+  outBytes: null,
+  errBytes: null,
+  errorCode: null,
+} as const;
 
 function ofSandbox(execution: ExecutionRecord): Run {
   return {

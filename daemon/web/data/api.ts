@@ -75,6 +75,10 @@ export async function once(path: string, headers: Record<string, string>, signal
 
 async function refusalOf(response: Response): Promise<Refused> {
   const problem = ((await response.json().catch(() => null)) as Problem | null) ?? UNREACHABLE;
-  if (response.status === 401) signedOut.value = problem;
+  return refusedBy(problem, response.status);
+}
+
+export function refusedBy(problem: Problem, status: number): Refused {
+  if (status === 401) signedOut.value = problem;
   return new Refused(problem);
 }

@@ -6,7 +6,8 @@
  *                    └──▶ over
  */
 import type { Problem } from "../../../shared/api/errors.ts";
-import { ask, Refused } from "./api.ts";
+import { Refused } from "./api.ts";
+import { openStream } from "./socket.ts";
 import { turn } from "./turn.ts";
 
 export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "over";
@@ -94,12 +95,12 @@ async function readOnce(
 ): Promise<Over | null> {
   let timer = setTimeout(() => broken.abort(), SILENCE_MS);
   try {
-    const response = await ask(follower.path(), { Accept: "application/x-ndjson" }, signal);
-    follower.opened?.(response.headers);
+    const { headers, body } = await openStream(follower.path(), signal);
+    follower.opened?.(headers);
     follower.became("live");
     const decoder = new TextDecoder();
     let rest = "";
-    for await (const bytes of response.body ?? []) {
+    for await (const bytes of body) {
       clearTimeout(timer);
       timer = setTimeout(() => broken.abort(), SILENCE_MS);
       heard();

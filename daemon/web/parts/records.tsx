@@ -2,6 +2,7 @@
 
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { roomPath } from "../data/paths.ts";
+import { failureOf } from "./failure.ts";
 import { State } from "./parts.tsx";
 import { Clock, Foreign, spanText } from "./text.tsx";
 
@@ -33,9 +34,10 @@ function About({ record }: { record: AuditRecord }) {
   );
 }
 
-export function Outcome({ record: { outcome, error_code, status } }: { record: AuditRecord }) {
-  if (outcome === "success") return <State look="ok">ok</State>;
-  return <State look="bad">{error_code ?? `${outcome} ${status ?? ""}`}</State>;
+/** What went wrong: with the call, or with the command that it ran. Nothing for what succeeded. */
+export function Outcome({ record }: { record: AuditRecord }) {
+  const failure = failureOf(record);
+  return failure === null ? null : <State look="bad">{failure}</State>;
 }
 
 /** The agent where there is one, else the key or person. */

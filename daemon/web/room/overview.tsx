@@ -5,6 +5,7 @@ import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, pathOf } from "../data/api.ts";
 import { useEvery, WAITS_MS } from "../data/every.ts";
+import { now, type RoomNow } from "../data/now.ts";
 import { addressOf, agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
@@ -12,6 +13,7 @@ import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
+import { WAIT_WORDS } from "../parts/waits.ts";
 import { auditOf, endOf, movesAgents } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
@@ -48,19 +50,17 @@ export default function Overview({ room }: TabProps) {
       {isLive ? (
         <Agents room={room} />
       ) : (
-        <Empty title="This room has ended, and its agents and sandboxes with it.">
+        <Empty title="This room was destroyed.">
           <p>
             What happened in it is still known: see its <a href={roomPath(addressOf(room), "timeline")}>Timeline</a>.
           </p>
         </Empty>
       )}
       <h2>
-        Last happened <a href={pathOf("/audit", { room: roomId, until: endOf(room) })}>all</a>
+        Recent activity <a href={pathOf("/audit", { room: roomId, until: endOf(room) })}>all</a>
       </h2>
       <Shown of={last}>
-        {({ items }) =>
-          items.length > 0 ? <RecordTable records={items} /> : <Empty title="Nothing has happened yet." />
-        }
+        {({ items }) => (items.length > 0 ? <RecordTable records={items} /> : <Empty title="No activity yet." />)}
       </Shown>
       {isLive ? <Ask names={["summarise-room", "find-deadlock"]} given={{ room: roomId }} /> : null}
     </>
@@ -90,7 +90,7 @@ function Agents({ room }: Pick<TabProps, "room">) {
           <Facts
             facts={[
               ["Agents", countText(present.length)],
-              ["Waiting", countText(present.filter(({ waiting_on }) => waiting_on.length > 0).length)],
+              ["Waiting", now.value ? countText(waitingIn(now.value)) : "–"],
               ["Sandboxes", countText(room.sandbox_count)],
               ["Drive", sizeText(room.drive.used_bytes)],
             ]}
@@ -115,7 +115,7 @@ function Agents({ room }: Pick<TabProps, "room">) {
                   </tr>
                 </thead>
                 <tbody>
-                  {present.map(({ agent_id, sandbox_state, waiting_on, inbox_depth, last_seen_at }) => {
+                  {present.map(({ agent_id, sandbox_state, inbox_depth, last_seen_at }) => {
                     const used = top.find((each) => each.agent_id === agent_id);
                     return (
                       <tr key={agent_id}>
@@ -128,15 +128,7 @@ function Agents({ room }: Pick<TabProps, "room">) {
                           <SandboxState state={sandbox_state} />
                         </td>
                         <td data-label="Waits for">
-                          {waiting_on.length === 0 ? (
-                            <span class="muted">–</span>
-                          ) : (
-                            waiting_on.map(({ type, id }) => (
-                              <State key={`${type} ${id}`} look="wait">
-                                {type} {id === null ? null : <Foreign text={id} most={40} />}
-                              </State>
-                            ))
-                          )}
+                          <WaitsFor agentId={agent_id} />
                         </td>
                         <td data-label="Inbox" class="num">
                           {inbox_depth}
@@ -157,5 +149,29 @@ function Agents({ room }: Pick<TabProps, "room">) {
         </>
       )}
     </Shown>
+  );
+}
+
+const waitingIn = ({ waits }: RoomNow): number => new Set(waits.map(({ agent_id }) => agent_id)).size;
+
+/** What an agent waits for, between its calls too. */
+function WaitsFor({ agentId }: { agentId: string }) {
+  const waits = (now.value?.waits ?? []).filter(({ agent_id }) => agent_id === agentId);
+  if (waits.length === 0) return <span class="muted">–</span>;
+  return (
+    <>
+      {waits.slice(0, FEW).map(({ type, id, on }) => (
+        <State key={`${type} ${id}`} look="wait">
+          {WAIT_WORDS[type]}{" "}
+          {type === "barrier" ? (
+            <Foreign text={id ?? ""} most={40} />
+          ) : on.length > 0 ? (
+            <>
+              from <Foreign text={on.join(", ")} most={60} />
+            </>
+          ) : null}
+        </State>
+      ))}
+    </>
   );
 }

@@ -3,6 +3,7 @@
 import { isReading } from "../../../shared/audit-reads.ts";
 import { part, pathOf } from "../data/api.ts";
 import { isAway, refusal } from "../data/live.ts";
+import { useNow } from "../data/now.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, Tabs, Trouble } from "../parts/parts.tsx";
@@ -15,6 +16,7 @@ import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { go, place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 import { Away } from "./away.tsx";
+import { Deadlocks } from "./deadlocks.tsx";
 import { endOf, loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
@@ -48,6 +50,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data } = room;
+  useNow(data);
   // One that has ended may be asked for by its uid.
   const name = data?.room_id ?? roomId;
   useTitle(`${name}${tab ? ` · ${tab}` : ""}`);
@@ -73,6 +76,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
       ) : room.problem ? (
         <Trouble problem={room.problem} again={room.again} />
       ) : null}
+      <Deadlocks roomId={name} />
       <Tabs
         label="Room"
         at={roomPath(roomId, tab)}

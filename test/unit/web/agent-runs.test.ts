@@ -1,6 +1,6 @@
 /** How an agent's commands are put together from what its sandbox keeps and what the audit has. */
 import { describe, expect, test } from "vitest";
-import { horizonOf, mergeRuns } from "../../../daemon/web/agent/runs.ts";
+import { horizonOf, mergeRuns, withRunning } from "../../../daemon/web/agent/runs.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
 
@@ -119,4 +119,24 @@ test("where one of the two lists has more, what is older than its last is not sh
       { items: [], next_cursor: null },
     ]),
   ).toBe(Date.parse(later(3)));
+});
+
+describe("withRunning", () => {
+  const command = { agent_id: "worker", exec_id: "now-1", command: "sleep 8", since: later(9) };
+
+  test("a command that runs without a record or a place in the list comes first", () => {
+    const runs = withRunning(mergeRuns([kept("old", AT)], []), [command]);
+    expect(runs.map(({ id, state }) => [id, state])).toEqual([
+      ["now-1", "running"],
+      ["old", "running"],
+    ]);
+    expect(runs[0]).toMatchObject({ command: "sleep 8", startedAt: later(9) });
+  });
+
+  test("a command that is known already keeps what is known of it", () => {
+    const runs = withRunning(mergeRuns([], [told("exec.started", AT, { exec_id: "now-1", command: "make" })]), [
+      command,
+    ]);
+    expect(runs).toMatchObject([{ id: "now-1", state: "running", command: "make" }]);
+  });
 });

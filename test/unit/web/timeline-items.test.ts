@@ -1,7 +1,15 @@
 /** A timeline's items as they come: in any order, each once, so many at most. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { chosenOf, goesOn, Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
+import {
+  chosenOf,
+  goesOn,
+  Items,
+  lanesOf,
+  layable,
+  MOST_ITEMS,
+  stateOf,
+} from "../../../daemon/web/room/timeline/items.ts";
 import type { TimelineItem } from "../../../shared/timeline/item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
 
@@ -114,4 +122,14 @@ test("of one agent and one type are chosen, and all are where nothing is chosen"
   const of = (agent: string, type: string) => chosenOf(items, { agent, type }).laid.map(({ item }) => item.seq);
   expect([of("agent-1", ""), of("", "command"), of("agent-2", "command")]).toEqual([[1, 3], [3], []]);
   expect([...items.agents].sort()).toEqual(["agent-1", "agent-2"]);
+});
+
+test("what failed says so, what runs or waits says that, and success says nothing", () => {
+  const span = { ...itemOf(1, 0), kind: "span", type: "command", until: new Date(9).toISOString() } as const;
+  expect(stateOf(span)).toBeNull();
+  expect(stateOf({ ...span, exit_code: 0 })).toBeNull();
+  expect(stateOf({ ...span, exit_code: 2 })).toEqual(["bad", "exit 2"]);
+  expect(stateOf({ ...span, until: null })).toEqual(["busy", "running"]);
+  expect(stateOf({ ...span, type: "wait", until: null })).toEqual(["wait", "waiting"]);
+  expect(stateOf(itemOf(1, 0))).toBeNull();
 });

@@ -12,6 +12,7 @@ import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, type Query, Refused } from "../../data/api.ts";
 import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { listen, liveState, whenOpen } from "../../data/live.ts";
+import { now } from "../../data/now.ts";
 import { AGAIN_MS } from "../../data/resource.ts";
 import { turn } from "../../data/turn.ts";
 import { auditOf } from "../load.ts";
@@ -167,6 +168,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
       stopWatching();
     };
   }, [room_uid, state]);
+  useEffect(() => now.subscribe((state) => (state ? lookAtOpen.current() : undefined)), [room_uid]);
   useEvery(state === "active" && isLoaded.value, WAITS_MS, () => lookAtOpen.current());
   return {
     ...{ items, version, came, isLoaded, hasOlder, problem, traceUrl },

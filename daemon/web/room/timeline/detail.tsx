@@ -7,7 +7,7 @@ import { pathOf as pathWith } from "../../data/api.ts";
 import { addressOf, agentPath, roomPath } from "../../data/paths.ts";
 import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, Foreign, spanText } from "../../parts/text.tsx";
-import { isBad } from "./items.ts";
+import { isBad, stateOf } from "./items.ts";
 
 /** Around what has no page of its own. */
 const MOMENT_MS = 1000;
@@ -66,10 +66,14 @@ interface Shown {
   traceUrl: string | null;
 }
 
+export function ItemState({ item }: { item: TimelineItem }) {
+  const state = stateOf(item);
+  return state === null ? null : <State look={state[0]}>{state[1]}</State>;
+}
+
 export function Detail({ item, room, traceUrl }: Shown) {
-  if (!item)
-    return <p class="muted detail-none">Point at something, or step through with j and k: what it is stands here.</p>;
-  const took = item.until === null ? "goes on" : spanText(Date.parse(item.until) - Date.parse(item.at));
+  if (!item) return <p class="muted detail-none">Select an item (click, or j / k) to see its details.</p>;
+  const took = item.until === null ? "running" : spanText(Date.parse(item.until) - Date.parse(item.at));
   return (
     <section class="detail-of" aria-label="What is chosen">
       <p>
@@ -87,11 +91,7 @@ export function Detail({ item, room, traceUrl }: Shown) {
         ) : null}
       </p>
       <p>
-        {isBad(item) ? (
-          <State look="bad">{item.exit_code ? `exit ${item.exit_code}` : item.outcome}</State>
-        ) : (
-          <State look="ok">ok</State>
-        )}
+        <ItemState item={item} />
         <span class="muted">
           {item.type}
           {item.kind === "span" ? `, ${took}` : ""}

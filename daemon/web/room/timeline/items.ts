@@ -128,6 +128,13 @@ function merged(there: readonly TimelineItem[], fresh: readonly TimelineItem[]):
 export const isBad = ({ outcome, type, exit_code }: TimelineItem): boolean =>
   outcome !== "success" || type === "refusal" || (exit_code !== null && exit_code !== 0);
 
+/** How an item went; null for what merely succeeded. */
+export function stateOf(item: TimelineItem): readonly ["bad" | "busy" | "wait", string] | null {
+  if (isBad(item)) return ["bad", item.exit_code ? `exit ${item.exit_code}` : item.outcome];
+  if (item.kind === "mark" || item.until !== null) return null;
+  return item.type === "command" ? ["busy", "running"] : ["wait", item.type === "standby" ? "standby" : "waiting"];
+}
+
 export const looks = (item: TimelineItem): string =>
   `${item.type === "wait" || item.type === "standby" ? "wait" : item.type === "barrier" ? "barrier" : "plain"}${isBad(item) ? " bad" : ""}`;
 

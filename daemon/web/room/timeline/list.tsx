@@ -4,12 +4,11 @@ import { Component } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
-import { State } from "../../parts/parts.tsx";
 import { Clock, countText, Foreign, spanText } from "../../parts/text.tsx";
 import { Virtual } from "../../parts/virtual.tsx";
-import { pathOf } from "./detail.tsx";
+import { ItemState, pathOf } from "./detail.tsx";
 import { upTo } from "./held.ts";
-import { isBad, MOST_ITEMS } from "./items.ts";
+import { MOST_ITEMS } from "./items.ts";
 
 interface ListProps {
   /** In the order of when they began. */
@@ -65,7 +64,7 @@ export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
       />
       <p class="muted">
         {hasOlder
-          ? `${countText(items.length)} are here; more come as you scroll.`
+          ? `${countText(items.length)} loaded. Scroll for more.`
           : items.length >= MOST_ITEMS
             ? `The newest ${countText(MOST_ITEMS)} are here: the audit has all of them.`
             : `All ${countText(items.length)} are here.`}
@@ -104,11 +103,7 @@ class Row extends Component<RowProps> {
         </td>
         <td class="to">{item.to.length > 0 ? <Foreign text={item.to.join(", ")} most={80} /> : null}</td>
         <td class="outcome">
-          {isBad(item) ? (
-            <State look="bad">{item.exit_code ? `exit ${item.exit_code}` : item.outcome}</State>
-          ) : (
-            <State look="ok">ok</State>
-          )}
+          <ItemState item={item} />
         </td>
         <td class="took num">{tookText(item)}</td>
       </tr>
@@ -118,5 +113,5 @@ class Row extends Component<RowProps> {
 
 function tookText({ kind, at, until }: TimelineItem): string {
   if (kind === "mark") return "–";
-  return until === null ? "goes on" : spanText(Date.parse(until) - Date.parse(at));
+  return until === null ? "running" : spanText(Date.parse(until) - Date.parse(at));
 }

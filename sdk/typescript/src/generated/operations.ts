@@ -315,6 +315,10 @@ export interface Operations {
   room_waits: { input: s.RoomWaitsInput; answer: s.RoomWaitsAnswer };
   /** What happened in a room, as spans and marks. */
   room_timeline: { input: s.RoomTimelineInput; answer: s.RoomTimelineAnswer };
+  /** Follow the current state of a room. */
+  room_now: { input: s.RoomNowInput; answer: s.RoomNowAnswer };
+  /** Carry several streams over one WebSocket. */
+  live_socket: { input: s.LiveSocketInput; answer: never };
   /** List templates. */
   template_list: { input: s.TemplateListInput; answer: s.TemplateListAnswer };
   /** Build a template of the organization. */
@@ -514,6 +518,8 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   room_overview: {"method":"GET","path":"/v1/overview/rooms","query":["state","label","host","limit","cursor"],"answer":"json"},
   room_waits: {"method":"GET","path":"/v1/rooms/{room_id}/waits","answer":"json"},
   room_timeline: {"method":"GET","path":"/v1/rooms/{room_id}/timeline","query":["since","until","agent_id","types","limit","cursor","order"],"answer":"json"},
+  room_now: {"method":"GET","path":"/v1/rooms/{room_id}/now","query":["follow"],"answer":"events"},
+  live_socket: {"method":"GET","path":"/v1/live/ws","answer":"socket"},
   template_list: {"method":"GET","path":"/v1/templates","answer":"json"},
   template_create: {"method":"POST","path":"/v1/templates","body":"json","answer":"json"},
   template_get: {"method":"GET","path":"/v1/templates/{template_id}","answer":"json"},

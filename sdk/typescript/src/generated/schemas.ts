@@ -475,6 +475,20 @@ export interface components {
             items: components["schemas"]["Checkpoint"][];
             next_cursor: string | null;
         };
+        CommandLine: {
+            /** @enum {string} */
+            type: "command";
+            /** @enum {string} */
+            state: "running" | "ended";
+            agent_id: string;
+            exec_id: string;
+            command: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string;
+        };
         ComputerRequest: {
             /**
              * @description What to do.
@@ -577,6 +591,12 @@ export interface components {
             next_cursor: string | null;
             /** @description Sentences for a person. */
             warnings?: string[];
+        };
+        DeadlockLine: {
+            /** @enum {string} */
+            type: "deadlock";
+            agents: string[];
+            text: string;
         };
         DeviceDecideRequest: {
             /** @description The code that the application shows. */
@@ -2198,6 +2218,28 @@ export interface components {
             /** @description For how long nobody could get to it. */
             away_ms: number;
         };
+        RoomNow: {
+            /** @enum {string} */
+            type: "now";
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            /** @description As of room_waits, the oldest first, each for at most 100 agents; without commands. */
+            waits: components["schemas"]["Wait"][];
+            /** @description Commands that are running, the oldest first. */
+            commands: components["schemas"]["RunningCommand"][];
+            deadlocks: {
+                /** @description Each waits for the next, the last for the first. */
+                agents: string[];
+                /** @description The same as a sentence. */
+                text: string;
+            }[];
+            /** @description Whether there are more waits. */
+            truncated: boolean;
+        };
+        RoomNowLine: components["schemas"]["RoomNow"] | components["schemas"]["CommandLine"] | components["schemas"]["DeadlockLine"];
         RoomOverviewResult: {
             items: components["schemas"]["RoomGlance"][];
             next_cursor: string | null;
@@ -2257,6 +2299,17 @@ export interface components {
             truncated: boolean;
             /** @description The same as one paragraph of text. */
             text: string;
+        };
+        RunningCommand: {
+            agent_id: string;
+            exec_id: string;
+            /** @description One line; credentials are redacted. */
+            command: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string;
         };
         Sandbox: {
             sandbox_id: string;
@@ -5216,6 +5269,17 @@ export interface components {
             order?: "asc" | "desc";
         };
         RoomTimelineAnswer: components["schemas"]["RoomTimelineResult"];
+        RoomNowInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description Whether to wait for changes; true if absent. */
+            follow?: boolean;
+        };
+        RoomNowAnswer: components["schemas"]["RoomNowLine"] | components["schemas"]["PingEvent"];
+        LiveSocketInput: Record<string, never>;
         TemplateListInput: Record<string, never>;
         TemplateListAnswer: components["schemas"]["TemplateListResult"];
         TemplateCreateInput: components["schemas"]["TemplateCreateRequest"];
@@ -5486,10 +5550,12 @@ export type BuildStateEvent = components['schemas']['BuildStateEvent'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type CheckpointDeleteResult = components['schemas']['CheckpointDeleteResult'];
 export type CheckpointPage = components['schemas']['CheckpointPage'];
+export type CommandLine = components['schemas']['CommandLine'];
 export type ComputerRequest = components['schemas']['ComputerRequest'];
 export type ComputerResult = components['schemas']['ComputerResult'];
 export type ConfigGetResult = components['schemas']['ConfigGetResult'];
 export type CreditListResult = components['schemas']['CreditListResult'];
+export type DeadlockLine = components['schemas']['DeadlockLine'];
 export type DeviceDecideRequest = components['schemas']['DeviceDecideRequest'];
 export type DeviceDecideResult = components['schemas']['DeviceDecideResult'];
 export type DriveEntry = components['schemas']['DriveEntry'];
@@ -5603,11 +5669,14 @@ export type RoomGlance = components['schemas']['RoomGlance'];
 export type RoomListResult = components['schemas']['RoomListResult'];
 export type RoomMoveRequest = components['schemas']['RoomMoveRequest'];
 export type RoomMoved = components['schemas']['RoomMoved'];
+export type RoomNow = components['schemas']['RoomNow'];
+export type RoomNowLine = components['schemas']['RoomNowLine'];
 export type RoomOverviewResult = components['schemas']['RoomOverviewResult'];
 export type RoomRestoreResult = components['schemas']['RoomRestoreResult'];
 export type RoomTimelineResult = components['schemas']['RoomTimelineResult'];
 export type RoomUpdateRequest = components['schemas']['RoomUpdateRequest'];
 export type RoomWaitsResult = components['schemas']['RoomWaitsResult'];
+export type RunningCommand = components['schemas']['RunningCommand'];
 export type Sandbox = components['schemas']['Sandbox'];
 export type SandboxCreateRequest = components['schemas']['SandboxCreateRequest'];
 export type SandboxCreateResult = components['schemas']['SandboxCreateResult'];
@@ -5988,6 +6057,9 @@ export type RoomWaitsInput = components['schemas']['RoomWaitsInput'];
 export type RoomWaitsAnswer = components['schemas']['RoomWaitsAnswer'];
 export type RoomTimelineInput = components['schemas']['RoomTimelineInput'];
 export type RoomTimelineAnswer = components['schemas']['RoomTimelineAnswer'];
+export type RoomNowInput = components['schemas']['RoomNowInput'];
+export type RoomNowAnswer = components['schemas']['RoomNowAnswer'];
+export type LiveSocketInput = components['schemas']['LiveSocketInput'];
 export type TemplateListInput = components['schemas']['TemplateListInput'];
 export type TemplateListAnswer = components['schemas']['TemplateListAnswer'];
 export type TemplateCreateInput = components['schemas']['TemplateCreateInput'];

@@ -171,6 +171,8 @@ OPERATIONS: dict[str, Operation] = {
     "room_overview": Operation("GET", "/v1/overview/rooms", ("state", "label", "host", "limit", "cursor"), None, "json"),
     "room_waits": Operation("GET", "/v1/rooms/{room_id}/waits", (), None, "json"),
     "room_timeline": Operation("GET", "/v1/rooms/{room_id}/timeline", ("since", "until", "agent_id", "types", "limit", "cursor", "order"), None, "json"),
+    "room_now": Operation("GET", "/v1/rooms/{room_id}/now", ("follow",), None, "events"),
+    "live_socket": Operation("GET", "/v1/live/ws", (), None, "socket"),
     "template_list": Operation("GET", "/v1/templates", (), None, "json"),
     "template_create": Operation("POST", "/v1/templates", (), "json", "json"),
     "template_get": Operation("GET", "/v1/templates/{template_id}", (), None, "json"),

@@ -1,0 +1,38 @@
+/** The lines that tell how a room's state differs from the one before. Pure. */
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { roomNow } from "../../../shared/api/live.ts";
+
+type Line = OutputOf<typeof roomNow>;
+export type RoomState = Extract<Line, { type: "now" }>;
+
+/** Nothing if both are the same; else single changes, and the whole state as the last line. */
+export function changesOf(before: RoomState | null, now: RoomState): Line[] {
+  if (before === null) return [now];
+  const lines: Line[] = [...commandLines(before, now), ...deadlockLines(before, now)];
+  if (lines.length === 0 && keyOf(before) === keyOf(now)) return [];
+  return [...lines, now];
+}
+
+function commandLines(before: RoomState, now: RoomState): Line[] {
+  const were = new Set(before.commands.map(({ exec_id }) => exec_id));
+  const are = new Set(now.commands.map(({ exec_id }) => exec_id));
+  const begun = now.commands.filter(({ exec_id }) => !were.has(exec_id));
+  const ended = before.commands.filter(({ exec_id }) => !are.has(exec_id));
+  return [
+    ...begun.map((command): Line => ({ type: "command", state: "running", ...command })),
+    ...ended.map((command): Line => ({ type: "command", state: "ended", ...command })),
+  ];
+}
+
+/** A ring is the same whichever of its agents is named first. */
+const ringOf = (agents: readonly string[]): string => agents.toSorted().join(" ");
+
+function deadlockLines(before: RoomState, now: RoomState): Line[] {
+  const were = new Set(before.deadlocks.map(({ agents }) => ringOf(agents)));
+  const fresh = now.deadlocks.filter(({ agents }) => !were.has(ringOf(agents)));
+  return fresh.map(({ agents, text }): Line => ({ type: "deadlock", agents, text }));
+}
+
+/** The sentences of deadlocks say how long ago they began, and change by themselves. */
+const keyOf = ({ at: _, deadlocks, ...state }: RoomState): string =>
+  JSON.stringify([state, deadlocks.map(({ agents }) => ringOf(agents))]);

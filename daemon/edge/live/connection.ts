@@ -1,0 +1,184 @@
+/**
+ * One live connection: streams of the API over one WebSocket. Each stream is a call of its own, which the HTTP door answers as it
+ * answers any other, so that scopes, rates, records and forwarding to other hosts are those of the call.
+ *
+ *   client  open ──▶ the door answers ──▶ opened ──▶ data … ──▶ ended
+ *                          └──▶ refused
+ *
+ * One frame at a time is on its way to the client, and each stream holds one more at most: a client that does not read makes its
+ * streams wait, and is disconnected after a minute.
+ */
+import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
+import type { Conversation, Talker } from "../../core/conversation.ts";
+import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
+
+/** Asks the door for a stream, with the credentials of the connection. */
+export type Ask = (path: string, signal: AbortSignal) => Promise<Response>;
+
+const SLOW_MS = 60_000;
+/** A problem is shorter. */
+const MOST_PROBLEM_BYTES = 64 * 1024;
+/** A client that needs them reads them of the first frame of a stream. */
+const TOLD_HEADERS = ["date", "x-roomd-host"];
+
+interface Stream {
+  over: AbortController;
+  /** Bytes that the client has not confirmed. */
+  unread: number;
+  /** Resolves the wait for a confirmation. */
+  confirmed: PromiseWithResolvers<void> | null;
+}
+
+export class LiveConnection implements Conversation {
+  readonly mostBytes = MOST_LIVE_FRAME_BYTES;
+  readonly #streams = new Map<number, Stream>();
+  readonly #over: () => void;
+  #client: Talker | null = null;
+  #ask: Ask | null = null;
+  #isOver = false;
+  /** Settles when the frame before has left. */
+  #sent: Promise<void> = Promise.resolve();
+
+  /** `over` is called once, when the connection has ended. */
+  constructor(over: () => void) {
+    this.#over = over;
+  }
+
+  askBy(ask: Ask): void {
+    this.#ask = ask;
+  }
+
+  start(client: Talker): void {
+    this.#client = client;
+  }
+
+  hear(text: string): void {
+    const wanted = wantedOf(text);
+    if (!wanted || (wanted.op === "open" && this.#streams.has(wanted.id))) {
+      this.end("bad_frame", "invalid frame");
+      return;
+    }
+    if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
+    else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
+    else if (this.#streams.size >= MOST_LIVE_STREAMS) {
+      this.#refuse(
+        wanted.id,
+        429,
+        problemOf("rate_limited", `A connection carries at most ${MOST_LIVE_STREAMS} streams.`),
+      );
+    } else void this.#run(wanted.id, wanted.path);
+  }
+
+  take(): void {
+    this.end("bad_frame", "binary frames are for data from the service");
+  }
+
+  left(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const { over } of this.#streams.values()) over.abort();
+    this.#over();
+  }
+
+  end(code: keyof typeof LIVE_CLOSE, reason: string): void {
+    if (this.#isOver) return;
+    this.#client?.close(LIVE_CLOSE[code], reason);
+    this.left();
+  }
+
+  async #run(id: number, path: string): Promise<void> {
+    const over = new AbortController();
+    const stream: Stream = { over, unread: 0, confirmed: null };
+    this.#streams.set(id, stream);
+    let isRefused = false;
+    try {
+      const asked = streamPathOf(path);
+      if (asked === null || !this.#ask) {
+        isRefused = true;
+        const detail = "The path is not that of a stream which a live connection carries.";
+        return this.#refuse(id, 404, problemOf("route_not_found", detail));
+      }
+      const response = await this.#ask(asked, over.signal);
+      isRefused = !response.ok || !response.body;
+      if (!response.ok || !response.body) return await this.#tellRefusal(id, response);
+      const headers = Object.fromEntries(TOLD_HEADERS.map((name) => [name, response.headers.get(name)]));
+      headers.date ??= new Date().toUTCString();
+      this.#say({ id, type: "opened", headers });
+      await this.#carry(id, response.body, stream);
+    } catch {
+      // It broke off: the client asks again.
+    } finally {
+      this.#streams.delete(id);
+      over.abort();
+      if (!isRefused) this.#say({ id, type: "ended" });
+    }
+  }
+
+  async #carry(id: number, body: ReadableStream<Uint8Array>, stream: Stream): Promise<void> {
+    const over = stream.over.signal;
+    const reader = body.getReader();
+    const stop = () => {
+      reader.cancel().catch(() => {});
+      stream.confirmed?.resolve();
+    };
+    over.addEventListener("abort", stop, { once: true });
+    try {
+      while (!over.aborted) {
+        const { done, value } = await reader.read();
+        if (done || over.aborted) return;
+        stream.unread += value.length;
+        await this.#send(dataFrame(id, value));
+        if (stream.unread < MOST_UNREAD_BYTES || over.aborted) continue;
+        stream.confirmed = Promise.withResolvers<void>();
+        await stream.confirmed.promise;
+      }
+    } finally {
+      over.removeEventListener("abort", stop);
+      stop();
+    }
+  }
+
+  #confirm(id: number, bytes: number): void {
+    const stream = this.#streams.get(id);
+    if (!stream) return;
+    stream.unread = Math.max(0, stream.unread - bytes);
+    if (stream.unread < MOST_UNREAD_BYTES) stream.confirmed?.resolve();
+  }
+
+  async #tellRefusal(id: number, response: Response): Promise<void> {
+    const text = (await response.text()).slice(0, MOST_PROBLEM_BYTES);
+    const retry_after = response.headers.get("retry-after");
+    this.#say({ id, type: "refused", status: response.status, retry_after, problem: JSON.parse(text) as object });
+  }
+
+  #refuse(id: number, status: number, problem: object): void {
+    this.#say({ id, type: "refused", status, retry_after: null, problem: { ...problem, status } });
+  }
+
+  #say(frame: object): void {
+    if (!this.#isOver) this.#client?.say(JSON.stringify(frame));
+  }
+
+  /** In the order of the calls; resolves once the frame has left. */
+  #send(frame: Uint8Array): Promise<void> {
+    this.#sent = this.#sent.then(async () => {
+      if (this.#isOver || !this.#client) return;
+      const slow = setTimeout(() => this.end("too_slow", "nothing was read for a minute"), SLOW_MS);
+      try {
+        await this.#client.send(frame);
+      } finally {
+        clearTimeout(slow);
+      }
+    });
+    return this.#sent;
+  }
+}
+
+const problemOf = (code: string, detail: string) => ({
+  code,
+  title: detail,
+  detail,
+  retryable: false,
+  details: {},
+  errors: [],
+});

@@ -1,0 +1,52 @@
+/** The frames of a live connection. Pure. */
+import { LIVE_OPERATIONS } from "../../../shared/api/live.ts";
+import { operations } from "../../../shared/api/operations.ts";
+import { matchPath, parsePath } from "../route.ts";
+
+export type Wanted =
+  | { op: "open"; id: number; path: string }
+  | { op: "read"; id: number; bytes: number }
+  | { op: "close"; id: number };
+
+const MOST_ID = 2 ** 31 - 1;
+
+/** Null for what is not a valid request. */
+export function wantedOf(text: string): Wanted | null {
+  const said = objectOf(text);
+  if (!said) return null;
+  const { op, id, path, bytes } = said;
+  if (typeof id !== "number" || !Number.isInteger(id) || id < 1 || id > MOST_ID) return null;
+  if (op === "close") return { op, id };
+  if (op === "read") return typeof bytes === "number" && bytes > 0 ? { op, id, bytes } : null;
+  return op === "open" && typeof path === "string" ? { op, id, path } : null;
+}
+
+function objectOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+const PATTERNS = LIVE_OPERATIONS.map((name) => parsePath(operations[name].path));
+
+/** The path and query of a stream that a connection carries; null for any other path. */
+export function streamPathOf(path: string): string | null {
+  const url = URL.parse(path, "http://live.invalid");
+  if (url?.host !== "live.invalid" || !path.startsWith("/v1/")) return null;
+  return PATTERNS.some((pattern) => matchPath(pattern, url.pathname)) ? url.pathname + url.search : null;
+}
+
+const LINE_FEED = 10;
+
+/** Data of a stream: its id, a line feed, and the bytes. */
+export function dataFrame(id: number, bytes: Uint8Array): Uint8Array {
+  const head = Buffer.from(String(id));
+  const frame = Buffer.allocUnsafeSlow(head.length + 1 + bytes.length);
+  frame.set(head);
+  frame[head.length] = LINE_FEED;
+  frame.set(bytes, head.length + 1);
+  return frame;
+}
