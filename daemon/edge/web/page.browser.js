@@ -6,6 +6,10 @@ if (token && location.hash.length > 1) {
   history.replaceState(null, "", location.pathname);
   token.form.requestSubmit();
 }
+// A new link may be pasted into a tab that shows the page of an old one: only the part behind the # is another then.
+addEventListener("hashchange", () => {
+  if (document.body.classList.contains("outside") && location.hash.length > 1) location.reload();
+});
 const returned = document.querySelector("form[data-go]");
 if (returned) {
   history.replaceState(null, "", location.pathname);

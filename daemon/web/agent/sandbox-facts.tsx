@@ -102,7 +102,7 @@ function fromSnapshot(id: string): Fact {
       <a href={`/go/${part(id)}`}>
         <Foreign text={id} mono />
       </a>{" "}
-      <span class="muted">of which it was made, to which it was turned back, or which was taken of it last</span>
+      <span class="muted">created from, restored to, or last taken</span>
     </>,
   ];
 }

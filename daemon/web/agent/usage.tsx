@@ -46,8 +46,13 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
                     used === null || !upMs ? "–" : `${((used * 100_000) / upMs / item.cpu.vcpu_count).toFixed(1)} %`,
                   ],
                   [
-                    "Memory on the host",
-                    `${sizeText(item.memory.resident_bytes ?? 0)} of ${item.memory.memory_mib} MiB`,
+                    "Memory",
+                    <span
+                      key="memory"
+                      title={`${sizeText(item.memory.resident_bytes ?? 0)} on the host, with the virtual machine itself`}
+                    >
+                      {item.memory.memory_mib} MiB
+                    </span>,
                   ],
                   ["Disk", sizeText(item.disk.used_bytes)],
                   ["Sent", sizeText(item.egress.sent_bytes)],

@@ -2,8 +2,8 @@
 import type { ExitCause, SandboxRecord, StartMode } from "../../../shared/api/sandboxes.ts";
 
 const STARTS: Record<StartMode, string> = {
-  pool: "a machine of the pool, started before it was asked for",
-  snapshot: "its template's snapshot",
+  pool: "the warm pool",
+  snapshot: "a snapshot",
   cold: "a cold boot",
 };
 export const startWords = (mode: StartMode | null): string => (mode === null ? "not started yet" : STARTS[mode]);

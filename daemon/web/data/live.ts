@@ -122,7 +122,8 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
         if (wasOpen && after === null) tell(null);
         wasOpen = true;
       }
-      liveState.value = state;
+      // Why it is over is not known here: after an error it is asked for again.
+      if (state !== "over") liveState.value = state;
       if (state !== "connecting") opened.resolve();
     },
   };
@@ -134,7 +135,7 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
       after = null;
       continue;
     }
-    if (signedOut.value) liveState.value = "signed-out";
+    liveState.value = signedOut.value ? "signed-out" : over.why === "error" ? "reconnecting" : "over";
     if (signedOut.value || over.why !== "error") return;
     await later(AGAIN_MS, left);
   }

@@ -3,6 +3,7 @@ import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { usage } from "../../../shared/api/usage.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
 import { get } from "../data/api.ts";
 import { useEvery } from "../data/every.ts";
 import { roomPath } from "../data/paths.ts";
@@ -40,6 +41,9 @@ async function loadNow(signal: AbortSignal) {
   return { rooms, ending, ended, used };
 }
 
+/** As on the page of the account. */
+const creditText = (credits: number) => credits.toLocaleString("en", { maximumFractionDigits: 3 });
+
 /** Where most is to be seen to comes first. */
 const urgency = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
 
@@ -51,13 +55,13 @@ export default function Overview() {
     async (signal) => {
       const [errors, denied] = await Promise.all(
         ["error", "denied"].map((outcome) =>
-          get<typeof orgAuditList>("/v1/orgs/self/audit", { outcome, limit: FEW }, signal),
+          get<typeof orgAuditList>("/v1/orgs/self/audit", { outcome, limit: FEW, reads: false }, signal),
         ),
       );
       const all = [...(errors?.items ?? []), ...(denied?.items ?? [])];
       return all.sort((one, other) => other.seq - one.seq).slice(0, FEW);
     },
-    ({ outcome }) => outcome !== "success",
+    (record) => record.outcome !== "success" && !isReading(record),
   );
   return (
     <>
@@ -75,7 +79,7 @@ export default function Overview() {
                   ["Blocked now", <BlockedNow key="blocked" rooms={first} />],
                   ["Memory", `${sizeText(used.memory_mib.allocated * 1024 ** 2)}`],
                   ["Drives", sizeText(used.drive.used_bytes)],
-                  ["Credits left", remaining === null ? "no limit" : countText(Math.floor(remaining))],
+                  ["Credits left", remaining === null ? "no limit" : creditText(remaining)],
                 ]}
               />
               <HostHealth />
@@ -90,8 +94,8 @@ export default function Overview() {
               {items.length > 0 ? (
                 <RoomTable items={first.slice(0, FEW)} askedMs={askedMs} />
               ) : (
-                <Empty title="No room is active.">
-                  <p>A room comes with its first prompt: copy one below, or one of those at Prompts.</p>
+                <Empty title="No active rooms">
+                  <p>Your agent creates rooms. Copy a prompt below to start.</p>
                 </Empty>
               )}
             </>
@@ -99,15 +103,11 @@ export default function Overview() {
         }}
       </Shown>
       <h2>
-        What failed or was refused last <a href="/audit?outcome=error">all</a>
+        Recent failures <a href="/audit?outcome=error">all</a>
       </h2>
       <Shown of={failed}>
         {(records) =>
-          records.length > 0 ? (
-            <RecordTable records={records} showsRoom />
-          ) : (
-            <Empty title="Nothing failed, and nothing was refused." />
-          )
+          records.length > 0 ? <RecordTable records={records} showsRoom /> : <Empty title="No recent failures." />
         }
       </Shown>
       <Ask names={["what-is-going-on", "what-is-left"]} />

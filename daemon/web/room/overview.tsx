@@ -134,7 +134,15 @@ function Agents({ room }: Pick<TabProps, "room">) {
                           {inbox_depth}
                         </td>
                         <td data-label="Memory" class="num">
-                          {used ? `${sizeText(used.memory.resident_bytes ?? 0)} of ${used.memory.memory_mib} MiB` : "–"}
+                          {used ? (
+                            <span
+                              title={`${sizeText(used.memory.resident_bytes ?? 0)} on the host, with the virtual machine itself`}
+                            >
+                              {used.memory.memory_mib} MiB
+                            </span>
+                          ) : (
+                            "–"
+                          )}
                         </td>
                         <td data-label="Last seen">
                           <Ago at={last_seen_at} none="not yet" />

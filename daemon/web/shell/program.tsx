@@ -1,6 +1,7 @@
 /** Owns the programs of pages: each comes when its page is first opened, and is no longer there once the service has another version. */
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { liveState } from "../data/live.ts";
 import { Empty } from "../parts/parts.tsx";
 import { hrefWith } from "./router.ts";
 
@@ -32,7 +33,15 @@ export function useProgram<Props>(load: Load<Props> | undefined): Omit<Program<P
   return program.load === load ? program : { Page: null, isLost: false };
 }
 
+/** Loads the page again once the service is back after it did not respond. */
 export function Lost() {
+  useEffect(() => {
+    let before = liveState.peek();
+    return liveState.subscribe((state) => {
+      if (state === "live" && before !== "live") location.reload();
+      before = state;
+    });
+  }, []);
   return (
     <Empty title="This page's program could not be loaded.">
       <p>

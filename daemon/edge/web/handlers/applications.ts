@@ -32,6 +32,12 @@ export interface ApplicationDeps extends HandlerDeps {
   lookups: Lookups;
 }
 
+/** `BCDF-GHJK`, however it was typed. */
+const shownCode = (typed: string): string => {
+  const letters = typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
+  return letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : typed;
+};
+
 export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const { oauth, log, lookups } = deps;
   const read = (visit: Visit, request: string) =>
@@ -78,7 +84,14 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     const { client_name: name, scopes, ip, created_at } = found;
     const along = [["user_code", code]] as const;
     return {
-      page: consentPage(account, { name, scopes, place: asksFrom(ip, created_at), action: DEVICE, along, problem }),
+      page: consentPage(account, {
+        name,
+        scopes,
+        place: asksFrom(ip, created_at, shownCode(code)),
+        action: DEVICE,
+        along,
+        problem,
+      }),
     };
   };
 

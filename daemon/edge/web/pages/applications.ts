@@ -20,7 +20,8 @@ export const LASTS: readonly (readonly [string, string])[] = [
   ["2592000", "For 30 days"],
 ];
 
-const SAID: Record<string, string> = {
+/** What a scope allows. Those that act on the outside or run programs are marked. */
+const SAID: Record<Scope, string> = {
   "rooms:read": "see rooms",
   "rooms:write": "make and destroy rooms",
   "sandboxes:read": "see sandboxes",
@@ -32,9 +33,15 @@ const SAID: Record<string, string> = {
   "fabric:read": "read messages between agents",
   "fabric:write": "send messages between agents",
   terminal: "open terminals",
+  "templates:write": "build and remove templates",
   "audit:read": "read the audit",
   "usage:read": "read the usage",
+  "keys:write": "create and revoke API keys",
+  "org:admin": "administer the organization",
 };
+
+/** A person should notice these first. */
+const STRONG: readonly Scope[] = ["exec", "ports:write", "terminal", "keys:write", "org:admin"];
 
 export interface Consent {
   /** As the application calls itself: anybody may call himself anything. */
@@ -51,7 +58,9 @@ export interface Consent {
 export function consentPage(account: AccountRecord, consent: Consent): Page {
   const { name, scopes, place, action, along, problem = null } = consent;
   const writes = scopes.filter((scope) => !(READ_SCOPES as readonly string[]).includes(scope));
-  const asked = scopes.map((scope) => html`<li>${SAID[scope] ?? scope}</li>`);
+  const asked = [...scopes]
+    .sort((one, other) => Number(STRONG.includes(other)) - Number(STRONG.includes(one)))
+    .map((scope) => html`<li>${STRONG.includes(scope) ? html`<b>${SAID[scope]}</b>` : SAID[scope]}</li>`);
   const org = whoOf(account).org;
   return {
     title: "Let an application in",
@@ -72,8 +81,9 @@ ${choice("lasts", "For how long", LASTS)}
 export const backAt = (place: string, isLoopback: boolean): Markup =>
   html`<p class="muted">The answer goes to</p><p class="place">${place}</p>${isLoopback ? html`<p class="muted">That is a program on the computer in front of you. Go on only if you have just started it yourself.</p>` : html`<p class="muted">Go on only if you know this place.</p>`}`;
 
-export const asksFrom = (ip: string | null, since: string): Markup =>
-  html`<p class="muted">It asks from the address</p><p class="place">${ip ?? "unknown"}</p><p class="muted">since ${moment(since)}. Go on only if you have just started it yourself, and it shows this code.</p>`;
+/** `code` is compared with the one on the device: a link to this page may come from anyone. */
+export const asksFrom = (ip: string | null, since: string, code: string): Markup =>
+  html`<p class="muted">Its code</p><p class="place">${code}</p><p class="muted">It asks from the address</p><p class="place">${ip ?? "unknown"}</p><p class="muted">since ${moment(since)}. Continue only if you just started it yourself and your terminal shows the code ${code}.</p>`;
 
 export function codePage(account: AccountRecord, code: string, problem: Problem | null = null): Page {
   return {

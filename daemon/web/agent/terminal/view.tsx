@@ -57,10 +57,10 @@ export function TerminalView({ place, reason }: { place: TerminalPlace; reason: 
           <State look="busy">you type</State>
         ) : typist ? (
           <State look="wait">
-            <Foreign text={typist.name} most={60} /> types, for <Since at={typist.since} />
+            in use by <Foreign text={typist.name} most={60} /> for <Since at={typist.since} />
           </State>
         ) : state === "over" ? null : (
-          <State look="quiet">nobody types</State>
+          <State look="quiet">not in use</State>
         )}
         <span class="muted">
           {cols} × {rows}
