@@ -2265,7 +2265,7 @@ export interface components {
              */
             at: string;
             items: components["schemas"]["TimelineItem"][];
-            /** @description On the first page: commands, calls that wait, and sandboxes in standby, as they are now. */
+            /** @description On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby. */
             open: components["schemas"]["TimelineItem"][];
             next_cursor: string | null;
             /** @description URL of the page that shows a trace, with {trace_id} for its id, if the service has one. */

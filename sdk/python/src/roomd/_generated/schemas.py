@@ -451,6 +451,16 @@ class CheckpointPage(TypedDict):
     next_cursor: str | None
 
 
+class CommandLine(TypedDict):
+    type: Literal["command"]
+    state: Literal["running", "ended"]
+    agent_id: str
+    exec_id: str
+    command: str
+    since: str
+    """RFC 3339, in UTC."""
+
+
 class ComputerRequest(TypedDict):
     action: Literal["screenshot", "cursor_position", "mouse_move", "left_click", "right_click", "middle_click", "double_click", "triple_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "scroll", "key", "hold_key", "type", "wait", "zoom"]
     """What to do."""
@@ -595,6 +605,12 @@ class CreditListResult(TypedDict):
     next_cursor: str | None
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
+
+
+class DeadlockLine(TypedDict):
+    type: Literal["deadlock"]
+    agents: list[str]
+    text: str
 
 
 class DeviceDecideRequest(TypedDict):
@@ -2051,6 +2067,53 @@ RoomMoved = TypedDict(
 )
 
 
+class Wait(TypedDict):
+    agent_id: str
+    """Who waits."""
+    type: Literal["reply", "barrier", "inbox", "command"]
+    id: str | None
+    """The message, the barrier or the execution; null for an inbox."""
+    on: list[str]
+    """Whom it waits for, 100 of them at most; empty for an inbox and a command."""
+    since: str
+    """RFC 3339, in UTC."""
+    held: bool
+    """Whether a call of the agent is waiting for it at this moment."""
+    about: str
+    """What it is, in a few words: a topic, a kind, a command."""
+
+
+class RunningCommand(TypedDict):
+    agent_id: str
+    exec_id: str
+    command: str
+    """One line; credentials are redacted."""
+    since: str
+    """RFC 3339, in UTC."""
+
+
+class RoomNowDeadlocksItem(TypedDict):
+    agents: list[str]
+    """Each waits for the next, the last for the first."""
+    text: str
+    """The same as a sentence."""
+
+
+class RoomNow(TypedDict):
+    type: Literal["now"]
+    at: str
+    """RFC 3339, in UTC."""
+    waits: list[Wait]
+    """As of room_waits, the oldest first, each for at most 100 agents; without commands."""
+    commands: list[RunningCommand]
+    """Commands that are running, the oldest first."""
+    deadlocks: list[RoomNowDeadlocksItem]
+    truncated: bool
+    """Whether there are more waits."""
+
+RoomNowLine: TypeAlias = RoomNow | CommandLine | DeadlockLine
+
+
 class RoomOverviewResult(TypedDict):
     items: list[RoomGlance]
     next_cursor: str | None
@@ -2101,7 +2164,7 @@ class RoomTimelineResult(TypedDict):
     """RFC 3339, in UTC."""
     items: list[TimelineItem]
     open: list[TimelineItem]
-    """On the first page: commands, calls that wait, and sandboxes in standby, as they are now."""
+    """On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby."""
     next_cursor: str | None
     trace_url: str | None
     """URL of the page that shows a trace, with {trace_id} for its id, if the service has one."""
@@ -2112,22 +2175,6 @@ class RoomUpdateRequest(TypedDict):
     """Up to 64 labels of the caller's own."""
     expires_in_seconds: NotRequired[int | None]
     """Destroys the room this long after now; null: never."""
-
-
-class Wait(TypedDict):
-    agent_id: str
-    """Who waits."""
-    type: Literal["reply", "barrier", "inbox", "command"]
-    id: str | None
-    """The message, the barrier or the execution; null for an inbox."""
-    on: list[str]
-    """Whom it waits for, 100 of them at most; empty for an inbox and a command."""
-    since: str
-    """RFC 3339, in UTC."""
-    held: bool
-    """Whether a call of the agent is waiting for it at this moment."""
-    about: str
-    """What it is, in a few words: a topic, a kind, a command."""
 
 
 class RoomWaitsResultCyclesItem(TypedDict):
@@ -5046,6 +5093,19 @@ class RoomTimelineInput(TypedDict):
     """desc, the newest first, if absent."""
 
 RoomTimelineAnswer: TypeAlias = RoomTimelineResult
+
+
+class RoomNowInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    follow: NotRequired[bool]
+    """Whether to wait for changes; true if absent."""
+
+RoomNowAnswer: TypeAlias = RoomNowLine | PingEvent
+
+
+class LiveSocketInput(TypedDict):
+    pass
 
 
 class TemplateListInput(TypedDict):
