@@ -27,7 +27,7 @@ import { maySee } from "./sight.ts";
 import { cyclesOf } from "./waits.ts";
 
 /** Below what a person notices; a change is told within a second also on a busy host. */
-const LOOK_MS = 250;
+const LOOK_MS = 100;
 /** At most this share of the time goes into one room, however much waits in it. */
 const SHARE = 0.05;
 /** A client that reads nothing for so long is disconnected. */
