@@ -456,7 +456,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
 // The link of a message leads to it, however old it is; one that is gone, and a barrier that all have passed, are said to be.
 {
   const room = "/v1/rooms/letters";
-  const request = { source: "planner", destination: "planner", kind: "request", payload: "an old question" };
+  const request = { source: "planner", destination: "planner", kind: "event", payload: "an old question" };
   const later = Array.from({ length: 200 }, (_, n) => ({ source: "planner", topic: "steps", payload: { n } }));
   await api("POST", "/v1/rooms", { room_id: "letters" });
   await api("POST", `${room}/messages`, { ...request, message_id: "old-one" });
