@@ -300,11 +300,11 @@ describe("members", () => {
     expect((await set(bob, member, "owner")).body.code).toBe("insufficient_scope");
     const [own] = (await bob.api("GET", "/v1/orgs/self/keys")).body.items;
     expect((await set(ada, member, "viewer")).body).toMatchObject({ role: "viewer" });
-    // A viewer has no keys.
+    // Viewers cannot create API keys.
     const { items: keys } = (await ada.api("GET", "/v1/orgs/self/keys")).body;
     expect(keys.find(({ key_id }: Json) => key_id === own.key_id)).toMatchObject({ state: "revoked" });
     expect((await bob.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("insufficient_scope");
-    expect((await bob.see("/account/keys")).text).toContain("A viewer has no keys");
+    expect((await bob.see("/account/keys")).text).toContain("Viewers cannot create API keys");
     expect((await set(ada, member, "admin")).body).toMatchObject({ role: "admin" });
     expect((await set(bob, owner, "member")).body.code).toBe("insufficient_scope");
     expect((await bob.api("POST", "/v1/orgs/self/invitations", { role: "owner" })).body.code).toBe(

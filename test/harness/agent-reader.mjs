@@ -144,7 +144,7 @@ seen.sent_by_watching = seen.sent.length;
 // Another who watches sees who types; one whose laptop sleeps meanwhile goes on by itself.
 const second = await visitor();
 await second.goto(`${AGENT}/terminal`);
-await second.getByText("nobody types").waitFor(SLOW);
+await second.getByText("not in use").waitFor(SLOW);
 const sleeper = await visitor();
 await sleeper.clock.install();
 await sleeper.goto(`${AGENT}/terminal`);
@@ -158,7 +158,7 @@ const head = (on) => on.locator(".output-head");
 await head(page).getByText("you type").waitFor(SLOW);
 await page.keyboard.type("echo typed-$((6 * 7))\n");
 await Promise.all([drawn("typed-42"), drawn("typed-42", second)]);
-await head(second).getByText("types, for").waitFor(SLOW);
+await head(second).getByText("in use by").waitFor(SLOW);
 seen.badge = await head(second).textContent();
 await sleeper.clock.fastForward("01:00:00");
 await head(sleeper)
@@ -171,7 +171,7 @@ seen.asleep = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().setOffline(false);
 await drawn("typed-42", sleeper);
 await head(sleeper).getByText("watched as it comes").waitFor(SLOW);
-await head(sleeper).getByText("types, for").waitFor(SLOW);
+await head(sleeper).getByText("in use by").waitFor(SLOW);
 seen.awake = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().close();
 
@@ -185,7 +185,7 @@ const sentBefore = seen.sent.length;
 await page.keyboard.type("g r echo too-late-$((40 + 2))\n");
 await happens("type something else");
 await drawn("something-else");
-await head(second).getByText("nobody types").waitFor(SLOW);
+await head(second).getByText("not in use").waitFor(SLOW);
 seen.revoked = {
   sent: seen.sent.length - sentBefore,
   drawn: await page.locator(".xterm-rows").textContent(),
