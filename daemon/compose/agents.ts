@@ -1,6 +1,7 @@
 /** Owns what agents have to do with each other as it is put together: who they are, messages, barriers, and whom it wakes. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { Bells } from "../core/bells.ts";
+import { RoomChanges } from "../core/room-changes.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { Agents } from "../domain/agents/index.ts";
 import { makeBarriers } from "../domain/barriers/index.ts";
@@ -18,10 +19,13 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
   const findRoom = finder.find;
   const { traces } = tracing;
   const bells = new Bells();
+  const changes = new RoomChanges(bells);
+  database.onCommit(() => changes.anyChanged());
   const agents = new Agents({
     database,
     sandboxOf: (roomUid, agentId) => later.sandboxes().agents.agentOf(roomUid, agentId),
     liveSandboxes: (roomUid) => later.sandboxes().agents.liveAgents(roomUid),
+    waitsChanged: (roomUid) => changes.changed(roomUid),
   });
   const ackMs = config["fabric.ack"] * 1000;
   const keptBytes = config["fabric.kept_mib"] * 1024 ** 2;
@@ -34,6 +38,7 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {
     bells,
+    changes,
     agents,
     messagesLately: fabric.lately,
     operations: [...fabric.operations, ...barriers.operations],
@@ -42,6 +47,7 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
     /** An agent's sandbox has a new state, or is new. */
     changed: (roomUid: RoomUid, agentId: string) => {
       agents.changed(roomUid, agentId);
+      changes.changed(roomUid);
       if (!agents.isGone(roomUid, agentId)) return;
       barriers.agentGone(roomUid, agentId).catch(logUnbroken);
       // Whoever waits for the agent, or as it, looks again and sees that it is gone.

@@ -87,6 +87,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...orgs,
     ...drives,
     agentChanged: agents.changed,
+    commandsChanged: (roomUid) => agents.changes.changed(roomUid),
     driveUsed,
     portsDomain: listen.ports_domain,
     reached,
@@ -114,7 +115,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       trace_url: base.tracing.trace_url,
       costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
     },
-    agents.bells,
+    agents.changes,
   );
   const live = makeLive({ hold: orgs.hold });
   const orgTemplates = composeOrgTemplates(base, orgs);

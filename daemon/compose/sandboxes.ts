@@ -40,6 +40,8 @@ export interface Reached {
 interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** An agent's sandbox has a new state, or is new. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
+  /** A command has begun or ended. */
+  commandsChanged(roomUid: RoomUid): void;
   /** What an organization's drives and snapshots take on disk. */
   driveUsed(orgId: OrgId): Promise<number>;
   portsDomain: string | null;
@@ -115,6 +117,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     onEvent: (event, { org_id, room_uid, agent_id, sandbox_id }, details, outcome = "error") =>
       record({ ...unasked, event, outcome, org_id, room_uid, agent_id, sandbox_id, details }),
     onState: ({ room_uid, agent_id }) => parts.agentChanged(room_uid, agent_id),
+    onCommands: parts.commandsChanged,
     onSwept: (sandbox_id) =>
       record({
         ...unasked,

@@ -26,6 +26,12 @@ export class WaitGraph {
   readonly #rooms = new Map<string, Map<string, Set<AgentWait>>>();
   /** How many of a room are for somebody. */
   readonly #counts = new Map<string, number>();
+  readonly #changed: (roomUid: string) => void;
+
+  /** `changed` is called after a wait has begun or ended. */
+  constructor(changed: (roomUid: string) => void = () => {}) {
+    this.#changed = changed;
+  }
 
   /** Adds a wait; again does nothing. Throws deadlock_detected, quota_exceeded. */
   enter(roomUid: string, wait: AgentWait): void {
@@ -47,10 +53,12 @@ export class WaitGraph {
       const waits = room.get(agentId) ?? new Set();
       room.set(agentId, waits.add(wait));
     }
+    this.#changed(roomUid);
   }
 
   leave(roomUid: string, wait: AgentWait): void {
-    if (this.#isIn(roomUid, wait)) this.#count(roomUid, wait, -1);
+    if (!this.#isIn(roomUid, wait)) return;
+    this.#count(roomUid, wait, -1);
     const room = this.#rooms.get(roomUid);
     for (const agentId of wait.agents) {
       const waits = room?.get(agentId);
@@ -58,6 +66,7 @@ export class WaitGraph {
       if (waits?.size === 0) room?.delete(agentId);
     }
     if (room?.size === 0) this.#rooms.delete(roomUid);
+    this.#changed(roomUid);
   }
 
   /** What an agent waits for. */

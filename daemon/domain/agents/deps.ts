@@ -15,4 +15,6 @@ export interface AgentsDeps {
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
   /** The newest sandbox of every agent that has a live one. */
   liveSandboxes(roomUid: RoomUid): AgentSandbox[];
+  /** A wait has begun or ended. */
+  waitsChanged(roomUid: RoomUid): void;
 }

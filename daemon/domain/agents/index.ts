@@ -26,7 +26,7 @@ const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
 const SEEN_STEP_MS = 60_000;
 
 export class Agents {
-  readonly waits = new WaitGraph();
+  readonly waits: WaitGraph;
   readonly #deps: AgentsDeps;
   /** Who has taken part, by room, as the table says; read when first asked for. */
   readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
@@ -40,6 +40,7 @@ export class Agents {
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps;
+    this.waits = new WaitGraph((roomUid) => deps.waitsChanged(roomUid as RoomUid));
   }
 
   /**

@@ -1,11 +1,10 @@
 /**
- * The stream room_now: the current state of a room, again after each change. Waits begin and end without a record, so the state is
- * compared a few times a second while a client follows it, once for all clients of a room.
+ * The stream room_now: the current state of a room, again after each change. What may have changed it wakes its clients; then the
+ * state is gathered, once for all of them, and compared with that before.
  */
 import { roomNow } from "../../../shared/api/live.ts";
 import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Bells } from "../../core/bells.ts";
 import { at } from "../../core/clock.ts";
 import {
   type Bound,
@@ -15,6 +14,7 @@ import {
   type KeyCall,
   type StreamEvent,
 } from "../../core/operation.ts";
+import type { RoomChanges } from "../../core/room-changes.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
@@ -26,64 +26,59 @@ import { changesOf, type RoomState } from "./now-changes.ts";
 import { maySee } from "./sight.ts";
 import { cyclesOf } from "./waits.ts";
 
-/** Below what a person notices; a change is told within a second also on a busy host. */
+/** Changes of this time are told together: a call changes several things. */
+const TOGETHER_MS = 10;
+/** Between two looks, however much changes. Below what a person notices. */
 const LOOK_MS = 100;
 /** At most this share of the time goes into one room, however much waits in it. */
 const SHARE = 0.05;
 /** A client that reads nothing for so long is disconnected. */
 const SLOW_MS = 60_000;
-/** The bell that nothing rings: it ends with its room and with the service. */
-const BELL = "now";
 
 interface Look {
+  /** Changes of the room before it. */
+  changes: number;
   at: number;
   tookMs: number;
   found: Found;
 }
 
-export function makeNow(deps: OverviewDeps, bells: Bells): Bound {
+export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
   const readers = new Readers();
   const newest = new Map<RoomUid, Look>();
   const lookAt = (roomUid: RoomUid): Look => {
     const known = newest.get(roomUid);
+    const count = changes.count(roomUid);
+    if (known?.changes === count) return known;
     const began = performance.now();
-    if (known && began - known.at < Math.max(LOOK_MS, known.tookMs / SHARE)) return known;
     const found = gather(deps, roomUid);
-    const look = { at: began, tookMs: performance.now() - began, found };
+    const look = { changes: count, at: began, tookMs: performance.now() - began, found };
     newest.set(roomUid, look);
     return look;
-  };
-  const followers = new Map<RoomUid, number>();
-  const enter = (roomUid: RoomUid, by: 1 | -1) => {
-    const count = (followers.get(roomUid) ?? 0) + by;
-    if (count > 0) followers.set(roomUid, count);
-    else {
-      followers.delete(roomUid);
-      newest.delete(roomUid);
-    }
   };
 
   async function* follow({ caller }: KeyCall, { room_uid }: RoomTarget, waits: boolean, signal: AbortSignal) {
     let before: RoomState | null = null;
-    enter(room_uid as RoomUid, 1);
+    changes.enter(room_uid);
     try {
       while (!signal.aborted) {
         await looks.turn(caller.org_id);
-        const { found, tookMs } = lookAt(room_uid as RoomUid);
+        const { changes: seen, at: lookedAt, found, tookMs } = lookAt(room_uid);
         const state = stateOf(found, caller);
         const lines = changesOf(before, state);
         before = state;
         if (lines.length > 0) yield lines.map((data): StreamEvent => ({ id: null, data }));
         if (!waits) return;
-        const deadlineMs = Math.max(LOOK_MS, tookMs / SHARE);
-        await bells.wait(room_uid, { key: BELL, deadlineMs, signal }, () => null);
+        await changes.after(room_uid, seen, signal);
+        const pauseMs = lookedAt + Math.max(LOOK_MS, tookMs / SHARE) - performance.now();
+        if (!signal.aborted) await Bun.sleep(Math.max(TOGETHER_MS, pauseMs));
       }
       if (signal.reason instanceof ServiceError) throw signal.reason;
     } catch (error) {
       const code = error instanceof ServiceError ? error.code : "internal";
       yield [{ id: null, data: { type: "error", code } }];
     } finally {
-      enter(room_uid as RoomUid, -1);
+      if (!changes.leave(room_uid)) newest.delete(room_uid);
     }
   }
 

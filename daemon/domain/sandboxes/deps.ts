@@ -61,6 +61,8 @@ export interface SandboxDeps {
   onEvent(event: string, about: EventPlace, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** A sandbox has a new state, or is new, which is committed. */
   onState(row: SandboxRow): void;
+  /** A command of the room has begun or ended. */
+  onCommands(roomUid: RoomUid): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
   onSwept(sandboxId: string): void;
   /** What the room's guests may do on its drive for the time being. */

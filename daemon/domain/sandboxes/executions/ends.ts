@@ -87,7 +87,11 @@ export class Ends {
   /** Watches a running sandbox until it is over; again is nothing. */
   watch(sandboxId: string): void {
     if (this.#watched.has(sandboxId)) return;
-    const watched = { known: new KnownExecutions(), saving: new Gate(MAX_LIVE_EXECUTIONS), found: false };
+    const changed = () => {
+      const row = this.#supervisors().get(sandboxId)?.row;
+      if (row) this.#deps.onCommands(row.room_uid);
+    };
+    const watched = { known: new KnownExecutions(changed), saving: new Gate(MAX_LIVE_EXECUTIONS), found: false };
     this.#watched.set(sandboxId, watched);
     void this.#watch(sandboxId, watched).finally(() => {
       this.#watched.delete(sandboxId);
@@ -116,8 +120,7 @@ export class Ends {
     const { exec_id } = execution;
     const known = watched.known.get(exec_id) ?? watched.known.add(exec_id, by);
     if (known.duties.runs) return;
-    known.by = by;
-    known.happened("begun", ...metered(isMetered));
+    watched.known.begun(known, by, ...metered(isMetered));
     this.#save(row, watched, execution);
   }
 

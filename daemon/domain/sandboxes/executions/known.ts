@@ -44,6 +44,12 @@ export class Known {
 
 export class KnownExecutions {
   readonly #all = new Map<string, Known>();
+  readonly #changed: () => void;
+
+  /** `changed` is called after one of them may have begun or ended. */
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
 
   get size(): number {
     return this.#all.size;
@@ -66,13 +72,22 @@ export class KnownExecutions {
       const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
       if (oldest !== undefined) this.forget(oldest);
     }
+    this.#changed();
     return known;
+  }
+
+  /** Execution `known` runs on by itself, as `by` began it. */
+  begun(known: Known, by: Beginner | null, ...what: Happening[]): void {
+    known.by = by;
+    known.happened("begun", ...what);
+    this.#changed();
   }
 
   /** Has it happened to one of them, or to one that they do not know any more; drops what is done with. */
   happened(execId: string, known: Known, ...what: Happening[]): void {
     known.happened(...what);
     if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
+    else this.#changed();
   }
 
   forget(execId: string): void {
@@ -80,6 +95,7 @@ export class KnownExecutions {
     // Of one that has ended this is told already: what is left is cut off with its sandbox, or was begun by nobody after all.
     known?.by?.span.end({ problem: "not_known", attributes: { "roomd.exec_id": execId } });
     this.#all.delete(execId);
+    this.#changed();
   }
 
   forgetAll(): void {

@@ -49,7 +49,7 @@ export class Rooms {
       this.gone.has(`${roomUid} ${agent_id}`)
         ? { sandbox_id: "sbx_gone", agent_id, state: "destroyed", fabric_attached: true }
         : null;
-    this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [] });
+    this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [], waitsChanged: () => {} });
     const deps = { database: this.database, findRoom, agents: this.agents, bells: new Bells() };
     const log = makeLog("error");
     const around = { log, meter: { count: () => {} }, traces: NO_TRACES, delivered: () => {} };

@@ -305,6 +305,7 @@ export class ExecutionsFixture {
       findRoom: () => ROOM,
       currentRoom: () => ROOM,
       driveMode: () => "open",
+      onCommands: () => {},
       limits: { concurrent_creates: 1 },
       saveOutput: async (_room: unknown, path: string) => {
         const done = Promise.withResolvers<void>();

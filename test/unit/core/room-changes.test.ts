@@ -1,0 +1,74 @@
+/** Changes of followed rooms: each wakes the clients that have not seen it, and none is lost between two looks. */
+import { expect, test } from "vitest";
+import { Bells } from "../../../daemon/core/bells.ts";
+import { RoomChanges } from "../../../daemon/core/room-changes.ts";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { WaitGraph } from "../../../daemon/core/wait-graph.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+
+const [ROOM, OTHER] = ["rom_1", "rom_2"] as RoomUid[] as [RoomUid, RoomUid];
+const NEVER = new AbortController().signal;
+
+/** Whether a wait is still waiting, once all that is due has run. */
+async function waits(wait: Promise<unknown>): Promise<boolean> {
+  const isOver = wait.then(
+    () => false,
+    () => false,
+  );
+  return await Promise.race([isOver, new Promise<true>((resolve) => setImmediate(() => resolve(true)))]);
+}
+
+test("a change of the room wakes its clients, that of another does not", async () => {
+  const changes = new RoomChanges(new Bells());
+  changes.enter(ROOM);
+  changes.enter(OTHER);
+  const wait = changes.after(ROOM, changes.count(ROOM), NEVER);
+  changes.changed(OTHER);
+  expect(await waits(wait)).toBe(true);
+  changes.changed(ROOM);
+  await wait;
+});
+
+test("a change between a look and the wait is not lost", async () => {
+  const changes = new RoomChanges(new Bells());
+  changes.enter(ROOM);
+  const seen = changes.count(ROOM);
+  changes.anyChanged();
+  await changes.after(ROOM, seen, NEVER);
+  expect(await waits(changes.after(ROOM, changes.count(ROOM), NEVER))).toBe(true);
+});
+
+test("a wait of the graph that begins or ends is a change, one more time that it is left is none", () => {
+  const changes = new RoomChanges(new Bells());
+  const graph = new WaitGraph((roomUid) => changes.changed(roomUid as RoomUid));
+  changes.enter(ROOM);
+  const shown = { type: "inbox", id: null } as const;
+  const wait = { agents: ["a"], since: "", on: () => [], about: () => null, shown };
+  graph.enter(ROOM, wait);
+  expect(changes.count(ROOM)).toBe(1);
+  graph.leave(ROOM, wait);
+  graph.leave(ROOM, wait);
+  expect(changes.count(ROOM)).toBe(2);
+});
+
+test("the end of a room, or of its client, ends the wait", async () => {
+  const bells = new Bells();
+  const changes = new RoomChanges(bells);
+  changes.enter(ROOM);
+  const gone = new AbortController();
+  const left = changes.after(ROOM, 0, gone.signal);
+  const ended = changes.after(ROOM, 0, NEVER);
+  gone.abort();
+  await left;
+  bells.end(ROOM, new ServiceError("room_destroying"));
+  await expect(ended).rejects.toMatchObject({ code: "room_destroying" });
+});
+
+test("a room that no client follows is not remembered", () => {
+  const changes = new RoomChanges(new Bells());
+  changes.enter(ROOM);
+  changes.enter(ROOM);
+  changes.changed(ROOM);
+  expect([changes.leave(ROOM), changes.count(ROOM)]).toEqual([true, 1]);
+  expect([changes.leave(ROOM), changes.count(ROOM)]).toEqual([false, 0]);
+});
