@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { ROLES, type Role } from "../../shared/api/members.ts";
 import { type Config, ConfigError } from "../core/config.ts";
+import { peopleUrl } from "../core/people-url.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { CliError } from "./cli-error.ts";
 import { choice, command, commandGroup } from "./command.ts";
@@ -32,7 +33,7 @@ export function userCommand(): Command {
 /** Where the web is. Throws ConfigError: to be asked before anything is made. */
 export function webUrl(config: Config): string {
   try {
-    return planListen(config).url;
+    return peopleUrl(planListen(config).url);
   } catch (error) {
     throw new ConfigError(error instanceof Error ? error.message : String(error), { cause: error });
   }

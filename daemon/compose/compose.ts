@@ -8,6 +8,7 @@ import type { OrgId } from "../../shared/ids.ts";
 import { countLog } from "../core/log.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
+import { peopleUrl } from "../core/people-url.ts";
 import { RequestCounts } from "../core/request-counts.ts";
 import { RoomCalls } from "../core/room-calls.ts";
 import { makeBackups, planBackups } from "../domain/backups/index.ts";
@@ -66,6 +67,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const loop = watchLoopDelay();
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null, peers: null };
+  const urlForPeople = () => peopleUrl(reached.url);
   const roomCalls = new RoomCalls();
   const driveUsed = async (orgId: OrgId) =>
     (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId) + checkpointBytes(database.queries, orgId);
@@ -78,7 +80,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await webhooks.forgetOrg(orgId);
       await orgTemplates.forgetOrg(orgId);
     },
-    url: () => reached.url,
+    url: urlForPeople,
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares });
   const agents = composeAgents(base, orgs, { sandboxes: () => sandboxes });
@@ -120,8 +122,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const live = makeLive({ hold: orgs.hold });
   const orgTemplates = composeOrgTemplates(base, orgs);
   const requests = new RequestCounts();
-  const oauth = composeOAuth(base, orgs, () => reached.url);
-  const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);
+  const oauth = composeOAuth(base, orgs, urlForPeople);
+  const billing = composeBilling(base, orgs, plans, billingPlan, urlForPeople);
   const backups = makeBackups({
     plan: backupPlan,
     log,

@@ -7,6 +7,7 @@ import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Certificate } from "../core/certificate.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
+import { peopleUrl } from "../core/people-url.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import type { RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -110,7 +111,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
         },
         lettersPerHour: config["signup.per_hour"],
         orgName: orgs.nameOf,
-        url: () => reached.url,
+        url: () => peopleUrl(reached.url),
         hasHosts: () => (cluster?.others().length ?? 0) > 0,
         log,
       })

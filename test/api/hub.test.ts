@@ -41,7 +41,11 @@ describe("a page of the hub", () => {
       expect(policy).toContain("script-src 'self';");
       expect(policy).toContain("require-trusted-types-for 'script'");
       expect(headers.get("cache-control")).toMatch(/no-store/);
-      expect(JSON.parse(bootOf(text))).toMatchObject({ url: daemon.url, style_nonce: nonce, user: { role: "owner" } });
+      expect(JSON.parse(bootOf(text))).toMatchObject({
+        url: daemon.webUrl,
+        style_nonce: nonce,
+        user: { role: "owner" },
+      });
     }
     // One that is known would let in a style of another's.
     expect(nonces.size).toBe(8);

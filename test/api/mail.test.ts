@@ -56,7 +56,7 @@ describe("open sign-up", () => {
     const said = await ask("Ada@Example.org ");
     expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining("a letter is on its way")]);
     const letter = await mail.letterTo("ada@example.org", /^Finish signing up · roomd$/);
-    expect(letter).toMatchObject({ from: "roomd@example.org", text: expect.stringContaining(daemon.url) });
+    expect(letter).toMatchObject({ from: "roomd@example.org", text: expect.stringContaining(daemon.webUrl) });
     const { path, token } = linkIn(letter);
     expect(path).toBe("/signup");
     const { visitor, look, answer } = await finish(token, "ada's");

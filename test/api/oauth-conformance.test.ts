@@ -57,9 +57,9 @@ const begin = () => new CodeGrant(daemon, { client_id, redirect_uri: REDIRECT })
 
 test("the metadata names this very server, codes, S256, no secrets, and that documents are taken", () => {
   expect(metadata).toMatchObject({
-    issuer: daemon.url,
-    authorization_endpoint: `${daemon.url}/authorize`,
-    token_endpoint: `${daemon.url}/token`,
+    issuer: daemon.webUrl,
+    authorization_endpoint: `${daemon.webUrl}/authorize`,
+    token_endpoint: `${daemon.webUrl}/token`,
     response_types_supported: ["code"],
     grant_types_supported: expect.arrayContaining(["authorization_code", "refresh_token"]),
     code_challenge_methods_supported: ["S256"],

@@ -198,7 +198,7 @@ describe("what the server says of itself", () => {
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     const metadata = (await response.json()) as Json;
     expect(metadata).toMatchObject({
-      issuer: daemon.url,
+      issuer: daemon.webUrl,
       response_types_supported: ["code"],
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none"],
@@ -207,7 +207,7 @@ describe("what the server says of itself", () => {
       scopes_supported: GRANT_SCOPES,
     });
     for (const [name, url] of Object.entries(metadata)) {
-      if (name.endsWith("_endpoint")) expect(URL.parse(String(url))?.origin).toBe(daemon.url);
+      if (name.endsWith("_endpoint")) expect(URL.parse(String(url))?.origin).toBe(daemon.webUrl);
     }
     expect(await (await fetch(`${daemon.url}/.well-known/openid-configuration`)).json()).toEqual(metadata);
   });
@@ -221,7 +221,7 @@ describe("what the server says of itself", () => {
     expect(challenge).toContain('scope="rooms:read ');
     expect(await (await fetch(url)).json()).toMatchObject({
       resource: `${daemon.url}/mcp`,
-      authorization_servers: [daemon.url],
+      authorization_servers: [daemon.webUrl],
     });
     const closed = await call("/mcp/key", null, LIST);
     expect([closed.status, closed.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
@@ -243,7 +243,7 @@ describe("codes", () => {
     const { to } = await decide(ada, asked);
     const answer = new URL(to ?? "").searchParams;
     expect([...answer.keys()].sort()).toEqual(["code", "iss", "state"]);
-    expect([answer.get("state"), answer.get("iss")]).toEqual(["xyz", daemon.url]);
+    expect([answer.get("state"), answer.get("iss")]).toEqual(["xyz", daemon.webUrl]);
     const code = String(answer.get("code"));
     const other = await asking();
     for (const change of [
@@ -412,7 +412,7 @@ describe("what is asked for wrongly", () => {
         change,
         303,
         error,
-        daemon.url,
+        daemon.webUrl,
         "xyz",
       ]);
     }
@@ -500,7 +500,7 @@ describe("letting in", () => {
     expect(Object.fromEntries(new URL(to ?? "").searchParams)).toMatchObject({
       error: "access_denied",
       state: "xyz",
-      iss: daemon.url,
+      iss: daemon.webUrl,
     });
   });
 
@@ -668,7 +668,7 @@ describe("the command line", () => {
       told += chunk;
       const code = /code ([A-Z]{4}-[A-Z]{4})\n/.exec(told)?.[1];
       if (code === undefined) continue;
-      expect(told).toContain(`${daemon.url}/device`);
+      expect(told).toContain(`${daemon.webUrl}/device`);
       const done = await ada.send("/device", { user_code: code, ...allow, proof: "a long enough secret" });
       expect(done.text).toContain("It is in");
       break;

@@ -43,7 +43,7 @@ afterAll(() => daemon.stop());
 describe("the first owner", () => {
   test("comes in by the setup link, which is good once", async () => {
     const { url } = await userLink();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/setup#[\w-]{43}$/);
+    expect(url).toMatch(/^http:\/\/localhost:\d+\/setup#[\w-]{43}$/);
     const token = tokenOf(url);
     const first = await ada.send("/setup", { token });
     expect(first).toMatchObject({ status: 200, text: expect.stringContaining("Set up roomd") });
@@ -211,7 +211,7 @@ describe("a session", () => {
     const made = await ada.send("/account/keys", { ...asked, proof: PASSWORD });
     expect(made.status).toBe(200);
     const key = /export ROOMD_API_KEY=(key-\w{43})/.exec(made.text)?.[1] ?? "";
-    expect(made.text).toContain(`export ROOMD_URL=${daemon.url}`);
+    expect(made.text).toContain(`export ROOMD_URL=${daemon.webUrl}`);
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body).toMatchObject({ name: "laptop" });
     const again = await ada.send("/account/keys", asked);
     expect(again).toMatchObject({ status: 303, to: "/account/keys" });

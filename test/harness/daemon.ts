@@ -101,6 +101,11 @@ export class TestDaemon {
     };
   }
 
+  /** Where people find it: on loopback by name. */
+  get webUrl(): string {
+    return this.url.replace("//127.0.0.1", "//localhost");
+  }
+
   /** Initializes a fresh service and starts it. */
   static async start(options: TestDaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(options);

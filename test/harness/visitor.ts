@@ -52,7 +52,7 @@ export class Visitor {
 
   /** As a page of ours makes the request, where nothing else is said. */
   async fetch(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Response> {
-    const response = await fetch(this.#daemon.url + path, {
+    const response = await fetch(this.#daemon.webUrl + path, {
       method,
       redirect: "manual",
       headers: { ...this.headers, ...headers },

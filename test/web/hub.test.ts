@@ -105,7 +105,7 @@ beforeAll(async () => {
     paths: PATHS,
     calls: [...hostileCalls(), ...CHECKPOINTS, WEBHOOK],
   };
-  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, JSON.stringify(told)];
+  const argv = [realNode(), READER, CHROMIUM, daemon.webUrl, pictures, JSON.stringify(told)];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const does: Record<string, () => Promise<unknown>> = {
     stop: () => daemon.end("SIGKILL"),

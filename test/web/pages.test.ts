@@ -51,7 +51,7 @@ beforeAll(async () => {
   }));
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.url, pictures], {
+  const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.webUrl, pictures], {
     stdin: new Blob([JSON.stringify(asked)]),
     stdout: "pipe",
     stderr: "pipe",

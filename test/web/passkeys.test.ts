@@ -61,7 +61,7 @@ inBrowser("what is not done is said in words", () => {
   expect(seen.same).toBe("There is a passkey for this account on this device already.");
   expect(seen.first).toContain("The passkey is removed.");
   expect(seen.last).toContain("Set a password or add another passkey first.");
-  expect(seen.address).toContain(`Passkeys work at a name: ${url}`);
+  expect(seen.address).toBe(`${url}/signin`);
 });
 
 inBrowser("nothing runs over 320 pixels, and neither axe nor the policy has a complaint", () => {

@@ -18,7 +18,7 @@ const names: string[] = [];
 beforeAll(async () => {
   if (!hasBrowser) return;
   await using daemon = await TestDaemon.start();
-  url = daemon.url;
+  url = daemon.webUrl;
   const { stdout } = await daemon.cli(["user", "link", "--json"]);
   // On the command line the port is what the configuration says, which is any.
   const { pathname, hash } = new URL(JSON.parse(stdout).url);

@@ -2,6 +2,7 @@
 
 import type { Scope } from "../../../shared/api/contract.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
+import { originsOf } from "../../core/people-url.ts";
 import type { Clients } from "./clients.ts";
 import type { Asker } from "./documents.ts";
 import type { Client } from "./metadata.ts";
@@ -101,17 +102,16 @@ export function readScopes(scope: string | undefined): readonly Scope[] {
   return known;
 }
 
-/** Throws invalid_target. */
+const MCP_PATHS = ["/mcp", "/mcp/small", "/mcp/all"];
+
+/** On loopback each of the service's names is accepted. Throws invalid_target. */
 export function readAudience(resource: string | undefined, url: string): Audience {
-  switch (resource) {
-    case undefined:
-    case `${url}/mcp`:
-    case `${url}/mcp/all`:
-      return "mcp";
-    case url:
-    case `${url}/`:
-      return "api";
-    default:
-      throw new Refusal("invalid_target", `The resource is not served here; ${url}/mcp is.`);
-  }
+  if (resource === undefined) return "mcp";
+  const { pathname } = new URL(url);
+  const bases = originsOf(url).map((origin) => origin + pathname.replace(/\/$/, ""));
+  const base = bases.find((each) => resource === each || resource.startsWith(`${each}/`));
+  const path = base === undefined ? null : resource.slice(base.length);
+  if (path !== null && MCP_PATHS.includes(path)) return "mcp";
+  if (path === "" || path === "/") return "api";
+  throw new Refusal("invalid_target", `The resource is not served here; ${url}/mcp is.`);
 }

@@ -59,7 +59,7 @@ export interface McpDoor {
 interface McpDeps {
   mcp: McpDoor;
   /** Of where people sign applications in; null where they cannot. */
-  challenge: ((lacks: readonly string[] | null) => string | null) | null;
+  challenge: ((lacks: readonly string[] | null, asked: URL) => string | null) | null;
   road: Road;
   host: string;
   log: Log;
@@ -90,10 +90,10 @@ export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: A
 }
 
 /** How a client that was refused can be let in. */
-function challengeOf({ challenge }: McpDeps, { pathname }: URL, { status, code, details }: Problem): string | null {
-  if (MCP_KEY_PATHS.includes(pathname) || challenge === null) return null;
-  if (status === 401) return challenge(null);
-  return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes) : null;
+function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details }: Problem): string | null {
+  if (MCP_KEY_PATHS.includes(asked.pathname) || challenge === null) return null;
+  if (status === 401) return challenge(null, asked);
+  return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes, asked) : null;
 }
 
 async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {

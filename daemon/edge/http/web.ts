@@ -10,7 +10,7 @@ export interface Web {
   has(path: string): boolean;
   answer(asked: PageRequest): Promise<Response>;
   /** What a client of MCP is told that has no good token, or one that lacks these scopes; null where nobody can sign in. */
-  challenge(lacks: readonly string[] | null): string | null;
+  challenge(lacks: readonly string[] | null, asked: URL): string | null;
   /** Who is signed in, for a request of the API; null without a session's cookie. */
   sessionOf(headers: Headers): (() => Caller) | null;
 }

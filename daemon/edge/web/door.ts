@@ -4,7 +4,9 @@
  *
  *   path → can it be trusted → does a page of ours ask → the form's fields → who is it → the page's handler → the page
  */
+
 import type { Bound, Caller } from "../../core/operation.ts";
+import { originsOf } from "../../core/people-url.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { networkOf } from "../../domain/egress/addresses.ts";
 import type { Users } from "../../domain/users/index.ts";
@@ -39,7 +41,7 @@ import {
 import { answerHubFile, isHubFile } from "./hub-files.ts";
 import { render, SCRIPT, STYLE } from "./layout.ts";
 import { Notices } from "./notices.ts";
-import { type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
+import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
 import { makeOffers } from "./offers.ts";
@@ -68,7 +70,7 @@ export interface WebDoor {
   /** Never rejects. */
   answer(request: PageRequest): Promise<Response>;
   /** What a client of MCP is told that has no good token, or one that lacks these scopes; null where nobody can sign in. */
-  challenge(lacks: readonly string[] | null): string | null;
+  challenge(lacks: readonly string[] | null, asked: URL): string | null;
   /**
    * Who is signed in, for a request of the API: null without a session's cookie. What is returned throws session_ended, and
    * foreign_request where no page of ours asks.
@@ -104,6 +106,13 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     const url = deps.url();
     if (known.url !== url) known = placeOf(url);
     return known;
+  };
+
+  /** A page that was requested by another loopback name: its path and query at the one origin for people; else null. */
+  const canonicalOf = ({ method, headers: said, url }: PageRequest): string | null => {
+    const { origin } = place();
+    if (!isVisit(method, said) || url.origin === origin || !originsOf(origin).includes(url.origin)) return null;
+    return origin + url.pathname + url.search;
   };
 
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
@@ -187,9 +196,10 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       isHubFile(path) ||
       handlerOf(path) !== undefined,
 
-    challenge: (lacks) => {
+    challenge: (lacks, asked) => {
       if (!place().isTrustworthy) return null;
-      return lacks === null ? challengeOf(deps.url()) : stepUpOf(deps.url(), lacks);
+      const url = askedOf(deps.url(), asked);
+      return lacks === null ? challengeOf(url) : stepUpOf(url, lacks);
     },
 
     sessionOf: (asked) => {
@@ -220,6 +230,8 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) });
         const visit = await visitOf(request);
         isUnknown = visit.caller === null;
+        const elsewhere = isUnknown ? canonicalOf(request) : null;
+        if (elsewhere !== null) return answerWith({ to: elsewhere });
         if (isUnknown) await road.turns.enterUnknown("page");
         return await answered(answerWith(goingOn(await handler(visit), visit), visit));
       } catch (error) {

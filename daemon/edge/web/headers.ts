@@ -92,11 +92,15 @@ export function setCookie(cookie: Cookie, value: string | null, isSecure: boolea
   return `${nameOf(cookie, isSecure)}=${value ?? ""}; Path=/; HttpOnly; SameSite=Lax; ${life}${isSecure ? "; Secure" : ""}`;
 }
 
-/** Whether a page of ours makes the request. Who sends neither header is no browser of today, and has no cookie of ours to bring. */
-export function isFromOurPage(headers: Headers, origin: string): boolean {
+/**
+ * Whether one of our pages makes the request. Browsers open WebSockets without Sec-Fetch-Site: their Origin is ours, or that of the
+ * host that was asked, as by another loopback name or a forwarded port. Current browsers send one of the two headers.
+ */
+export function isFromOurPage(headers: Headers, ours: string): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null) return site === "same-origin";
-  return headers.get("origin") === origin;
+  const origin = headers.get("origin");
+  return origin === ours || origin === `${new URL(ours).protocol}//${headers.get("host")}`;
 }
 
 /** Whether somebody goes to a page, from wherever: by a link, or by its address. It shows, and changes nothing. */

@@ -43,7 +43,8 @@ export function makeOffers(
   };
   const offer = (options: () => object | null): Offer | null => {
     const { place } = passkeys;
-    if (place?.rp_id === "localhost" && ADDRESS.test(url.hostname)) return { at: place.origin };
+    if (place?.rp_id === "localhost" && ADDRESS.test(url.hostname))
+      return { at: place.origin + url.pathname + url.search };
     const made = options();
     return made && { options: made };
   };

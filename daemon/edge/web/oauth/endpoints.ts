@@ -1,5 +1,7 @@
 /** Owns the authorization server's endpoints, which programs speak to: metadata, registration, tokens, codes for devices, and the end. */
+
 import type { Log } from "../../../core/log.ts";
+import { originsOf } from "../../../core/people-url.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { DEVICE_SECONDS, type Issued, type OAuth, only, POLL_SECONDS, Refusal } from "../../../domain/oauth/index.ts";
 import { AddressLimit } from "../../address-limit.ts";
@@ -19,6 +21,11 @@ import {
 const MOST_BYTES = 16 * 1024;
 /** Of an address: nobody has to show who they are. */
 const DEVICES_PER_HOUR = 60;
+
+/** The URL of the service with the loopback name that was asked; unchanged elsewhere. */
+export function askedOf(url: string, { origin }: URL): string {
+  return originsOf(url).includes(origin) ? url.replace(new URL(url).origin, origin) : url;
+}
 
 export interface EndpointDeps {
   oauth: Pick<OAuth, "register" | "devices" | "tokens" | "revoke">;
@@ -73,7 +80,10 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
   const endpoints: Record<string, Endpoint> = {
     [AUTHORIZATION_SERVER]: metadata,
     [OPENID_CONFIGURATION]: metadata,
-    [PROTECTED_RESOURCE]: { method: "GET", run: async () => ({ body: resourceMetadata(url()) }) },
+    [PROTECTED_RESOURCE]: {
+      method: "GET",
+      run: async (request) => ({ body: resourceMetadata(url(), askedOf(url(), request.url)) }),
+    },
 
     "/token": {
       method: "POST",

@@ -33,9 +33,10 @@ export function serverMetadata(
   };
 }
 
-export function resourceMetadata(url: string) {
+/** `asked` is the origin at which a client has asked: it takes the resource of no other. */
+export function resourceMetadata(url: string, asked: string = url) {
   return {
-    resource: `${url}/mcp`,
+    resource: `${asked}/mcp`,
     authorization_servers: [url],
     scopes_supported: GRANT_SCOPES,
     bearer_methods_supported: ["header"],

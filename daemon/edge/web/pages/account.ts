@@ -185,7 +185,6 @@ export function proofPage(
     does: "use",
     label: "Use a passkey",
     as: "proof_passkey",
-    path: "/account",
     isMain: !account.has_password,
   });
   return {

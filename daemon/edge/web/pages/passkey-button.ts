@@ -8,17 +8,17 @@ interface PasskeyButton {
   label: string;
   /** The form's field that gets what the browser answers. */
   as?: string;
-  /** Where the page is at another name. */
+  /** The page at the service's name, where it is another than the one that was asked for. */
   path?: string;
   isMain?: boolean;
 }
 
 /** Within a form. A browser that has passkeys shows the button; nothing where there can be none. */
 export function passkeyButton(offer: Offer | null, button: PasskeyButton): Markup | string {
-  const { does, label, as = "passkey", path = "/signin", isMain = false } = button;
+  const { does, label, as = "passkey", path, isMain = false } = button;
   if (!offer) return "";
   if ("at" in offer) {
-    return html`<p class="muted passkey">Passkeys work at a name: <a href="${offer.at}${path}">${offer.at}</a></p>`;
+    return html`<p class="muted passkey">Passkeys need a host name. <a href="${path === undefined ? offer.at : new URL(path, offer.at).href}">Continue at ${new URL(offer.at).origin}</a></p>`;
   }
   return html`<div class="passkey"><input type="hidden" name="${as}"><button type="button" class="button${isMain ? " main" : ""}" data-passkey="${does}" data-as="${as}" data-options="${JSON.stringify(offer.options)}" hidden>${label}</button></div>`;
 }

@@ -38,7 +38,7 @@ export function waysPage(
   );
   const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Kept</th><th>Made</th><th>Last used</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
   const add = offer
-    ? html`<form method="post" action="${PATH}" class="narrow">${hidden([["do", "add"]])}${field("name", "Name of the new passkey", { value: "", hint: "So that you know it again, as “laptop”.", isFirst: true })}${passkeyButton(offer, { does: "make", label: "Make the passkey", path: PATH, isMain: true })}<noscript><p class="muted">Passkeys need script, which your browser does not run here.</p></noscript></form>`
+    ? html`<form method="post" action="${PATH}" class="narrow">${hidden([["do", "add"]])}${field("name", "Name of the new passkey", { value: "", hint: "So that you know it again, as “laptop”.", isFirst: true })}${passkeyButton(offer, { does: "make", label: "Make the passkey", isMain: true })}<noscript><p class="muted">Passkeys need script, which your browser does not run here.</p></noscript></form>`
     : html`<form method="post" action="${PATH}">${hidden([["do", "begin"]])}<button class="button main">Add a passkey</button></form>`;
   const linked = identities.map(
     (each) =>
