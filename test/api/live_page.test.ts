@@ -36,7 +36,12 @@ beforeAll(async () => {
     fetched.push(path);
     return real.fetch(daemon.url + path, { ...init, headers: { ...(init.headers as object), ...owner.headers } });
   };
-  Object.assign(globalThis, { location: { origin: daemon.url }, WebSocket: PageSocket, fetch: ofPage });
+  Object.assign(globalThis, {
+    document: { hidden: false },
+    location: { origin: daemon.url },
+    WebSocket: PageSocket,
+    fetch: ofPage,
+  });
   ({ openStream } = await import(PROGRAM));
 });
 afterAll(async () => {

@@ -55,6 +55,10 @@ page.on("websocket", (socket) => {
     for (const each of [...openStreams]) if (each.startsWith(`${n} `)) openStreams.delete(each);
   });
 });
+// A page that is left takes its socket along, which is reported by no event.
+page.on("request", (request) => {
+  if (request.isNavigationRequest() && request.frame() === page.mainFrame()) openStreams.clear();
+});
 page.on("dialog", (dialog) => {
   seen.dialogs.push(dialog.message());
   void dialog.dismiss();

@@ -28,9 +28,12 @@ async function somebody() {
   const picture = await page.screenshot();
   await page.route("**/sandboxes/*/screen/recordings", (route) => route.fulfill({ json: { items: [] } }));
   await page.route("**/sandboxes/*/screen", (route) => route.fulfill({ contentType: "image/png", body: picture }));
-  page.on("websocket", () => sockets.opened++);
+  page.on("websocket", (socket) => {
+    if (!socket.url().endsWith("/v1/live/ws")) sockets.opened++;
+  });
   await page.addInitScript((port) => {
-    const construct = (WebSocket, [_, protocols]) => new WebSocket(`ws://127.0.0.1:${port}/`, protocols);
+    const construct = (WebSocket, [at, protocols]) =>
+      new WebSocket(/\/screen\/ws/.test(at) ? `ws://127.0.0.1:${port}/` : at, protocols);
     globalThis.WebSocket = new Proxy(globalThis.WebSocket, { construct });
   }, port);
   await page.goto(`${url}/rooms/${room}/agents/${agent}/screen`);

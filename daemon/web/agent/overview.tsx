@@ -1,10 +1,11 @@
 /** Owns an agent's first page: what its sandbox is, what it does now, and what happened last. */
 
+import { useEffect } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
-import { useEvery, WAITS_MS } from "../data/every.ts";
+import { now as roomNow } from "../data/now.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
@@ -79,8 +80,8 @@ function Now({ room, agentId, sandbox }: TabProps) {
     },
     (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
   );
-  // It is shown of an active room only.
-  useEvery(true, WAITS_MS, now.again);
+  // Of an active room only, where it is shown.
+  useEffect(() => roomNow.subscribe((state) => (state ? now.again() : undefined)), [room.room_uid]);
   return (
     <>
       <h2>

@@ -5,7 +5,7 @@
 import type { Problem } from "../../../shared/api/errors.ts";
 import { ask, Refused, refusedBy, UNREACHABLE } from "./api.ts";
 
-/** An answer that goes on, with the headers that a follower reads. */
+/** A streamed response, with the headers that a follower reads. */
 export interface Stream {
   headers: Headers;
   /** Ends with the stream, whether or not it broke off. */
@@ -13,10 +13,10 @@ export interface Stream {
 }
 
 interface Listener {
-  opened(headers: Record<string, string | null>): void;
-  refused(problem: Problem, status: number): void;
+  opened(headers: Headers): void;
   data(bytes: Uint8Array): void;
-  ended(): void;
+  /** With null after an opened stream has ended. */
+  ended(error: unknown): void;
 }
 
 type Frame =
@@ -25,24 +25,33 @@ type Frame =
   | { id: number; type: "ended" };
 
 const OPEN_MS = 5000;
-/** A page that is left for another opens its streams at once. */
+/** A page that is left for another opens its streams immediately. */
 const UNUSED_MS = 2000;
 /** Each stream is pinged every 15 s. A socket may be dead without having been closed. */
 const SILENT_MS = 35_000;
-const WATCH_MS = 5000;
+/** The service closes a socket with this code when the session has ended. */
+const UNAUTHORIZED = 4002;
 const LINE_FEED = 10;
 
 let connection: Promise<Connection> | null = null;
+/** The session has ended: a request tells why. A browser does not, of a socket that is refused. */
+let isRefused = false;
 
-/** Throws Refused, and what `signal` was ended with. By a request of its own where no WebSocket can be opened. */
+/** Throws Refused, and the reason of `signal`. Makes a request of its own if no WebSocket can be opened. */
 export async function openStream(path: string, signal: AbortSignal): Promise<Stream> {
+  const byRequest = () => ask(path, { Accept: "application/x-ndjson" }, signal);
+  if (isRefused) {
+    const { body } = await byRequest();
+    void body?.cancel();
+    isRefused = false;
+  }
   connection ??= connect();
   const opening = connection;
   const opened = await opening.catch(() => null);
   signal.throwIfAborted();
   if (opened) return await opened.open(path, signal);
   if (connection === opening) connection = null;
-  const { headers, body } = await ask(path, { Accept: "application/x-ndjson" }, signal);
+  const { headers, body } = await byRequest();
   return { headers, body: body ?? new ReadableStream<Uint8Array>() };
 }
 
@@ -68,69 +77,75 @@ class Connection {
   #last = 0;
   #unused: ReturnType<typeof setTimeout> | undefined;
   #heardAt = Date.now();
-  readonly #watch: ReturnType<typeof setInterval>;
-  readonly #drop = () => this.#socket.close();
+  readonly #drop = () => this.#close();
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => this.#take(data);
-    socket.onclose = () => this.#close();
-    this.#watch = setInterval(() => {
-      if (this.#streams.size > 0 && Date.now() - this.#heardAt > SILENT_MS) this.#close();
-    }, WATCH_MS);
+    socket.onclose = ({ code }) => {
+      isRefused = code === UNAUTHORIZED;
+      this.#close();
+    };
     addEventListener("offline", this.#drop);
   }
 
   async open(path: string, signal: AbortSignal): Promise<Stream> {
     clearTimeout(this.#unused);
     if (this.#streams.size === 0) this.#heardAt = Date.now();
-    if (this.#socket.readyState !== WebSocket.OPEN) throw new Refused(UNREACHABLE);
     const id = ++this.#last;
     const opened = Promise.withResolvers<Headers>();
-    const queue = new Queue();
-    this.#streams.set(id, {
-      opened: (headers) => opened.resolve(new Headers(Object.entries(headers).filter(isTold))),
-      refused: (problem, status) => opened.reject(refusedBy(problem, status)),
-      data: (bytes) => queue.add(bytes),
-      ended: () => {
-        opened.reject(new Refused(UNREACHABLE));
-        queue.end(null);
+    const data = new ReadableStream<Uint8Array>({
+      start: (queue) => {
+        this.#streams.set(id, {
+          opened: opened.resolve,
+          data: (bytes) => queue.enqueue(bytes),
+          ended: (error) => {
+            opened.reject(error ?? new Refused(UNREACHABLE));
+            if (error === null) queue.close();
+            else queue.error(error);
+          },
+        });
       },
     });
     const leave = () => {
-      opened.reject(signal.reason);
-      queue.end(signal.reason);
-      if (!this.#streams.delete(id)) return;
-      this.#say({ op: "close", id });
+      const stream = this.#streams.get(id);
+      if (!stream) return;
+      this.#streams.delete(id);
+      stream.ended(signal.reason);
+      if (Date.now() - this.#heardAt > SILENT_MS) this.#close();
+      else this.#say({ op: "close", id });
       this.#rest();
     };
-    if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave, { once: true });
+    signal.addEventListener("abort", leave);
     this.#say({ op: "open", id, path });
-    return { headers: await opened.promise, body: queue.taken((bytes) => this.#say({ op: "read", id, bytes })) };
+    return { headers: await opened.promise, body: this.#confirmed(id, data) };
+  }
+
+  /** The service sends no more while too much is unconfirmed. */
+  async *#confirmed(id: number, data: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const bytes of data) {
+      yield bytes;
+      this.#say({ op: "read", id, bytes: bytes.length });
+    }
   }
 
   #take(data: string | ArrayBuffer): void {
     this.#heardAt = Date.now();
-    if (typeof data === "string") {
-      this.#hear(JSON.parse(data) as Frame);
+    if (typeof data !== "string") {
+      const bytes = new Uint8Array(data);
+      const end = bytes.indexOf(LINE_FEED);
+      const id = Number(new TextDecoder().decode(bytes.subarray(0, end)));
+      this.#streams.get(id)?.data(bytes.subarray(end + 1));
       return;
     }
-    const bytes = new Uint8Array(data);
-    const end = bytes.indexOf(LINE_FEED);
-    const id = Number(new TextDecoder().decode(bytes.subarray(0, end)));
-    this.#streams.get(id)?.data(bytes.subarray(end + 1));
-  }
-
-  #hear(frame: Frame): void {
+    const frame = JSON.parse(data) as Frame;
     const stream = this.#streams.get(frame.id);
     if (frame.type === "opened") {
-      stream?.opened(frame.headers);
+      stream?.opened(new Headers(Object.entries(frame.headers).filter(isPresent)));
       return;
     }
     this.#streams.delete(frame.id);
-    if (frame.type === "refused") stream?.refused(frame.problem, frame.status);
-    else stream?.ended();
+    stream?.ended(frame.type === "refused" ? refusedBy(frame.problem, frame.status) : null);
     this.#rest();
   }
 
@@ -140,56 +155,21 @@ class Connection {
 
   #rest(): void {
     clearTimeout(this.#unused);
-    if (this.#streams.size === 0) this.#unused = setTimeout(() => this.#socket.close(), UNUSED_MS);
+    if (this.#streams.size > 0) return;
+    this.#unused = setTimeout(this.#drop, document.hidden ? 0 : UNUSED_MS);
   }
 
-  /** The end of a dead socket is not waited for. */
+  /** Does not wait for the end of a dead socket. */
   #close(): void {
     clearTimeout(this.#unused);
-    clearInterval(this.#watch);
     removeEventListener("offline", this.#drop);
     this.#socket.onclose = null;
     this.#socket.close();
     connection = null;
     const streams = [...this.#streams.values()];
     this.#streams.clear();
-    for (const stream of streams) stream.ended();
+    for (const stream of streams) stream.ended(null);
   }
 }
 
-const isTold = (header: [string, string | null]): header is [string, string] => header[1] !== null;
-
-/** Data that has come and is not processed. The service sends no more while too much of it waits. */
-class Queue {
-  readonly #waiting: Uint8Array[] = [];
-  #over: { reason: unknown } | null = null;
-  #wake: () => void = () => {};
-
-  add(bytes: Uint8Array): void {
-    this.#waiting.push(bytes);
-    this.#wake();
-  }
-
-  /** With null at the end of the stream, else with what is thrown. */
-  end(reason: unknown): void {
-    this.#over ??= { reason };
-    this.#wake();
-  }
-
-  async *taken(confirm: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const bytes = this.#waiting.shift();
-      if (bytes) {
-        yield bytes;
-        confirm(bytes.length);
-      } else if (this.#over) {
-        if (this.#over.reason !== null) throw this.#over.reason;
-        return;
-      } else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    }
-  }
-}
+const isPresent = (header: [string, string | null]): header is [string, string] => header[1] !== null;

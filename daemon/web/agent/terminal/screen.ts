@@ -4,8 +4,12 @@
  */
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
+import xtermStyle from "@xterm/xterm/css/xterm.css" with { type: "text" };
+import { addStyle } from "../../parts/style.ts";
 import { boot } from "../../shell/boot.ts";
 import { allowStyles } from "./styles.ts";
+
+addStyle(xtermStyle);
 
 const SCROLLBACK_LINES = 5000;
 const SHARE_OF_WINDOW = 0.6;

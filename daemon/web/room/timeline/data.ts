@@ -10,7 +10,6 @@ import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, type Query, Refused } from "../../data/api.ts";
-import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { listen, liveState, whenOpen } from "../../data/live.ts";
 import { now } from "../../data/now.ts";
 import { AGAIN_MS } from "../../data/resource.ts";
@@ -169,7 +168,6 @@ export function useTimeline(room: RoomRecord): TimelineData {
     };
   }, [room_uid, state]);
   useEffect(() => now.subscribe((state) => (state ? lookAtOpen.current() : undefined)), [room_uid]);
-  useEvery(state === "active" && isLoaded.value, WAITS_MS, () => lookAtOpen.current());
   return {
     ...{ items, version, came, isLoaded, hasOlder, problem, traceUrl },
     loadOlder: () => older.current(),

@@ -1,8 +1,10 @@
 /** Owns a room's timeline: a lane for each agent, time to the right, now at the edge; or the same as a list. */
+
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { Empty, Line, Loading, Trouble } from "../../parts/parts.tsx";
+import { addStyle } from "../../parts/style.ts";
 import { nowMs } from "../../parts/text.tsx";
 import { endOf } from "../load.ts";
 import type { TabProps } from "../tab.ts";
@@ -15,7 +17,10 @@ import type { Window } from "./layout.ts";
 import { List } from "./list.tsx";
 import { foldedScale, LEAST_GAP_MS, type Scale, STRAIGHT } from "./scale.ts";
 import { Strip } from "./strip.tsx";
+import timelineStyle from "./timeline.css" with { type: "text" };
 import { lookAt, type View, viewOf } from "./view.ts";
+
+addStyle(timelineStyle);
 
 /** At most so often the edge goes along with time. */
 const TICK_MS = 250;

@@ -5,7 +5,6 @@ import type { auditList } from "../../../../shared/api/audit.ts";
 import type { roomWaits, Wait } from "../../../../shared/api/overview.ts";
 import { pathOf } from "../../../../shared/places.ts";
 import { get, part } from "../../data/api.ts";
-import { useEvery, WAITS_MS } from "../../data/every.ts";
 import { now } from "../../data/now.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Facts, Shown, State } from "../../parts/parts.tsx";
@@ -29,7 +28,6 @@ export default function Waits({ room }: TabProps) {
     async (signal) => (isActive ? await get<typeof roomWaits>(`${path}/waits`, {}, signal) : null),
     movesAgents,
   );
-  useEvery(isActive, WAITS_MS, found.again);
   useEffect(() => now.subscribe((state) => (state ? found.again() : undefined)), [room.room_uid]);
   const refused = useLoaded(
     `refused ${room.room_uid} ${isActive}`,
