@@ -5,8 +5,9 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
 import { clientWays } from "../../../shared/prompts/clients.ts";
 import { fill } from "../../../shared/prompts/prompt.ts";
+import { agentPath, roomPath } from "../data/paths.ts";
 import { Choices, Copy, Prompt } from "../parts/parts.tsx";
-import { Clock, Foreign } from "../parts/text.tsx";
+import { Clock, Foreign, spanText } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 
 export interface Steps {
@@ -14,6 +15,9 @@ export interface Steps {
   key: AuditRecord | null;
   connected: AuditRecord | null;
   called: AuditRecord | null;
+  sandbox: AuditRecord | null;
+  /** A room in which a sandbox runs already, as that of the setup. */
+  running: string | undefined;
 }
 
 const promptOf = (name: string) => {
@@ -21,8 +25,9 @@ const promptOf = (name: string) => {
   return prompt ? { ...prompt, text: fill(prompt, {}) } : null;
 };
 
-export default function FirstSteps({ steps: { key, connected, called } }: { steps: Steps }) {
-  const done = [true, key !== null, connected !== null, called !== null, false];
+export default function FirstSteps({ steps, leave }: { steps: Steps; leave: () => void }) {
+  const { key, connected, called, sandbox, running } = steps;
+  const done = [true, key, connected, called, sandbox].map(Boolean);
   const now = done.indexOf(false);
   const look = promptOf("is-it-healthy");
   const smoke = promptOf("smoke-test");
@@ -30,7 +35,15 @@ export default function FirstSteps({ steps: { key, connected, called } }: { step
   return (
     <>
       <p class="muted lead">
-        Nothing is clicked here: you copy, your agent does. Each line ticks itself when it has happened.
+        Copy each line to your agent. A step is ticked when it has happened.{" "}
+        {running && !sandbox ? (
+          <>
+            A sandbox is running already: <a href={roomPath(running)}>{running}</a>.
+          </>
+        ) : null}{" "}
+        <button type="button" class="link" onClick={leave}>
+          {sandbox ? "Close" : "Skip setup"}
+        </button>
       </p>
       <ol class="steps">
         <Step {...step(0)} name="Account">
@@ -68,8 +81,13 @@ export default function FirstSteps({ steps: { key, connected, called } }: { step
             </Prompt>
           ) : null}
         </Step>
-        <Step {...step(4)} name="First sandbox">
-          {smoke ? (
+        <Step {...step(4)} name="First sandbox" at={sandbox?.at}>
+          {sandbox ? (
+            <span class="muted">
+              Your first sandbox ran after {spanText(sandbox.duration_ms ?? 0)}:{" "}
+              <a href={agentPath(sandbox.room_id ?? "", sandbox.agent_id ?? "")}>open it</a>
+            </span>
+          ) : smoke ? (
             <Prompt text={smoke.text} about="creates a room and a sandbox, and destroys both">
               “{smoke.title}” {smoke.about}
             </Prompt>

@@ -4,44 +4,52 @@ import type { roomList } from "../../../shared/api/rooms.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Head, Loading, Trouble } from "../parts/parts.tsx";
+import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import type { Steps } from "./first-steps.tsx";
 
-/** That clients have shown themselves is on record once for each: so many are looked over. */
-const MOST_CLIENTS = 100;
+/** Where the browser keeps for whom the steps are over: done, or skipped. */
+const OVER = "first-steps";
 
-/** The first record of some kind that there is. */
+/** Whether they were seen before the last one was done: then they stay until they are left. */
+let isSeen = false;
+
+const over = () => localStorage.setItem(OVER, boot.user.email);
+
+/** The first record of some kind. */
 async function first(query: Record<string, string>, signal: AbortSignal): Promise<AuditRecord | null> {
-  return (await firstOf(query, 1, signal))[0] ?? null;
+  return (await firstOf({ ...query, limit: 1 }, signal))[0] ?? null;
 }
 
-async function firstOf(query: Record<string, string>, limit: number, signal: AbortSignal): Promise<AuditRecord[]> {
-  return (await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, order: "asc", limit }, signal)).items;
+async function firstOf(query: Record<string, string | number>, signal: AbortSignal): Promise<AuditRecord[]> {
+  return (await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, order: "asc" }, signal)).items;
 }
 
-/** Whether there was more to see than how to begin: then there is from now on. */
-let hasBegun = false;
-
-/** Null once a sandbox has run, or there are rooms: then there is more to see than how to begin. */
+/** Null once they are over. They count clients of people: MCP, and keys that people have made. The demo of the setup is neither. */
 async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
-  if (hasBegun) return null;
-  const [rooms, sandbox] = await Promise.all([
-    get<typeof roomList>("/v1/rooms", { limit: 1 }, signal),
-    first({ event: "sandbox.created", outcome: "success" }, signal),
-  ]);
-  hasBegun = sandbox !== null || rooms.items.some(({ sandbox_count }) => sandbox_count > 0);
-  if (hasBegun) return null;
-  const [key, grant, connected, mcp, rest] = await Promise.all([
-    first({ event: "key.created", outcome: "success" }, signal),
+  if (localStorage.getItem(OVER) === boot.user.email) return null;
+  const made = { event: "sandbox.created", outcome: "success" };
+  const [keys, grant, connected, mcp, byMcp, rooms] = await Promise.all([
+    firstOf({ event: "key.created", outcome: "success" }, signal),
     first({ event: "oauth.granted", outcome: "success" }, signal),
     first({ event: "mcp.connected" }, signal),
-    firstOf({ source: "mcp" }, MOST_CLIENTS, signal),
-    first({ source: "rest", outcome: "success" }, signal),
+    firstOf({ source: "mcp", limit: 9 }, signal),
+    first({ ...made, source: "mcp" }, signal),
+    get<typeof roomList>("/v1/rooms", { limit: 20 }, signal),
   ]);
-  const called = mcp.find(({ event }) => event !== "mcp.connected") ?? rest;
-  return { key: key ?? grant, connected: connected ?? called, called };
+  const key = keys.find(({ actor }) => actor.type === "user") ?? null;
+  const byKey = { actor_id: String(key?.details.key_id) };
+  const called = mcp.find(({ event }) => event !== "mcp.connected") ?? (key && (await first(byKey, signal)));
+  const sandbox = byMcp ?? (key && (await first({ ...made, ...byKey }, signal)));
+  if (sandbox && !isSeen) {
+    over();
+    return null;
+  }
+  isSeen = true;
+  const running = rooms.items.find(({ sandbox_count }) => sandbox_count > 0)?.room_id;
+  return { key: key ?? grant ?? connected, connected: connected ?? called, called, sandbox, running };
 }
 
 /** One of them is seen: the other is not loaded. */
@@ -69,7 +77,13 @@ export default function Home() {
       {begin.isLost || overview.isLost ? (
         <Lost />
       ) : steps.data && begin.Page ? (
-        <begin.Page steps={steps.data} />
+        <begin.Page
+          steps={steps.data}
+          leave={() => {
+            over();
+            steps.again();
+          }}
+        />
       ) : overview.Page ? (
         <overview.Page />
       ) : steps.problem ? null : (

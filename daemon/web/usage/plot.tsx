@@ -2,7 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import plotStyle from "uplot/dist/uPlot.min.css" with { type: "text" };
+import { addStyle } from "../parts/style.ts";
 import { dayAt, dayText, numberText } from "./numbers.ts";
+
+addStyle(plotStyle);
 
 /** What is nearly nothing looks like that. */
 const LEAST_SCALE = 0.01;
