@@ -4,7 +4,7 @@ import { Component } from "preact";
 import { useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { roomPath } from "../data/paths.ts";
-import { aboutText, Outcome, Who } from "../parts/records.tsx";
+import { aboutText, endOf, Outcome, Who } from "../parts/records.tsx";
 import { Clock, countText, Foreign, spanText } from "../parts/text.tsx";
 import { Virtual } from "../parts/virtual.tsx";
 import { hrefWith } from "../shell/router.ts";
@@ -60,7 +60,7 @@ class Row extends Component<RowProps> {
   }
 
   override render({ record, n, top, isOpen }: RowProps) {
-    const { audit_id, at, room_id, room_uid, event, duration_ms } = record;
+    const { audit_id, room_id, room_uid, event, duration_ms } = record;
     return (
       <tr class={isOpen ? "is-open" : undefined} style={top} aria-rowindex={n + 2}>
         <td class="when">
@@ -71,7 +71,7 @@ class Row extends Component<RowProps> {
             href={hrefWith({ open: audit_id })}
             aria-current={isOpen ? "true" : undefined}
           >
-            <Clock at={at} />
+            <Clock at={endOf(record)} />
           </a>
         </td>
         <td class="who">

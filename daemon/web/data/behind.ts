@@ -21,6 +21,10 @@ export function behindMs({ isOpen, heardAt, lateMs }: Heard, now: number): numbe
   return ms < LEAST_MS ? 0 : ms;
 }
 
+/** When a record's call or event ended, in ms: records are in this order, while a call's `at` is its start. */
+export const endedAt = ({ at, duration_ms, status }: Pick<AuditRecord, "at" | "duration_ms" | "status">): number =>
+  Date.parse(at) + (status === null ? 0 : (duration_ms ?? 0));
+
 /**
  * How old a record is when it comes. `aheadMs` is how far this browser's clock is ahead of the service's. Null for a record that sums up
  * several: it is written later than they happened.
@@ -31,7 +35,5 @@ export function latenessOf(
   aheadMs: number,
 ): number | null {
   if ("first_at" in details) return null;
-  // The record of a call says when the call began.
-  const overAt = Date.parse(at) + (status === null ? 0 : (duration_ms ?? 0));
-  return Math.max(0, now - aheadMs - overAt);
+  return Math.max(0, now - aheadMs - endedAt({ at, duration_ms, status }));
 }

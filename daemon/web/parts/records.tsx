@@ -1,12 +1,16 @@
 /** Owns how records of the audit are shown: when, who, what, how it ended. */
 
 import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { endedAt } from "../data/behind.ts";
 import { roomPath } from "../data/paths.ts";
 import { failureOf } from "./failure.ts";
 import { State } from "./parts.tsx";
 import { Clock, Foreign, spanText } from "./text.tsx";
 
 const MOST_DETAILS = 4;
+
+/** The order of records is that of their ends, so that is the time that is shown. */
+export const endOf = (record: AuditRecord): string => new Date(endedAt(record)).toISOString();
 
 const toldOf = ({ details }: AuditRecord) =>
   Object.entries(details)
@@ -64,7 +68,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
             <tr key={record.seq}>
               <td data-label="When" class="tight">
                 <a data-row href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
-                  <Clock at={record.at} />
+                  <Clock at={endOf(record)} />
                 </a>
               </td>
               <td data-label="Who" class="who">
