@@ -37,9 +37,11 @@ export default function Audit() {
       <Head title="Audit">
         <Live />
       </Head>
-      <Shown of={summary} rows={1}>
-        {({ text }) => <p class="lead">{visible(text)}</p>}
-      </Shown>
+      <div class="audit-summary">
+        <Shown of={summary} rows={2}>
+          {({ text }) => <p class="lead">{visible(text)}</p>}
+        </Shown>
+      </div>
       <ChainLine {...chain} />
       <Chips
         filters={filters}

@@ -82,7 +82,6 @@ export default function Overview() {
                   ["Credits left", remaining === null ? "no limit" : creditText(remaining)],
                 ]}
               />
-              <HostHealth />
               {used.warnings.map((text) => (
                 <p key={text} class="warning">
                   {text}
@@ -111,6 +110,7 @@ export default function Overview() {
         }
       </Shown>
       <Ask names={["what-is-going-on", "what-is-left"]} />
+      <HostHealth />
     </>
   );
 }
