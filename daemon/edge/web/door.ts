@@ -30,6 +30,7 @@ import { signUpHandlers } from "./handlers/sign-up.ts";
 import { wayHandlers } from "./handlers/ways.ts";
 import {
   type Cookie,
+  coloursIn,
   cookieIn,
   hubHeaders,
   isFromOurPage,
@@ -117,7 +118,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
 
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
-  const answerWith = (outcome: Outcome, visit?: Visit): Response => {
+  const answerWith = (outcome: Outcome, asked: Headers, visit?: Visit): Response => {
     const { hub, leadsOut } = "page" in outcome ? outcome.page : {};
     const shown = new Headers(hub ? hubHeaders(hub.nonce) : leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
@@ -130,7 +131,10 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       if (wait !== null) shown.set("Retry-After", String(Math.ceil(wait)));
       if (outcome.look_again_seconds !== undefined) shown.set("Refresh", String(outcome.look_again_seconds));
       const said = visit?.isPost === false && page.who ? notices.take(visit.asked.session_id) : null;
-      return new Response(render(page, said, deps.hasHosts()), { status: page.status ?? 200, headers: shown });
+      return new Response(render(page, said, { hasHosts: deps.hasHosts(), colours: coloursIn(asked) }), {
+        status: page.status ?? 200,
+        headers: shown,
+      });
     }
     if (outcome.said) notices.put(visit?.asked.session_id ?? null, outcome.said);
     shown.set("Location", outcome.to);
@@ -227,17 +231,19 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       try {
         const handler = handlerOf(path);
         if (!handler) throw new ServiceError("route_not_found");
-        if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) });
+        if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) }, request.headers);
         const visit = await visitOf(request);
         isUnknown = visit.caller === null;
         const elsewhere = isUnknown ? canonicalOf(request) : null;
-        if (elsewhere !== null) return answerWith({ to: elsewhere });
+        if (elsewhere !== null) return answerWith({ to: elsewhere }, request.headers);
         if (isUnknown) await road.turns.enterUnknown("page");
-        return await answered(answerWith(goingOn(await handler(visit), visit), visit));
+        return await answered(answerWith(goingOn(await handler(visit), visit), request.headers, visit));
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);
         const retry_after_seconds = retryAfterOf(error, problem);
-        return await answered(answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds }));
+        return await answered(
+          answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds }, request.headers),
+        );
       }
     },
   };

@@ -86,6 +86,10 @@ export function cookieIn(headers: Headers, cookie: Cookie, isSecure: boolean): s
   return value;
 }
 
+/** The colours that a person has chosen for this browser, by the script of a page; null without a choice. */
+export const coloursIn = (headers: Headers): string | null =>
+  /(?:^|;\s*)roomd-colours=(light|dark)(?:;|$)/.exec(headers.get("cookie") ?? "")?.[1] ?? null;
+
 /** `value` null: the browser forgets it. */
 export function setCookie(cookie: Cookie, value: string | null, isSecure: boolean): string {
   const life = `Max-Age=${value === null ? 0 : LIFE_SECONDS[cookie]}`;

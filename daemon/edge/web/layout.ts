@@ -58,11 +58,11 @@ const RAIL: readonly (readonly [path: string, name: string])[] = [
 
 const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
 
-/** `said` is what was done by the form before, in a sentence; `hasHosts`: whether the service has several. */
+/** `said` is what was done by the form before, in a sentence; `hasHosts`: whether the service has several; `colours`: light or dark. */
 export function render(
   { title, at = "/account", who = null, body, hub }: Page,
   said: string | null = null,
-  hasHosts = false,
+  { hasHosts = false, colours = null }: { hasHosts?: boolean; colours?: string | null } = {},
 ): string {
   const entries = RAIL.filter(([, name]) => name !== HOSTS || (hasHosts && who?.isKeeper));
   const rail = who
@@ -73,7 +73,7 @@ export function render(
     ? html`<script type="application/json" id="boot">${new Markup(inScript(hub.boot))}</script><script type="module" src="${HUB_PROGRAM}"></script>`
     : html`<script>${new Markup(SCRIPT)}</script>`;
   const page = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"${colours === null ? "" : html` data-colours="${colours}"`}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · roomd</title><link rel="icon" href="data:,">${style}</head>
 <body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">To the content</a>${rail}
 <main id="main" tabindex="-1">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p>${script}</body></html>`;
@@ -83,11 +83,21 @@ export function render(
 /** JSON that no text in it can end the script's element of. */
 const inScript = (value: object) => JSON.stringify(value).replaceAll("<", "\\u003c");
 
+/** `name must have …` → `Name must have …`; a message without the field's name begins with it. */
+function sentence(field: string, message: string): string {
+  const text = message.startsWith(`${field} `) ? message : `${field} ${message}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replaceAll("_", " ");
+}
+
 /** What was wrong, with what to do next. */
 export function trouble(problem: Problem | null): Markup | string {
   if (!problem) return "";
-  const each = problem.errors.map(({ field, message }) => html`<li><b>${field}</b> ${message}</li>`);
-  const text = problem.errors.length > 0 && problem.code === "validation_failed" ? problem.title : problem.detail;
+  // A script moves each to its field.
+  const each = problem.errors.map(
+    ({ field, message }) => html`<li data-field="${field}">${sentence(field, message)}</li>`,
+  );
+  const isOfFields = problem.errors.length > 0 && problem.code === "validation_failed";
+  const text = isOfFields ? "Correct the marked fields and send the form again" : problem.detail;
   const words = problem.hint && spelled(problem.hint, { kind: "http" });
   const hint = words ? html` <span class="muted">${words}</span>` : "";
   return html`<div class="trouble" role="alert"><p>${text}${/[.!?]$/.test(text) ? "" : "."}${hint}</p>${each.length ? html`<ul>${each}</ul>` : ""}</div>`;

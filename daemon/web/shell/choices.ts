@@ -4,23 +4,17 @@ import { isUtc, showUtc } from "../parts/text.tsx";
 const COLOURS = ["system", "light", "dark"] as const;
 type Colours = (typeof COLOURS)[number];
 
-const kept = (): Colours => {
-  const choice = localStorage.getItem("theme");
-  return COLOURS.find((each) => each === choice) ?? "system";
-};
-
-function show(colours: Colours): void {
-  document.documentElement.dataset.colours = colours;
-}
+/** As the daemon has written it into the page, by the cookie. */
+const kept = (): Colours => COLOURS.find((each) => each === document.documentElement.dataset.colours) ?? "system";
 
 export function startChoices(): void {
-  show(kept());
   addChoice(
     () => `Colours: ${kept()}`,
     () => {
       const next = COLOURS[(COLOURS.indexOf(kept()) + 1) % COLOURS.length] ?? "system";
-      localStorage.setItem("theme", next);
-      show(next);
+      // biome-ignore lint/suspicious/noDocumentCookie: the server reads it for the next page, and not all browsers have a cookie store.
+      document.cookie = `roomd-colours=${next}; Path=/; Max-Age=34560000; SameSite=Lax`;
+      document.documentElement.dataset.colours = next;
     },
   );
   addChoice(

@@ -96,7 +96,7 @@ export async function after(
   if (answer.ok) return { to: visit.request.url.pathname, said: done };
   const { problem } = answer;
   if (problem.code === "proof_required") return { page: await askProof(visit, null) };
-  return { page: { ...(await page({ problem })), status: problem.status } };
+  return { page: { ...(await page({ problem, typed: visit.form })), status: problem.status } };
 }
 
 /** What comes of guessing passwords, links and codes, also those of an issuer, which would be asked each time. */

@@ -16,6 +16,8 @@ export interface Told {
   problem?: Problem | null;
   /** What was done, in a sentence. */
   done?: string | null;
+  /** The fields of a form that was refused: the page has them again. */
+  typed?: ReadonlyMap<string, string>;
 }
 
 const heading = (at: string, { problem = null, done = null }: Told): Markup =>
@@ -98,6 +100,7 @@ interface ShownKeys {
 }
 
 export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: Told = {}): Page {
+  const { typed } = told;
   const shown = made ? keyShown(made) : "";
   const rows = keys.map(
     (key) =>
@@ -112,7 +115,7 @@ export function keysPage(account: AccountRecord, { keys, names, made, once }: Sh
           ["do", "make"],
           ["once", once],
         ])}
-${field("name", "Name", { hint: "" })}${choice("may", "May", MAY)}${choice("ends", "Ends", ENDS)}<button class="button main">Make key</button></form>`;
+${field("name", "Name", { value: typed?.get("name") })}${choice("may", "May", MAY, typed?.get("may"))}${choice("ends", "Ends", ENDS, typed?.get("ends"))}<button class="button main">Make key</button></form>`;
   return {
     title: "API keys",
     who: whoOf(account),

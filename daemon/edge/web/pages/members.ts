@@ -31,7 +31,7 @@ interface ShownMembers {
 export function membersPage(
   account: AccountRecord,
   { members, invitations, link, once }: ShownMembers,
-  { problem = null, done = null }: Told = {},
+  { problem = null, done = null, typed }: Told = {},
 ): Page {
   const isKeeper = invitations !== null;
   const given = ROLES.filter((role) => account.role === "owner" || role !== "owner");
@@ -76,7 +76,7 @@ export function membersPage(
         ["do", "invite"],
         ["once", once],
       ])}
-<p class="field"><label for="email">E-mail, if only they may take it</label><input id="email" name="email" type="email" autocomplete="off"></p>${choice(
+<p class="field"><label for="email">E-mail, if only they may take it</label><input id="email" name="email" type="email" value="${typed?.get("email") ?? ""}" autocomplete="off"></p>${choice(
         "role",
         "Role",
         given.map((role) => [role, SAYS[role]]),
