@@ -30,7 +30,8 @@ export async function openBrowser(executablePath, url, pictures) {
     context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     page.on("console", (message) => {
-      if (message.type() === "error") noted.complaints.push(`${page.url()}: ${message.text()}`);
+      if (message.type() === "error")
+        noted.complaints.push(`${page.url()}: ${message.text()} (${message.location().url})`);
     });
     page.on("pageerror", (error) => noted.complaints.push(`${page.url()}: ${error.message}`));
     page.on("request", (request) => {

@@ -39,7 +39,9 @@ const outline = (page) =>
     language: document.documentElement.lang,
     title: document.title,
     headings: [...document.querySelectorAll("h1")].map((each) => each.textContent.trim()),
-    forms: [...document.forms].filter((each) => each.querySelector("button")?.checkVisibility()).length,
+    // A passkey is nothing without script.
+    forms: [...document.forms].filter((each) => each.querySelector("button:not([data-passkey])")?.checkVisibility())
+      .length,
   }));
 
 try {

@@ -49,7 +49,7 @@ try {
   await type(bob, "Your name", "Bob");
   await type(bob, "E-mail", "bob@example.org");
   await type(bob, "Password", "another long secret").catch(() => {});
-  await bob.locator("button").click();
+  await bob.locator("button.main").click();
   seen.bob = bob.url();
   await bob.goto(`${url}/account/keys`);
   await bob.locator("input[name=name]").fill("bob's");

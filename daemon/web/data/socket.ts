@@ -94,17 +94,25 @@ class Connection {
     if (this.#streams.size === 0) this.#heardAt = Date.now();
     const id = ++this.#last;
     const opened = Promise.withResolvers<Headers>();
+    let isOver = false;
     const data = new ReadableStream<Uint8Array>({
       start: (queue) => {
         this.#streams.set(id, {
           opened: opened.resolve,
-          data: (bytes) => queue.enqueue(bytes),
+          data: (bytes) => {
+            if (!isOver) queue.enqueue(bytes);
+          },
           ended: (error) => {
+            if (isOver) return;
+            isOver = true;
             opened.reject(error ?? new Refused(UNREACHABLE));
             if (error === null) queue.close();
             else queue.error(error);
           },
         });
+      },
+      cancel: () => {
+        isOver = true;
       },
     });
     const leave = () => {

@@ -15,6 +15,8 @@ const OVER = "first-steps";
 
 /** Whether they were seen before the last one was done: then they stay until they are left. */
 let isSeen = false;
+/** Calls that would be the first of a client: other calls, which may be many, complete no step. */
+let awaited: ("mcp" | "rest")[] = [];
 
 const over = () => localStorage.setItem(OVER, boot.user.email);
 
@@ -48,6 +50,7 @@ async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
     return null;
   }
   isSeen = true;
+  awaited = called ? [] : key ? ["mcp", "rest"] : ["mcp"];
   const running = rooms.items.find(({ sandbox_count }) => sandbox_count > 0)?.room_id;
   return { key: key ?? grant ?? connected, connected: connected ?? called, called, sandbox, running };
 }
@@ -63,7 +66,7 @@ export default function Home() {
   const steps = useLoaded(
     "steps",
     stepsOf,
-    ({ event, source }) => MOVES_ON.test(event) || source === "mcp" || source === "rest",
+    ({ event, source }) => MOVES_ON.test(event) || awaited.some((each) => each === source),
   );
   const isBegun = steps.data === null;
   const begin = useProgram(steps.data ? loadSteps : undefined);
