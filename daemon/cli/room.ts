@@ -61,6 +61,7 @@ interface RoomListOptions extends ListOptions {
   state?: rooms.RoomState;
   label?: string;
   host?: string;
+  order?: "asc" | "desc";
 }
 
 function list(): Command {
@@ -72,8 +73,9 @@ function list(): Command {
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
     .option("--label <key=value>", "only those with this label", labelFilter)
     .option("--host <host>", "only those on this one of several hosts")
-    .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(rooms.roomList, { state, label, host, limit, cursor });
+    .addOption(choice("--order <order>", "desc: the newest first", ["asc", "desc"]))
+    .action(async ({ label, state, host, order, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(rooms.roomList, { state, label, host, order, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
@@ -103,8 +105,9 @@ function overview(): Command {
     .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
     .option("--label <key=value>", "only those with this label", labelFilter)
     .option("--host <host>", "only those on this one of several hosts")
-    .action(async ({ label, state, host, limit, cursor, json }: RoomListOptions) => {
-      const reply = await call(roomOverview, { state, label, host, limit, cursor });
+    .addOption(choice("--order <order>", "desc: the newest first", ["asc", "desc"]))
+    .action(async ({ label, state, host, order, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(roomOverview, { state, label, host, order, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "AGENTS", "RUNNING", "BLOCKED", "MSG/MIN", "DRIVE", "HOURS", "CREDITS", "CREATED"],

@@ -114,6 +114,7 @@ export const roomQuery = fields({
   state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
   label: labelFilter,
   host: Type.Optional(Type.String({ pattern: NAME_PATTERN, description: "Only those on this one of several hosts." })),
+  order: Type.Optional(oneOf(["asc", "desc"], { description: "By creation. asc, the oldest first, if absent." })),
   ...pageQuery,
 });
 

@@ -58,7 +58,16 @@ const ofOrg = [
   ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
 ];
-const anybodys = ["host_list", "health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
+const anybodys = [
+  "host_list",
+  "health",
+  "config_get",
+  "me_get",
+  "openapi_get",
+  "template_list",
+  "template_get",
+  "live_socket",
+];
 /** It finds what they may read: locate.test.ts holds it to that. */
 const ofIds = ["locate"];
 /** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */
@@ -99,7 +108,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_update", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
-    ...["room_overview", "room_waits", "room_timeline"],
+    ...["room_overview", "room_waits", "room_now", "room_timeline"],
     // What is named is not there.
     ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],

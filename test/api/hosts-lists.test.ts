@@ -66,6 +66,8 @@ describe("whichever host is asked", () => {
     for (const limit of [1, 2, 3]) {
       for (const host of [one, two]) {
         expect((await pages(host, `/v1/rooms?limit=${limit}`)).map(({ room_id }) => room_id)).toEqual(ROOMS);
+        const newest = await pages(host, `/v1/rooms?order=desc&limit=${limit}`);
+        expect(newest.map(({ room_id }) => room_id)).toEqual(ROOMS.toReversed());
       }
     }
     const first = await one.ok("GET", "/v1/rooms?limit=3");

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MailServer } from "../fixtures/mail-server.ts";
 import { startTelling, statementsOf } from "../harness/asked-statements.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
 import { invite, PASSWORD, People } from "../harness/people.ts";
 import { type PageSeen, Visitor } from "../harness/visitor.ts";
 
@@ -53,6 +54,11 @@ class Place {
     return place;
   }
 
+  #unsent(): number {
+    const count = "SELECT count(*) AS n FROM mails WHERE next_at IS NOT NULL";
+    return this.people.sql((database) => database.query<{ n: number }, []>(count).get()?.n ?? 0);
+  }
+
   /** Asks of each address, the first time for nothing: what it answers, without the address and what each answer has of its own. */
   async ask(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
     const ids = new Map<string, string>();
@@ -67,6 +73,8 @@ class Place {
       times.set(each, performance.now() - began);
       // Whatever is written after the answer is written before this.
       await this.daemon.ok("POST", "/v1/orgs/self/keys", { name: id });
+      // The carrier's commit would take the next request's writes along, under its own name.
+      await until("its letters are sent", () => this.#unsent() === 0, 60_000);
     }
     const statements = statementsOf(this.daemon);
     const askedOf = (each: string): Asked => {

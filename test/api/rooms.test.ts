@@ -223,21 +223,24 @@ describe("the list", () => {
     }
   });
 
-  test("comes in pages that together are the whole, each room once", async () => {
+  test.each([
+    ["the oldest first", "", made],
+    ["the newest first", "&order=desc", made.toReversed()],
+  ])("comes in pages that together are the whole, each room once, %s", async (_, order, expected) => {
     for (const limit of [1, 7, 24, 25, 26]) {
       const seen: string[] = [];
       let cursor: string | null = null;
       do {
         const page: Json = await daemon.ok(
           "GET",
-          `/v1/rooms?label=set:list&limit=${limit}${cursor === null ? "" : `&cursor=${cursor}`}`,
+          `/v1/rooms?label=set:list${order}&limit=${limit}${cursor === null ? "" : `&cursor=${cursor}`}`,
         );
         expect(page.org_id).toBe(daemon.orgId);
         expect(page.items.length).toBeLessThanOrEqual(limit);
         seen.push(...names(page));
         cursor = page.next_cursor;
       } while (cursor !== null);
-      expect(seen).toEqual(made);
+      expect(seen).toEqual(expected);
     }
   });
 

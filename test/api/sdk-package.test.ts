@@ -10,7 +10,8 @@ const ROOT = join(import.meta.dirname, "../..");
 const SDK = join(ROOT, "sdk/typescript");
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const WHEEL = `roomd-${version}-py3-none-any.whl`;
-const MAX_SDK_BYTES = 200_000;
+/** Packed, with the doc comments of every public member. */
+const MAX_SDK_BYTES = 240_000;
 
 let daemon: TestDaemon;
 let directory: string;

@@ -1,12 +1,25 @@
-/** The programs of examples/ with real guests: each prints what its first line promises, and leaves no room behind. */
+/** The programs of examples/ and of README.md with real guests: each prints what its text promises, and leaves no room behind. */
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BINARY } from "../harness/daemon.ts";
 import { withGuests } from "../harness/guests.ts";
 
 const DIRECTORY = resolve(import.meta.dirname, "../../examples");
+const README = readFileSync(resolve(import.meta.dirname, "../../README.md"), "utf8");
+const PYTHON_SDK = resolve(import.meta.dirname, "../../sdk/python/src");
 const CHART = "chart.svg";
 /** Lines that each program prints. `browser.ts` needs a template that takes minutes to build: `browser.test.ts` runs it. */
 const PRINTED: Record<string, readonly string[]> = {
@@ -23,10 +36,22 @@ const PRINTED: Record<string, readonly string[]> = {
   "web-preview.ts": ["200 <h1>Made in a sandbox</h1>"],
 };
 
-async function run(daemon: { url: string; apiKey: string }, directory: string, name: string): Promise<string> {
-  const child = spawn(process.execPath, [name], {
+/** The first block of README.md in this language. */
+function firstOfReadme(language: string): string {
+  const [, block] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(README) ?? [];
+  if (block === undefined) throw new Error(`README.md has no block of ${language}`);
+  return block;
+}
+
+async function run(
+  daemon: { url: string; apiKey: string },
+  directory: string,
+  name: string,
+  [program, ...before]: readonly [string, ...string[]] = [process.execPath],
+): Promise<string> {
+  const child = spawn(program, [...before, name], {
     cwd: directory,
-    env: { ...process.env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey },
+    env: { ...process.env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey, PYTHONPATH: PYTHON_SDK },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -63,5 +88,31 @@ withGuests("examples", {}, (guests) => {
     expect((await guests.daemon.ok("GET", "/v1/rooms?state=active")).items).toEqual([]);
     if (name === "data-analysis.ts")
       expect(existsSync(join(project, CHART)) && readFileSync(join(project, CHART), "utf8")).toContain("<rect");
+  });
+
+  describe("README.md", () => {
+    const printed = (text: string) => {
+      expect(text).toMatch(/^0 Python 3\./);
+      // The copies differ after the fork.
+      expect(text).toContain("main.py");
+      expect(text).not.toContain("answer");
+      expect(text).toContain("status 0");
+    };
+    test("its TypeScript", async () => {
+      writeFileSync(join(project, "readme.ts"), firstOfReadme("ts"));
+      printed(await run(guests.daemon, project, "readme.ts"));
+    });
+
+    test("its Python", async () => {
+      writeFileSync(join(project, "readme.py"), firstOfReadme("python"));
+      printed(await run(guests.daemon, project, "readme.py", ["python3"]));
+    });
+
+    test("its first command, with the output that it shows", async () => {
+      mkdirSync(join(project, "bin"), { recursive: true });
+      symlinkSync(BINARY, join(project, "bin", "roomd"));
+      const line = `PATH=${join(project, "bin")}:$PATH; ${firstOfReadme("sh")}`;
+      expect(await run(guests.daemon, project, line, ["sh", "-c"])).toBe(`${firstOfReadme("text")}\nstatus 0`);
+    });
   });
 });

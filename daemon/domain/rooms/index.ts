@@ -52,7 +52,7 @@ export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { arrivingRooms } from "./move/arrive.ts";
 export type { PeerCalls } from "./move/index.ts";
-export { afterRoom, cursorAfterRoom, isOfPage } from "./page.ts";
+export { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "./page.ts";
 export { countAllRooms, countRooms, leavingRooms, liveRooms, liveRoomUids, orgsLeftBehind } from "./store.ts";
 
 export interface Rooms {

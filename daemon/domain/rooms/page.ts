@@ -12,24 +12,31 @@ export function pageOfRooms(
   queries: Queries,
   hostId: string,
   { org_id, room_ids }: Caller,
-  { state, label, host = hostId, limit = DEFAULT_PAGE, cursor }: InputOf<typeof roomList>,
+  { state, label, host = hostId, order, limit = DEFAULT_PAGE, cursor }: InputOf<typeof roomList>,
 ): { rows: RoomRow[]; next_cursor: string | null } {
-  const after = afterRoom(org_id, cursor);
+  const after = afterRoom(org_id, order, cursor);
   if (host !== hostId) return { rows: [], next_cursor: null };
-  const rows = listRooms(queries, { org_id, room_ids, state, label, after, limit: limit + 1 });
-  return toPage(kindOf(org_id), rows, limit, (row) => row.room_uid);
+  const rows = listRooms(queries, { org_id, room_ids, state, label, order, after, limit: limit + 1 });
+  return toPage(kindOf(org_id, order), rows, limit, (row) => row.room_uid);
 }
 
-const kindOf = (orgId: string) => `rooms ${orgId}`;
+type Order = InputOf<typeof roomList>["order"];
+
+const kindOf = (orgId: string, order: Order) => `rooms ${order === "desc" ? "desc " : ""}${orgId}`;
 
 /** The room after which a page begins; null: the first one does. Throws invalid_cursor. */
-export function afterRoom(orgId: string, cursor: string | undefined): string | null {
-  return readCursor(kindOf(orgId), cursor);
+export function afterRoom(orgId: string, order: Order, cursor: string | undefined): string | null {
+  return readCursor(kindOf(orgId, order), cursor);
 }
 
 /** The cursor of the page after a room: all hosts have the same. */
-export function cursorAfterRoom(orgId: string, roomUid: string): string {
-  return makeCursor(kindOf(orgId), roomUid);
+export function cursorAfterRoom(orgId: string, order: Order, roomUid: string): string {
+  return makeCursor(kindOf(orgId, order), roomUid);
+}
+
+/** Compares by creation. */
+export function compareRooms(order: Order, one: string, other: string): number {
+  return (one < other ? -1 : 1) * (order === "desc" ? -1 : 1);
 }
 
 type Listed = Pick<RoomRow, "room_id" | "room_uid" | "labels">;
@@ -38,7 +45,7 @@ type Listed = Pick<RoomRow, "room_id" | "room_uid" | "labels">;
 export function isOfPage(
   { room_id, room_uid, labels }: Listed,
   { room_ids }: Pick<Caller, "room_ids">,
-  { state, label }: InputOf<typeof roomList>,
+  { state, label, order }: InputOf<typeof roomList>,
   after: string | null,
 ): boolean {
   const [name = "", ...rest] = label?.split(":") ?? [];
@@ -46,6 +53,6 @@ export function isOfPage(
     (state === undefined || state === "active") &&
     (room_ids === null || room_ids.includes(room_id)) &&
     (label === undefined || (Object.hasOwn(labels, name) && labels[name] === rest.join(":"))) &&
-    (after === null || room_uid > after)
+    (after === null || compareRooms(order, room_uid, after) > 0)
   );
 }

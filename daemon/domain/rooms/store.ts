@@ -1,5 +1,5 @@
 /** Owns the SQL of rooms. */
-import { and, asc, count, eq, gt, gte, inArray, isNotNull, lt, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, inArray, isNotNull, lt, min, ne, or, sql } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -74,10 +74,12 @@ export function listRooms(
     room_ids: readonly string[] | null;
     state?: RoomState | undefined;
     label?: string | undefined;
+    order?: "asc" | "desc" | undefined;
     after: string | null;
     limit: number;
   },
 ): RoomRow[] {
+  const [follows, by] = filter.order === "desc" ? [lt, desc] : [gt, asc];
   const [name = "", ...rest] = filter.label?.split(":") ?? [];
   return queries
     .select()
@@ -90,10 +92,10 @@ export function listRooms(
         filter.label === undefined
           ? undefined
           : sql`EXISTS (SELECT 1 FROM json_each(${rooms.labels}) WHERE key = ${name} AND value = ${rest.join(":")})`,
-        filter.after === null ? undefined : gt(rooms.room_uid, filter.after as RoomUid),
+        filter.after === null ? undefined : follows(rooms.room_uid, filter.after as RoomUid),
       ),
     )
-    .orderBy(asc(rooms.room_uid))
+    .orderBy(by(rooms.room_uid))
     .limit(filter.limit)
     .all();
 }

@@ -6,7 +6,7 @@ import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/c
 import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
-import { afterRoom, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
+import { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
 import type { Chain, Merging, Told, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
@@ -43,8 +43,8 @@ function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
   { caller, input, silent, placedOn }: Asked,
   unknown: (room: PlacedRoom, host: string) => Item,
 ): Body {
-  const { limit = DEFAULT_PAGE } = input;
-  const after = afterRoom(caller.org_id, input.cursor);
+  const { limit = DEFAULT_PAGE, order } = input;
+  const after = afterRoom(caller.org_id, order, input.cursor);
   const found = new Map<string, Item>();
   for (const { host, body } of [own, ...others]) {
     for (const item of body.items) {
@@ -59,14 +59,14 @@ function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
         found.set(room.room_uid, unknown(room, host));
     }
   }
-  const items = [...found.values()].sort((a, b) => (a.room_uid < b.room_uid ? -1 : 1));
+  const items = [...found.values()].sort((a, b) => compareRooms(order, a.room_uid, b.room_uid));
   const isMore = items.length > limit || [own, ...others].some(({ body }) => body.next_cursor !== null);
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   return {
     ...own.body,
     items: shown,
-    next_cursor: isMore && last ? cursorAfterRoom(caller.org_id, last.room_uid) : null,
+    next_cursor: isMore && last ? cursorAfterRoom(caller.org_id, order, last.room_uid) : null,
     ...withWarnings(silent, MISSING),
   };
 }

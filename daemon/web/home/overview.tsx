@@ -12,7 +12,7 @@ import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
-import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
+import { byUrgency, changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
 import { RoomTable } from "../rooms/table.tsx";
 import { HostHealth } from "./host-health.tsx";
 
@@ -44,9 +44,6 @@ async function loadNow(signal: AbortSignal) {
 /** As on the page of the account. */
 const creditText = (credits: number) => credits.toLocaleString("en", { maximumFractionDigits: 3 });
 
-/** Where most is to be seen to comes first. */
-const urgency = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
-
 export default function Overview() {
   const now = useLoaded("now", loadNow, changesGlances, GLANCE_PACE);
   useEvery(true, GLANCE_MS, now.again);
@@ -68,7 +65,7 @@ export default function Overview() {
       <Shown of={now}>
         {({ rooms, ending, ended, used }) => {
           const { items, askedMs, isAll } = rooms;
-          const first = items.toSorted((one, other) => urgency(other) - urgency(one));
+          const first = items.toSorted(byUrgency);
           const { remaining } = used.credits;
           return (
             <>

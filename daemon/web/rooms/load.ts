@@ -25,7 +25,7 @@ export async function loadGlances(
   do {
     const answer: Awaited<ReturnType<typeof get<typeof roomOverview>>> = await get<typeof roomOverview>(
       "/v1/overview/rooms",
-      { state, label, host, limit: page, cursor },
+      { state, label, host, order: "desc", limit: page, cursor },
       signal,
     );
     items.push(...answer.items);
@@ -33,6 +33,11 @@ export async function loadGlances(
   } while (cursor !== null && items.length < most);
   return { items, askedMs, isAll: cursor === null };
 }
+
+/** Rooms that need attention come first, then those that run most, then the newest. */
+export const byUrgency = (one: RoomGlance, other: RoomGlance): number => urgencyOf(other) - urgencyOf(one);
+
+const urgencyOf = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
 
 export const changesGlances = (record: AuditRecord): boolean =>
   /^(?:room|sandbox|message|barrier)\./.test(record.event) && !isReading(record);

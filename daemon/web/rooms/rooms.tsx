@@ -9,7 +9,7 @@ import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
-import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "./load.ts";
+import { byUrgency, changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "./load.ts";
 import { useScrollBack } from "./scroll-back.ts";
 import { matches, searchOf } from "./search.ts";
 import { isUnknown, RoomTable } from "./table.tsx";
@@ -67,13 +67,13 @@ export default function Rooms() {
       </search>
       <Shown of={{ ...rooms, data }} rows={6}>
         {({ items, askedMs, isAll }) => {
-          const found = items.filter((room) => matches(room, text, boot.has_hosts));
+          const found = items.filter((room) => matches(room, text, boot.has_hosts)).sort(byUrgency);
           if (items.length === 0) return <NoRooms state={state} host={host} />;
           if (found.length === 0 && rooms.data === undefined && rooms.problem === null) return <Loading rows={6} />;
           return (
             <>
               {found.length > 0 ? (
-                <RoomTable items={found} askedMs={askedMs} />
+                <RoomTable items={found} askedMs={askedMs} isEnded={state === "destroyed"} />
               ) : isAll ? (
                 <Empty title={`No ${state} room is called so.`} />
               ) : (

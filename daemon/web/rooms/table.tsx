@@ -60,9 +60,11 @@ export interface Glances {
   items: readonly RoomGlance[];
   /** When they were asked for. */
   askedMs: number;
+  /** Whether the rooms have ended: then nothing runs or waits in them. */
+  isEnded?: boolean;
 }
 
-export function RoomTable({ items, askedMs }: Glances) {
+export function RoomTable({ items, askedMs, isEnded = false }: Glances) {
   const isQuiet = nowMs.value - askedMs > MINUTE_MS;
   return (
     <div class="scroll">
@@ -72,10 +74,14 @@ export function RoomTable({ items, askedMs }: Glances) {
             <th>Room</th>
             <th>State</th>
             {boot.has_hosts ? <th>Host</th> : null}
-            <th class="num">Agents</th>
-            <th class="num">Running</th>
-            <th>Blocked</th>
-            <th class="num">Messages/min</th>
+            {isEnded ? null : (
+              <>
+                <th class="num">Agents</th>
+                <th class="num">Running</th>
+                <th>Blocked</th>
+                <th class="num">Messages/min</th>
+              </>
+            )}
             <th class="num">Drive</th>
             <th class="num">Cost</th>
             <th>Made</th>
@@ -106,18 +112,22 @@ export function RoomTable({ items, askedMs }: Glances) {
                   </a>
                 </td>
               ) : null}
-              <td data-label="Agents" class="num">
-                {isUnknown(room) ? UNKNOWN : countText(room.agents)}
-              </td>
-              <td data-label="Running" class="num">
-                {isUnknown(room) ? UNKNOWN : countText(room.running)}
-              </td>
-              <td data-label="Blocked">
-                <Blocked room={room} />
-              </td>
-              <td data-label="Messages/min" class="num">
-                {isUnknown(room) ? UNKNOWN : countText(isQuiet ? 0 : room.messages_last_minute)}
-              </td>
+              {isEnded ? null : (
+                <>
+                  <td data-label="Agents" class="num">
+                    {isUnknown(room) ? UNKNOWN : countText(room.agents)}
+                  </td>
+                  <td data-label="Running" class="num">
+                    {isUnknown(room) ? UNKNOWN : countText(room.running)}
+                  </td>
+                  <td data-label="Blocked">
+                    <Blocked room={room} />
+                  </td>
+                  <td data-label="Messages/min" class="num">
+                    {isUnknown(room) ? UNKNOWN : countText(isQuiet ? 0 : room.messages_last_minute)}
+                  </td>
+                </>
+              )}
               <td data-label="Drive" class="num">
                 {isUnknown(room) ? UNKNOWN : sizeText(room.drive.used_bytes)}
               </td>

@@ -42,6 +42,8 @@ const STREAMS = {
   },
   org_events: { place: "cursor", isLast: () => false },
   sandbox_file_watch: { place: "cursor", isLast: () => false },
+  // Its lines have no place: a new connection begins with the whole state.
+  room_now: { place: "cursor", isLast: () => false },
 } satisfies Partial<Record<OperationName, StreamRow>>;
 export type StreamName = keyof typeof STREAMS;
 

@@ -44,6 +44,8 @@ _STREAMS = {
     "room_events": _Stream("seq", _is_end_of_room),
     "org_events": _Stream("cursor", lambda _: False),
     "sandbox_file_watch": _Stream("cursor", lambda _: False),
+    # Its lines have no place: a new connection begins with the whole state.
+    "room_now": _Stream("cursor", lambda _: False),
 }
 StreamName: TypeAlias = Literal[
     "execution_stream",
@@ -52,6 +54,7 @@ StreamName: TypeAlias = Literal[
     "room_events",
     "org_events",
     "sandbox_file_watch",
+    "room_now",
 ]
 
 SILENT_SECONDS = 60.0

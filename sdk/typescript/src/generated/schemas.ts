@@ -4081,6 +4081,11 @@ export interface components {
             label?: string;
             /** @description Only those on this one of several hosts. */
             host?: string;
+            /**
+             * @description By creation. asc, the oldest first, if absent.
+             * @enum {string}
+             */
+            order?: "asc" | "desc";
             /** @description Most items to return; 100 if absent. */
             limit?: number;
             /** @description next_cursor of the previous page, unchanged. */
@@ -5230,6 +5235,11 @@ export interface components {
             label?: string;
             /** @description Only those on this one of several hosts. */
             host?: string;
+            /**
+             * @description By creation. asc, the oldest first, if absent.
+             * @enum {string}
+             */
+            order?: "asc" | "desc";
             /** @description Most items to return; 100 if absent. */
             limit?: number;
             /** @description next_cursor of the previous page, unchanged. */

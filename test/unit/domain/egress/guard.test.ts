@@ -262,6 +262,6 @@ describe("other records than addresses", () => {
     expect(await recordsOf("allowed.example", "TXT")).toEqual({ answer: "none", records: [] });
     expect(each).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed" }]);
     expect(await guarded(LIST).recordsOf(7, "TXT")).toEqual({ answer: "none", records: [] });
-    await expect(guarded(LIST).recordsOf("allowed.example", "ANY")).rejects.toThrow("none that is answered");
+    await expect(guarded(LIST).recordsOf("allowed.example", "ANY")).rejects.toThrow("record type is not answered");
   });
 });

@@ -3748,6 +3748,8 @@ class RoomListInput(TypedDict):
     """Only those with this label, as key:value."""
     host: NotRequired[str]
     """Only those on this one of several hosts."""
+    order: NotRequired[Literal["asc", "desc"]]
+    """By creation. asc, the oldest first, if absent."""
     limit: NotRequired[int]
     """Most items to return; 100 if absent."""
     cursor: NotRequired[str]
@@ -5059,6 +5061,8 @@ class RoomOverviewInput(TypedDict):
     """Only those with this label, as key:value."""
     host: NotRequired[str]
     """Only those on this one of several hosts."""
+    order: NotRequired[Literal["asc", "desc"]]
+    """By creation. asc, the oldest first, if absent."""
     limit: NotRequired[int]
     """Most items to return; 100 if absent."""
     cursor: NotRequired[str]
