@@ -269,7 +269,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
 
 /** Records of a room that are no event of it: reading, and the service's own book-keeping. */
 export const LEFT_OUT: readonly string[] = [
-  ...["room.read", "room.listed", "room.overview_read", "room.waits_read", "room.timeline_read"],
+  ...["room.read", "room.listed", "room.overview_read", "room.waits_read", "room.timeline_read", "room.followed"],
   ...["sandbox.read", "sandbox.listed", "sandbox.logs_read", "sandbox.measured", "sandbox.swept"],
   ...[
     "exec.read",

@@ -67,7 +67,8 @@ test.each([
   }
 });
 
-test("a few pipelined requests are all answered, in order, on one connection", async () => {
+/** The statuses of three pipelined requests, as far as they are answered. */
+async function pipelined(): Promise<(string | undefined)[]> {
   const { hostname, port } = new URL(daemon.url);
   const socket = connect({ host: hostname, port: Number(port) });
   const request = (path: string, last = "") => `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n${last}\r\n`;
@@ -78,5 +79,16 @@ test("a few pipelined requests are all answered, in order, on one connection", a
   const closed = new Promise<void>((done) => socket.once("close", () => done()));
   socket.write(request("/one") + request("/v1/me") + request("/three", "Connection: close\r\n"));
   await closed;
-  expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status)).toEqual(["404", "401", "404"]);
+  return [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status);
+}
+
+test("a few pipelined requests are all answered, in order, on one connection", async () => {
+  const expected = ["404", "401", "404"];
+  // A request that has to wait for its turn on a busy host closes the connection after it: then a client repeats the others.
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    const statuses = await pipelined();
+    expect(statuses).toEqual(expected.slice(0, statuses.length));
+    if (statuses.length === expected.length) return;
+  }
+  throw new Error("no connection answered all of them");
 });
