@@ -8,7 +8,7 @@ for number in range(3):
 try:
     urllib.request.urlopen("http://example.com", timeout=5)
 except OSError as error:
-    print("no network:", type(error).__name__)
+    print("no network:", type(error).__name__, flush=True)
 while True:
     pass
 `;

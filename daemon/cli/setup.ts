@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
+import { planListen } from "../edge/http/tls.ts";
 import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
@@ -60,7 +61,7 @@ export function setupCommand(): Command {
       const certificate = selfSignedFile(paths.tls);
       const link = config["web.enabled"] ? await withOperator({}, (operator) => operator.setupLink()) : null;
       const made = {
-        url: web,
+        url: planListen(config).url,
         setup: link && web + link.path,
         api_key: process.env.ROOMD_API_KEY ?? "",
         key_file: paths.first_keys,

@@ -85,7 +85,7 @@ test.skipIf(reason !== null)("a client's variables make no daemon of their own, 
   `);
   const [service = "", own = ""] = said.split("[1/4]").slice(1);
   expect(service).toContain("started as the service roomd at http://127.0.0.1:8080");
-  expect(service).toMatch(/\nexport ROOMD_URL=http:\/\/localhost:8080\nexport ROOMD_API_KEY=key-\S+\nruns /);
+  expect(service).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-\S+\nruns /);
   expect(service).toMatch(/\nruns \/usr\/local\/lib\/roomd\/roomd\n$/);
   expect(own).toContain("started in the background at http://127.0.0.1:8080");
   expect(own).toMatch(/\nruns \S+\/dist\/roomd\nwith ROOMD_LOG_LEVEL=debug\n$/);

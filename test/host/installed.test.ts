@@ -80,7 +80,7 @@ describe("installed from its package", () => {
     expect(said).toContain("started as the service roomd");
     expect(said).toMatch(/created sandbox agent-1: .*\(snapshot|\(pool/);
     expect(said).toContain("contents compared");
-    expect(said).toMatch(/\nexport ROOMD_URL=http:\/\/localhost:8080\nexport ROOMD_API_KEY=key-/);
+    expect(said).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-/);
     expect(JSON.parse(await host.ok("roomd health --json"))).toMatchObject({
       ready: true,
       topology: "nested",

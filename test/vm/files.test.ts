@@ -180,7 +180,7 @@ testAlone(
     );
     expect((await daemon.cli(["template", "import", "bare", reference, "--disk", "1024", "--json"])).stderr).toBe("");
     await daemon.room("bare");
-    await daemon.sandbox("bare", "a", 9321, { template: "bare" });
+    await daemon.sandbox("bare", "a", 9321, { template_id: "bare" });
     const files = filesOf(daemon, "bare", "a");
     expect(await (await files.get("/app/config.json")).text()).toBe("{}");
     // As the user that its image names.
