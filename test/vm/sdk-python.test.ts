@@ -29,7 +29,10 @@ withGuests("the Python SDK", {}, (guests) => {
     const run = await runPython(file, { ...env, ROOMD_API_KEY: guests.daemon.apiKey });
     if (run.status !== 0) throw new Error(run.output);
     expect(run.tests).toBeGreaterThan(least);
-    expect(run.complaints).toEqual([]);
+    // Programs for E2B close nothing: a connection may be left for the end of the process, which closes it.
+    const isLeft = (line: string) =>
+      file === "test_e2b_commands" && line.startsWith("sys:1: ResourceWarning: unclosed");
+    expect(run.complaints.filter((line) => !isLeft(line))).toEqual([]);
     expect(guests.daemon.leftovers()).toEqual([]);
   });
 });
