@@ -36,6 +36,7 @@ export function cursorAfterRoom(orgId: string, order: Order, roomUid: string): s
 
 /** Compares by creation. */
 export function compareRooms(order: Order, one: string, other: string): number {
+  if (one === other) return 0;
   return (one < other ? -1 : 1) * (order === "desc" ? -1 : 1);
 }
 

@@ -36,7 +36,7 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(sent.path.count("=y"), len(operation.query))
             ways[operation.answer].append(name)
         self.assertEqual(set(ways["events"]), set(_STREAMS))
-        self.assertEqual(set(ways["socket"]), {"terminal_attach", "screen_view"})
+        self.assertEqual(set(ways["socket"]), {"terminal_attach", "screen_view", "live_socket"})
 
     def test_have_a_typed_call_each(self) -> None:
         wanted = [name for name, each in OPERATIONS.items() if each.answer in ("json", "text")]
