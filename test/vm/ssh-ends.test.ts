@@ -132,7 +132,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     const over = ended(child);
     child.stdin?.write("before ");
     await until("it runs", async () => (await client.ssh("it@ends", ["pgrep -x cat"])).status === 0);
-    await guests.daemon.ok("PATCH", "/v1/rooms/ends/sandboxes/it", { wake_on: [] });
+    await guests.daemon.ok("PATCH", "/v1/rooms/ends/sandboxes/it", { lifecycle: { wake_on: [] } });
     await guests.daemon.ok("POST", "/v1/rooms/ends/sandboxes/it/standby");
     await untilState(guests.daemon, "ends", "it", "paused");
     const refused = await client.ssh("it@ends", ["true"]);
