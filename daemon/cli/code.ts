@@ -18,7 +18,7 @@ const EDITORS = ["code", "cursor", "codium", "zed"] as const;
 type Editor = (typeof EDITORS)[number];
 const WITH = [...EDITORS, "idea", "print"] as const;
 
-/** What the servers of editors need. */
+/** Requirements of the editors' servers. */
 const EDITOR_MEMORY_MIB = 1024;
 const IDEA_MEMORY_MIB = 4096;
 const RESTING = new Set(["paused", "hibernated"]);
@@ -43,7 +43,7 @@ export function codeCommand(): Command {
     ],
   })
     .addOption(
-      choice("--with <editor>", "this editor; idea: print what JetBrains Gateway asks for; print: print only", WITH),
+      choice("--with <editor>", "this editor; idea: print the fields of JetBrains Gateway; print: print only", WITH),
     )
     .action(async (first: string, others: string[], { json, with: wanted }: Options) => {
       const { room_id, agent, rest } = sandboxWords([first, ...others]);
@@ -98,7 +98,7 @@ async function awake(room_id: string, sandbox: string): Promise<SandboxRecord> {
   return { ...value, state: resumed.state };
 }
 
-/** What the sandbox lacks for an editor, each with what to do. */
+/** Missing requirements of an editor in the sandbox, each with its remedy. */
 function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"]): string[] {
   const needs = wanted === "idea" ? IDEA_MEMORY_MIB : EDITOR_MEMORY_MIB;
   const isOffline =
@@ -114,7 +114,7 @@ function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"])
   ];
 }
 
-/** A warning if no key can log in; none to a caller who may not list them. */
+/** A warning if no key can log in; null for a caller without the right to list them. */
 async function keyLines(): Promise<string[]> {
   try {
     const { value } = await call(sshKeyList, { org_id: "self" });

@@ -1,5 +1,5 @@
 /**
- * The names that complete an argument (rooms, agents, executions, checkpoints and the like), asked of the service. The scripts of
+ * The names that complete an argument (rooms, agents, executions, checkpoints and the like), from the service. The scripts of
  * `roomd completion` run it with the words of the line. It prints nothing if the service does not answer in time.
  */
 import { type Argument, Command } from "commander";
@@ -68,7 +68,7 @@ const SOURCES: Record<string, (before: Before, current: string) => Promise<strin
   dst: (_, current) => places(current, [":/", "/"], [":/"]),
 };
 
-/** Commands whose argument of this name is the name of a new thing. */
+/** Commands with an argument of this name that names a new object. */
 const NEW: Record<string, string> = {
   "room create": "room",
   "sandbox create": "agent",
@@ -77,7 +77,7 @@ const NEW: Record<string, string> = {
   "template import": "template",
 };
 
-/** What of a command's arguments the service knows names for. */
+/** The arguments of a command with names that the service knows. */
 export function namedArguments(words: string, args: readonly Argument[]): Argument[] {
   return args.filter((each) => each.name() in SOURCES && NEW[words] !== each.name());
 }

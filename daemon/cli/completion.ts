@@ -9,7 +9,7 @@ export function completionCommand(): Command {
   const made = command("completion", {
     summary: "print a script that completes roomd's commands in your shell",
     notes: [
-      "Names of rooms, agents, executions and the like are asked of the service when the tab key is pressed.",
+      "Names of rooms, agents, executions and the like come from the service when the tab key is pressed.",
       "With --json: the commands, options and words that it knows.",
     ],
     examples: [

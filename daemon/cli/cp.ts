@@ -79,7 +79,7 @@ async function copy(from: InTree, to: InTree, { json, recursive, mode, owner, ov
   if (done.left_out.length > 0 && !json) await say(printable(leftOut(done)));
 }
 
-/** The entry at the source. Throws CliError if there is none. */
+/** The entry at the source. Throws CliError if it does not exist. */
 async function sourceOf({ tree, path }: InTree) {
   const found = await tree.stat(path);
   if (!found) throw new CliError(`${tree.spell(path)}: no such file or directory.`);

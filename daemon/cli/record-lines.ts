@@ -17,7 +17,7 @@ const WRITTEN: Record<string, (value: number) => string> = {
   percent: (value) => `${value} %`,
 };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
-/** Objects whose keys are the caller's words. */
+/** Objects with keys that the caller chose. */
 const PAIRS: ReadonlySet<string> = new Set(["labels", "env", "metadata", "headers"]);
 const INDENT = "  ";
 /** A nested object with more fields is a section. */
@@ -134,7 +134,7 @@ function sectionLines(heading: string, value: unknown): string[] {
   return ["", paint("bold", heading), ...lines];
 }
 
-/** What lies deeper than a section is named with its path. */
+/** Fields deeper than a section are named with their path. */
 function* flat(value: object, path: string): Generator<Row> {
   for (const [name, inner] of Object.entries(value)) {
     const row = rowOf(name, inner);

@@ -62,7 +62,7 @@ export async function findGateway(): Promise<Gateway> {
   return checkedGateway((await call(configGet, {})).value.ssh);
 }
 
-/** What can be logged in to: sandboxes that live or sleep. Throws CliError if there is none, or if two have one host name. */
+/** Sandboxes that accept a login: running or asleep. Throws CliError if no sandbox does, or if two have one host name. */
 async function targetsOf(named: Named | null): Promise<SshTarget[]> {
   const found = await sandboxesOf(named);
   const targets = found.filter(({ state }) => !ENDED.has(state));

@@ -42,7 +42,7 @@ const COLUMNS: readonly (readonly [string, (totals: UsageTotals) => string | num
 
 const hours = (seconds: number) => (seconds / 3600).toFixed(3);
 
-/** What is allocated now beside its caps, then what the period has used. */
+/** Present allocations beside their caps, then the usage of the period. */
 function wholeLines(report: UsageReport): string[] {
   const { org_id, plan, entitled, period, totals, credits, can_create, as_of } = report;
   const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive, guest_cids } = report;

@@ -1,4 +1,4 @@
-/** Rooms whose current state clients follow: each is woken when something of it may have changed, so that none asks by a timer. */
+/** Rooms whose current state clients follow: each client is woken after a possible change, so that no client polls. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Bells } from "./bells.ts";
 

@@ -10,7 +10,7 @@ export const pathBytes = Type.Optional(
   Type.String({ contentEncoding: "base64", description: "The path's bytes, if they are not UTF-8." }),
 );
 
-/** The fields of an entry; `owned` is what is known of its owner. */
+/** The fields of an entry; `owned` has the known fields of its owner. */
 export const entryFields = <T extends Record<string, TSchema>>(owned: T) => ({
   path: Type.String(),
   path_b64: pathBytes,

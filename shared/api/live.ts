@@ -1,4 +1,4 @@
-/** The interface of what is live: the state of a room as it changes, and one connection that carries all streams of a page. */
+/** The interface of live data: the state of a room as it changes, and one connection that carries all streams of a page. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, named, oneOf, operation, record, timestamp } from "./contract.ts";
 import { MOST_WAITED_FOR, MOST_WAITS, wait } from "./overview.ts";
@@ -67,7 +67,7 @@ export const roomNow = operation({
   example: { query: { follow: "false" } },
 });
 
-/** Most streams that one connection carries at once. */
+/** Most concurrent streams of one connection. */
 export const MOST_LIVE_STREAMS = 32;
 /** Most bytes of a frame from the client. */
 export const MOST_LIVE_FRAME_BYTES = 8 * 1024;
@@ -75,7 +75,7 @@ export const MOST_LIVE_FRAME_BYTES = 8 * 1024;
 /** Bytes of a stream that the client has not confirmed, beyond which the stream waits. */
 export const MOST_UNREAD_BYTES = 1024 * 1024;
 
-/** Operations whose streams a connection carries. */
+/** Operations with streams that a connection carries. */
 export const LIVE_OPERATIONS = [
   "room_now",
   "room_events",

@@ -101,7 +101,7 @@ function linesOf(text: string | null): string[] {
   return (text ?? "").split("\n").flatMap((line) => line.trim() || []);
 }
 
-/** Null if there is none. Throws CliError if it cannot be read. */
+/** Null if it does not exist. Throws CliError if it cannot be read. */
 function read(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

@@ -13,7 +13,7 @@ export interface ShownGateway {
   fingerprint: string;
 }
 
-/** A gateway whose fields are safe in a configuration file. */
+/** A gateway with fields that are safe in a configuration file. */
 export interface Gateway {
   host: string;
   port: number;

@@ -151,7 +151,7 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
     .run();
 }
 
-/** Whether an agent's inbox has a message, one that is not handed out, or one that was sent at this time or later: for queries about agents. */
+/** Whether an agent's inbox has a message, an undelivered message, or a message of this time or later: for queries about agents. */
 export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
   const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;

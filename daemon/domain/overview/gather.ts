@@ -56,7 +56,7 @@ function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running:
   return { waits, truncated: truncated || requests.length > most.requests };
 }
 
-/** Commands that are running, and what agents wait for, between their calls too. */
+/** Running commands, and the waits of agents, between their calls too. */
 export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
   return gather(deps, roomUid).waits;
 }

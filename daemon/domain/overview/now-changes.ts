@@ -1,4 +1,4 @@
-/** The lines that tell how a room's state differs from the one before. Pure. */
+/** The lines for the difference between two states of a room. Pure. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { roomNow } from "../../../shared/api/live.ts";
 
@@ -33,6 +33,6 @@ function deadlockLines(before: RoomState, now: RoomState): Line[] {
   return fresh.map(({ agents, text }): Line => ({ type: "deadlock", agents, text }));
 }
 
-/** The sentences of deadlocks say how long ago they began, and change by themselves. */
+/** The sentences of deadlocks contain their age, and change by themselves. */
 const keyOf = ({ at: _, deadlocks, ...state }: RoomState): string =>
   JSON.stringify([state, deadlocks.map(({ agents }) => ringOf(agents))]);

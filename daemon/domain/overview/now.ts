@@ -1,5 +1,5 @@
 /**
- * The stream room_now: the current state of a room, again after each change. What may have changed it wakes its clients; then the
+ * The stream room_now: the current state of a room, again after each change. A possible change wakes its clients; then the
  * state is gathered, once for all of them, and compared with that before.
  */
 import { roomNow } from "../../../shared/api/live.ts";
@@ -26,9 +26,9 @@ import { changesOf, type RoomState } from "./now-changes.ts";
 import { maySee } from "./sight.ts";
 import { cyclesOf } from "./waits.ts";
 
-/** Changes of this time are told together: a call changes several things. */
+/** Changes within this time are sent together, since one call changes several things. */
 const TOGETHER_MS = 10;
-/** Between two looks, however much changes. Below what a person notices. */
+/** Between two looks, however much changes. Too short for a person to notice. */
 const LOOK_MS = 100;
 /** At most this share of the time goes into one room, however much waits in it. */
 const SHARE = 0.05;

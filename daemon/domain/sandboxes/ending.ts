@@ -62,7 +62,7 @@ export class Ending {
     if (!actsIn("fail", this.#row.row.state)) return;
     const freed = await this.#freed();
     const said = freed ? message : message + NOT_ENDED;
-    // One that hibernates has none.
+    // A hibernated sandbox has no CID.
     const cid_held = this.#row.row.cid_held && !freed;
     await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held });
   }

@@ -119,7 +119,7 @@ export class PublishedRow {
     });
   }
 
-  /** A sandbox that hibernates has no CID: what it had another may have until it is resumed. */
+  /** A hibernated sandbox has no CID: another may have its former one until it is resumed. */
   #cidIn({ state }: Partial<SandboxRow>, queries: Queries): Partial<SandboxRow> {
     if (state === "hibernated") return { cid_held: false };
     if (state !== "resuming" || this.row.cid_held) return {};

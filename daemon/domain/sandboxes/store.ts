@@ -173,7 +173,7 @@ export function wokenByMessages(queries: Queries): string[] {
     .map((row) => row.sandbox_id);
 }
 
-/** Whether a message that wakes the sandbox is in its agent's inbox; if `since` is given, one that was sent at that time or later. */
+/** Whether a message that wakes the sandbox is in its agent's inbox; if `since` is given, a message of that time or later. */
 export function isCalled(
   queries: Queries,
   {

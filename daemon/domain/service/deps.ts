@@ -81,6 +81,6 @@ export interface ServiceDeps {
   messageKeptBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;
-  /** How clients reach the SSH gateway; null while there is none. */
+  /** The address of the SSH gateway for clients; null while it is closed. */
   ssh(): OutputOf<typeof configGet>["ssh"];
 }

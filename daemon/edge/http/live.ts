@@ -1,4 +1,4 @@
-/** How a live connection asks for its streams: as requests of their own, with the credentials of its handshake. */
+/** The streams of a live connection: requests of their own, with the credentials of its handshake. */
 import { newId } from "../../../shared/ids.ts";
 import type { Ask } from "../live/connection.ts";
 import type { Arrival } from "./asked.ts";

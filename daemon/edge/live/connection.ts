@@ -12,7 +12,7 @@ import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 
-/** Asks the door for a stream, with the credentials of the connection. */
+/** Requests a stream, with the credentials of the connection. */
 export type Ask = (path: string, signal: AbortSignal) => Promise<Response>;
 
 const SLOW_MS = 60_000;
@@ -106,7 +106,7 @@ export class LiveConnection implements Conversation {
       this.#say({ id, type: "opened", headers });
       await this.#carry(id, response.body, stream);
     } catch {
-      // It broke off: the client asks again.
+      // It broke off: the client opens it again.
     } finally {
       this.#streams.delete(id);
       over.abort();

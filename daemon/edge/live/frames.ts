@@ -10,7 +10,7 @@ export type Wanted =
 
 const MOST_ID = 2 ** 31 - 1;
 
-/** Null for what is not a valid request. */
+/** Null for an invalid request. */
 export function wantedOf(text: string): Wanted | null {
   const said = objectOf(text);
   if (!said) return null;

@@ -98,7 +98,7 @@ export function setCookie(cookie: Cookie, value: string | null, isSecure: boolea
 
 /**
  * Whether one of our pages makes the request. Browsers open WebSockets without Sec-Fetch-Site: their Origin is ours, or that of the
- * host that was asked, as by another loopback name or a forwarded port. Current browsers send one of the two headers.
+ * requested host, as by another loopback name or a forwarded port. Current browsers send one of the two headers.
  */
 export function isFromOurPage(headers: Headers, ours: string): boolean {
   const site = headers.get("sec-fetch-site");

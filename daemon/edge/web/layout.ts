@@ -58,7 +58,7 @@ const RAIL: readonly (readonly [path: string, name: string])[] = [
 
 const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
 
-/** `said` is what was done by the form before, in a sentence; `hasHosts`: whether the service has several; `colours`: light or dark. */
+/** `said` is the result of the previous form, as a sentence; `hasHosts`: whether the service has several; `colours`: light or dark. */
 export function render(
   { title, at = "/account", who = null, body, hub }: Page,
   said: string | null = null,

@@ -1,4 +1,4 @@
-// What a browser adds to pages that work without it: the token of a link from behind the #, copying, passkeys, errors beside their
+// Additions to pages that work without script: the token of a link from behind the #, copying, passkeys, errors beside their
 // fields, and the rail's choice of colours and keys, as the hub has them.
 
 const token = document.querySelector("form[data-token] input[name=token]");

@@ -37,7 +37,7 @@ export class Dials {
     return true;
   }
 
-  /** Whether a connection is open that has not said who it is. */
+  /** Whether an unidentified connection is open. */
   get areWaiting(): boolean {
     for (const link of this.#waiting) if (!link.isClosed) return true;
     return false;

@@ -123,7 +123,7 @@ const matches = ({ command, id }: Run, text: string) => {
 };
 
 function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; isThere: boolean }) {
-  if (!is) return <Empty title="No commands on record." />;
+  if (!is) return <Empty title="No commands in the audit." />;
   return (
     <Empty title="No commands yet.">
       <p>A command is run by its agent, or by a line:</p>

@@ -122,7 +122,7 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
         if (wasOpen && after === null) tell(null);
         wasOpen = true;
       }
-      // Why it is over is not known here: after an error it is asked for again.
+      // The reason of the end is unknown here: after an error it is opened again.
       if (state !== "over") liveState.value = state;
       if (state !== "connecting") opened.resolve();
     },

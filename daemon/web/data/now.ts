@@ -12,7 +12,7 @@ export type RoomNow = Extract<OutputOf<typeof roomNow>, { type: "now" }>;
 /** Null while it is not known, and for a room that has ended. */
 export const now = signal<RoomNow | null>(null);
 
-/** After an error of the stream that does not say whether it is worth a retry. */
+/** After an error of the stream without a hint about retries. */
 const AGAIN_MS = 2000;
 
 /** Follows a room while its page is open. */

@@ -10,7 +10,7 @@ import { Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import type { Steps } from "./first-steps.tsx";
 
-/** Where the browser keeps for whom the steps are over: done, or skipped. */
+/** The browser's key for the user with finished or skipped steps. */
 const OVER = "first-steps";
 
 /** Whether they were seen before the last one was done: then they stay until they are left. */

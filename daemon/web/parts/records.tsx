@@ -38,7 +38,7 @@ function About({ record }: { record: AuditRecord }) {
   );
 }
 
-/** What went wrong: with the call, or with the command that it ran. Nothing for what succeeded. */
+/** The failure of the call, or of the command that it ran. Nothing for a success. */
 export function Outcome({ record }: { record: AuditRecord }) {
   const failure = failureOf(record);
   return failure === null ? null : <State look="bad">{failure}</State>;

@@ -1,4 +1,4 @@
-/** The part of a file that a read asks for. */
+/** The part of a file that a read requests. */
 import { UsageError } from "./errors.ts";
 import type { CallOptions } from "./transport.ts";
 

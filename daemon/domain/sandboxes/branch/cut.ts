@@ -83,7 +83,7 @@ function inUse<T>({ supervisors }: Parts, all: readonly Supervisor[], work: () =
   )();
 }
 
-/** One that was in standby before the cut. */
+/** A sandbox that was in standby before the cut. */
 interface Woken {
   supervisor: Supervisor;
   paused_at: string;

@@ -41,7 +41,7 @@ export interface Putting {
   givenUp: ReadonlySet<string>;
 }
 
-/** Those that were here before have gone with the room. They hibernate, and get guest CIDs of this host when they are resumed. */
+/** The former rows here left with the room. The sandboxes hibernate, and get guest CIDs of this host when they are resumed. */
 export function putSandboxes(
   queries: Queries,
   { room_uid: roomUid, org_id }: Whose,

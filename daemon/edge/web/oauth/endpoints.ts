@@ -22,7 +22,7 @@ const MOST_BYTES = 16 * 1024;
 /** Of an address: nobody has to show who they are. */
 const DEVICES_PER_HOUR = 60;
 
-/** The URL of the service with the loopback name that was asked; unchanged elsewhere. */
+/** The URL of the service with the requested loopback name; unchanged elsewhere. */
 export function askedOf(url: string, { origin }: URL): string {
   return originsOf(url).includes(origin) ? url.replace(new URL(url).origin, origin) : url;
 }

@@ -110,7 +110,7 @@ export function keysPage(account: AccountRecord, { keys, names, made, once }: Sh
   const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Made by</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
   const make =
     account.role === "viewer"
-      ? html`<p class="muted">Viewers cannot create API keys. Ask an owner or admin for another role.</p>`
+      ? html`<p class="muted">Viewers cannot create API keys. An owner or admin can change your role.</p>`
       : html`<h2>Make a key</h2><form method="post" action="/account/keys" class="row">${hidden([
           ["do", "make"],
           ["once", once],

@@ -20,7 +20,7 @@ export const LASTS: readonly (readonly [string, string])[] = [
   ["2592000", "For 30 days"],
 ];
 
-/** What a scope allows. Those that act on the outside or run programs are marked. */
+/** Descriptions of scopes. Scopes that act on the outside or run programs are marked. */
 const SAID: Record<Scope, string> = {
   "rooms:read": "see rooms",
   "rooms:write": "make and destroy rooms",
@@ -83,7 +83,7 @@ export const backAt = (place: string, isLoopback: boolean): Markup =>
 
 /** `code` is compared with the one on the device: a link to this page may come from anyone. */
 export const asksFrom = (ip: string | null, since: string, code: string): Markup =>
-  html`<p class="muted">Its code</p><p class="place">${code}</p><p class="muted">It asks from the address</p><p class="place">${ip ?? "unknown"}</p><p class="muted">since ${moment(since)}. Continue only if you just started it yourself and your terminal shows the code ${code}.</p>`;
+  html`<p class="muted">Its code</p><p class="place">${code}</p><p class="muted">Its address</p><p class="place">${ip ?? "unknown"}</p><p class="muted">since ${moment(since)}. Continue only if you just started it yourself and your terminal shows the code ${code}.</p>`;
 
 export function codePage(account: AccountRecord, code: string, problem: Problem | null = null): Page {
   return {

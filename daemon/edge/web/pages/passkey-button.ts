@@ -8,7 +8,7 @@ interface PasskeyButton {
   label: string;
   /** The form's field that gets what the browser answers. */
   as?: string;
-  /** The page at the service's name, where it is another than the one that was asked for. */
+  /** The page at the service's name, if it differs from the requested one. */
   path?: string;
   isMain?: boolean;
 }

@@ -128,7 +128,7 @@ function merged(there: readonly TimelineItem[], fresh: readonly TimelineItem[]):
 export const isBad = ({ outcome, type, exit_code }: TimelineItem): boolean =>
   outcome !== "success" || type === "refusal" || (exit_code !== null && exit_code !== 0);
 
-/** How an item went; null for what merely succeeded. */
+/** The outcome of an item; null for a plain success. */
 export function stateOf(item: TimelineItem): readonly ["bad" | "busy" | "wait", string] | null {
   if (isBad(item)) return ["bad", item.exit_code ? `exit ${item.exit_code}` : item.outcome];
   if (item.kind === "mark" || item.until !== null) return null;
