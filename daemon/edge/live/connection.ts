@@ -10,12 +10,15 @@
  */
 import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { TurnBudget } from "../../core/turn.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 
 /** Requests a stream, with the credentials of the connection. */
 export type Ask = (path: string, signal: AbortSignal) => Promise<Response>;
 
 const SLOW_MS = 60_000;
+/** Requests for streams within one turn of the event loop, beyond which a client is disconnected: each costs a refusal. */
+const MOST_OPENED_IN_A_TURN = 8 * MOST_LIVE_STREAMS;
 /** A problem is shorter. */
 const MOST_PROBLEM_BYTES = 64 * 1024;
 /** A client that needs them reads them of the first frame of a stream. */
@@ -33,14 +36,19 @@ export class LiveConnection implements Conversation {
   readonly mostBytes = MOST_LIVE_FRAME_BYTES;
   readonly #streams = new Map<number, Stream>();
   readonly #over: () => void;
+  readonly #turns: TurnBudget;
+  readonly #owner: string;
+  #openedInTurn = 0;
   #client: Talker | null = null;
   #ask: Ask | null = null;
   #isOver = false;
   /** Settles when the frame before has left. */
   #sent: Promise<void> = Promise.resolve();
 
-  /** `over` is called once, when the connection has ended. */
-  constructor(over: () => void) {
+  /** `over` is called once, when the connection has ended. Streams are opened in turns of `owner`. */
+  constructor(turns: TurnBudget, owner: string, over: () => void) {
+    this.#turns = turns;
+    this.#owner = owner;
     this.#over = over;
   }
 
@@ -53,6 +61,7 @@ export class LiveConnection implements Conversation {
   }
 
   hear(text: string): void {
+    if (this.#isOver) return;
     const wanted = wantedOf(text);
     if (!wanted || (wanted.op === "open" && this.#streams.has(wanted.id))) {
       this.end("bad_frame", "invalid frame");
@@ -60,6 +69,7 @@ export class LiveConnection implements Conversation {
     }
     if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
     else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
+    else if (this.#isOften()) this.end("bad_frame", "too many streams are opened");
     else if (this.#streams.size >= MOST_LIVE_STREAMS) {
       this.#refuse(
         wanted.id,
@@ -67,6 +77,16 @@ export class LiveConnection implements Conversation {
         problemOf("rate_limited", `A connection carries at most ${MOST_LIVE_STREAMS} streams.`),
       );
     } else void this.#run(wanted.id, wanted.path);
+  }
+
+  /** The frames that arrive together are all heard in one turn of the event loop. */
+  #isOften(): boolean {
+    if (this.#openedInTurn === 0) {
+      setImmediate(() => {
+        this.#openedInTurn = 0;
+      });
+    }
+    return ++this.#openedInTurn > MOST_OPENED_IN_A_TURN;
   }
 
   take(): void {
@@ -98,6 +118,9 @@ export class LiveConnection implements Conversation {
         const detail = "The path is not that of a stream which a live connection carries.";
         return this.#refuse(id, 404, problemOf("route_not_found", detail));
       }
+      const turn = this.#turns.enter(this.#owner);
+      if (turn) await turn;
+      if (over.signal.aborted) return;
       const response = await this.#ask(asked, over.signal);
       isRefused = !response.ok || !response.body;
       if (!response.ok || !response.body) return await this.#tellRefusal(id, response);

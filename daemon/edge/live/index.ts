@@ -3,6 +3,7 @@ import { liveSocket } from "../../../shared/api/live.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { TurnBudget } from "../../core/turn.ts";
 import type { Hold } from "../tenure.ts";
 import { LiveConnection } from "./connection.ts";
 
@@ -19,6 +20,7 @@ export interface Live {
 
 export function makeLive({ hold }: { hold: Hold }): Live {
   const open = new Map<LiveConnection, string>();
+  const turns = new TurnBudget();
   const bound = bind(liveSocket, {
     run: ({ caller }, _input, _target, transfer) => {
       requireWebSocket(transfer);
@@ -30,7 +32,7 @@ export function makeLive({ hold }: { hold: Hold }): Live {
         });
       }
       let letGo = () => {};
-      const connection = new LiveConnection(() => {
+      const connection = new LiveConnection(turns, caller.org_id, () => {
         open.delete(connection);
         letGo();
       });

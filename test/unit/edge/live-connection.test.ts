@@ -1,0 +1,70 @@
+/** A live connection takes turns: a client that sends many requests for streams holds up no other client. */
+import { expect, test } from "vitest";
+import { TurnBudget } from "../../../daemon/core/turn.ts";
+import { LiveConnection } from "../../../daemon/edge/live/connection.ts";
+import { MOST_LIVE_STREAMS } from "../../../shared/api/live.ts";
+
+const PATH = "/v1/rooms/r/now";
+
+function connect(ask: (path: string) => Promise<Response>) {
+  const said: { id: number; type: string }[] = [];
+  const closed: number[] = [];
+  const connection = new LiveConnection(new TurnBudget(), "org", () => {});
+  connection.start({
+    say: (text) => void said.push(JSON.parse(text)),
+    send: () => Promise.resolve(),
+    close: (code) => void closed.push(code),
+  });
+  connection.askBy(ask);
+  const open = (id: number, path = PATH) => connection.hear(JSON.stringify({ op: "open", id, path }));
+  return { connection, said, closed, open };
+}
+
+/** Has no end. */
+const silent = () => new Response(new ReadableStream({ start: () => {} }));
+
+test("of streams that are requested together, a turn of the event loop opens as many as it has time for", async () => {
+  let asked = 0;
+  const { connection, open, said } = connect(() => {
+    asked++;
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+    return Promise.resolve(silent());
+  });
+  for (let id = 1; id <= MOST_LIVE_STREAMS; id++) open(id);
+  for (let microtask = 0; microtask < 100; microtask++) await null;
+  expect(asked).toBeGreaterThan(0);
+  expect(asked).toBeLessThan(MOST_LIVE_STREAMS / 2);
+  await expect.poll(() => said.filter(({ type }) => type === "opened").length).toBe(MOST_LIVE_STREAMS);
+  connection.left();
+});
+
+test("a client that requests hundreds of streams in a turn is disconnected, and nothing is done for its other frames", async () => {
+  const paths: string[] = [];
+  const { closed, open, said } = connect((path) => {
+    paths.push(path);
+    return Promise.resolve(silent());
+  });
+  for (let id = 1; id <= 10_000; id++) open(id, "/nope");
+  expect(closed).toEqual([4000]);
+  expect(said.length).toBeLessThan(1000);
+  open(20_000);
+  await Bun.sleep(0);
+  expect(paths).toEqual([]);
+});
+
+test("a stream that is closed before its turn is not opened", async () => {
+  const paths: string[] = [];
+  const { connection, open, said } = connect((path) => {
+    const end = performance.now() + 3;
+    while (performance.now() < end);
+    paths.push(path);
+    return Promise.resolve(silent());
+  });
+  open(1);
+  open(2);
+  connection.hear(JSON.stringify({ op: "close", id: 2 }));
+  await expect.poll(() => said.some(({ id, type }) => id === 2 && type === "ended")).toBe(true);
+  expect(paths.length).toBe(1);
+  connection.left();
+});
