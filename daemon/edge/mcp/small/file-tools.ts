@@ -1,4 +1,5 @@
 /** The tools read_file, write_file, edit_file and list_files. */
+import { MAX_WRITE_BYTES } from "../../../../shared/api/drive.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { textOf } from "../../../core/text.ts";
 import { type Answer, failed } from "../answer.ts";
@@ -64,6 +65,10 @@ export async function editFile(
       "validation_failed",
       `old is in ${path} ${times} times. Send more of the text around it, or all: true.`,
     );
+  }
+  // Before it is made: many short texts, each replaced by a long one, are gigabytes.
+  if (text.length + times * (replacement.length - old.length) > MAX_WRITE_BYTES) {
+    return failed(call.refuse(new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } })));
   }
   const changed = all ? text.replaceAll(old, () => replacement) : text.replace(old, () => replacement);
   const answer = await files.write(path, Buffer.from(changed));
