@@ -66,7 +66,9 @@ export function offerHybrid(connection: Connection | Client): void {
   const own: Reader = {
     read: (packet) => {
       const payload = reader.read(packet);
-      const translated = payload[0] === KEXINIT ? translate(payload) : null;
+      // The first of the client's exchanges that the server has counts; as a client, this side has the hybrid one first.
+      const preferred = protocol._server ? protocol._offer.lists.kex.array : [];
+      const translated = payload[0] === KEXINIT ? translate(payload, preferred) : null;
       if (translated === null) return payload;
       received = payload;
       return translated;
@@ -101,8 +103,11 @@ function withHybrid(offer: Offer): Offer {
   ]);
 }
 
-/** A KEXINIT in which the borrowed exchange stands where ours did; null if the other side does not have ours. */
-function translate(payload: Buffer): Buffer | null {
+/**
+ * A KEXINIT in which the borrowed exchange stands where ours did; null if the other side does not have ours, or has one of `preferred`
+ * before it.
+ */
+function translate(payload: Buffer, preferred: readonly string[]): Buffer | null {
   if (payload.byteLength < LISTS_AT + 4) return null;
   const begin = LISTS_AT + 4;
   const end = begin + payload.readUInt32BE(LISTS_AT);
@@ -110,9 +115,7 @@ function translate(payload: Buffer): Buffer | null {
   const names = payload.toString("latin1", begin, end).split(",");
   const at = names.indexOf(HYBRID_KEX);
   if (at === -1) return null;
-  // The first of the client's that the server has counts. A client that has another before it gets that one.
-  const before = names.indexOf(BORROWED);
-  if (before !== -1 && before < at) return null;
+  if (names.slice(0, at).some((name) => preferred.includes(name))) return null;
   const list = Buffer.from(names.with(at, BORROWED).join(","), "latin1");
   const length = Buffer.alloc(4);
   length.writeUInt32BE(list.byteLength);

@@ -51,6 +51,10 @@ describe("a client's message is refused", () => {
   });
 });
 
+interface Offer {
+  lists: { serverHostKey: { array: string[] } } & Record<"cs" | "sc", Record<string, { array: string[] }>>;
+}
+
 describe("at the door", () => {
   let door: Door;
   beforeAll(async () => {
@@ -86,6 +90,20 @@ describe("at the door", () => {
   test("a client without it gets curve25519-sha256", async () => {
     const { client, agreed, ended } = await connected(() => {});
     expect([ended, agreed[0]]).toEqual(["ready", expect.stringMatching(/^curve25519-sha256/)]);
+    client.end();
+  });
+
+  test("a client that has it behind another exchange of the gateway gets that one", async () => {
+    const { client, agreed, ended } = await connected((made) => {
+      const protocol = (made as unknown as { _protocol: { _offer: Offer } })._protocol;
+      const { lists } = protocol._offer;
+      const of = (direction: Offer["lists"]["cs"]) =>
+        Object.fromEntries(Object.entries(direction).map(([name, { array }]) => [name, array]));
+      const kex = ["curve25519-sha256@libssh.org", HYBRID_KEX, "curve25519-sha256"];
+      const offer = { kex, serverHostKey: lists.serverHostKey.array, cs: of(lists.cs), sc: of(lists.sc) };
+      protocol._offer = Reflect.construct(protocol._offer.constructor, [offer]);
+    });
+    expect([ended, agreed]).toEqual(["ready", ["curve25519-sha256@libssh.org"]]);
     client.end();
   });
 
