@@ -6,6 +6,7 @@ import { type Log, makeLog } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
+import { LocalhostTaken } from "../edge/listener.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { leaveEnd } from "../host/last-end.ts";
 import { findServiceManager } from "../host/service-manager.ts";
@@ -59,6 +60,11 @@ export function serveCommand(): Command {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (errnoOf(error) !== "EADDRINUSE") throw error;
       const key = (error as { port?: unknown }).port === planSsh(config)?.port ? "ssh.listen" : "http.listen";
+      if (error instanceof LocalhostTaken) {
+        throw new CliError(
+          `http.listen = ${config["http.listen"]}: ${error.message}, where browsers look for localhost first: stop it or choose another port.`,
+        );
+      }
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
     const manager = findServiceManager();

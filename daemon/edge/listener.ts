@@ -6,9 +6,12 @@
  *   old.stop()  the old one stops listening and closes idle connections; requests, streams and WebSockets under way
  *               go on in it until they end, or end at once where whoever they came from is not let in any more
  */
+import { networkInterfaces } from "node:os";
 import type { Server } from "bun";
 import type { Certificate } from "../core/certificate.ts";
 import { errnoOf } from "../core/service-error.ts";
+
+const LOOPBACK_6 = "::1";
 
 /** With what a server answers to TLS. */
 export interface ServeTls extends Certificate {
@@ -44,36 +47,55 @@ export interface Listener {
 /** Of port 0: another program may listen on what the kernel has chosen, before we do. */
 const MOST_CHOICES = 8;
 
+export interface ListenAddress {
+  hostname: string;
+  port: number;
+  /**
+   * Whether clients reach it as `localhost`, which browsers look for at [::1] first: there it listens too, since any user of the host
+   * could. For an IPv4 address.
+   */
+  byLocalhost?: boolean;
+}
+
+/** Another program listens on [::1] alone. */
+export class LocalhostTaken extends Error {
+  readonly code = "EADDRINUSE";
+
+  constructor(port: number) {
+    super(`another program listens on [${LOOPBACK_6}]:${port}`);
+  }
+}
+
 /**
  * Listens, with TLS where `tls` says how. `start` begins a Bun server with these options, merged over its own.
  * Throws an error with code EADDRINUSE when anything listens on the address, another daemon with TLS included.
  */
 export function openListener(
-  address: { hostname: string; port: number },
+  { hostname, port: wanted, byLocalhost = false }: ListenAddress,
   tls: ServeTls | null,
   start: (options: ServeOptions) => RunningServer,
 ): Listener {
-  if (tls !== null && address.port !== 0) assertFree(address);
-  const options = (port: number, tls: ServeTls | null): ServeOptions => ({
-    hostname: address.hostname,
-    port,
-    reusePort: tls !== null,
-    ...(tls === null ? {} : { tls }),
-  });
-  let current = startFirst(() => start(options(address.port, tls)), address.port === 0 ? MOST_CHOICES : 1);
+  const hostnames = byLocalhost && hasLoopback6() ? [hostname, LOOPBACK_6] : [hostname];
+  if (tls !== null && wanted !== 0) for (const each of hostnames) assertFree({ hostname: each, port: wanted });
+  const begin = (hostname: string, port: number, tls: ServeTls | null) =>
+    start({ hostname, port, reusePort: tls !== null, ...(tls === null ? {} : { tls }) });
+  let current = startFirst(() => beginAll(hostnames, wanted, tls, begin), wanted === 0 ? MOST_CHOICES : 1);
+  const [{ url, port = wanted }] = current;
   const draining = new Set<RunningServer>();
   return {
-    url: new URL(current.url),
+    url: new URL(url),
     use: (next, former) => {
       const old = current;
-      current = start(options(old.port ?? address.port, next));
-      draining.add(old);
-      void old.stop(false).finally(() => draining.delete(old));
+      current = beginAll(hostnames, port, next, begin);
+      for (const each of old) {
+        draining.add(each);
+        void each.stop(false).finally(() => draining.delete(each));
+      }
       // Those before the last have connections from before too.
       if (former === "ends") for (const each of draining) void each.stop(true);
     },
     stop: async (graceMs) => {
-      const servers = [current, ...draining];
+      const servers = [...current, ...draining];
       const grace = Promise.withResolvers<void>();
       const timer = setTimeout(grace.resolve, graceMs);
       await Promise.race([Promise.all(servers.map((server) => server.stop(false))), grace.promise]);
@@ -83,7 +105,30 @@ export function openListener(
   };
 }
 
-function startFirst(start: () => RunningServer, choices: number): RunningServer {
+type Servers = [RunningServer, ...RunningServer[]];
+
+/** One server for each name, at the same port; all or none. */
+function beginAll(
+  [hostname, ...others]: readonly string[],
+  wanted: number,
+  tls: ServeTls | null,
+  begin: (hostname: string, port: number, tls: ServeTls | null) => RunningServer,
+): Servers {
+  const servers: Servers = [begin(String(hostname), wanted, tls)];
+  const { port = wanted } = servers[0];
+  try {
+    for (const each of others) servers.push(begin(each, port, tls));
+    return servers;
+  } catch (error) {
+    for (const each of servers) void each.stop(true);
+    throw errnoOf(error) === "EADDRINUSE" ? new LocalhostTaken(port) : error;
+  }
+}
+
+const hasLoopback6 = () =>
+  Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === LOOPBACK_6));
+
+function startFirst<T>(start: () => T, choices: number): T {
   try {
     return start();
   } catch (error) {

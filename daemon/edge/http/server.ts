@@ -2,6 +2,7 @@
  * Owns the HTTP door: a route for every operation of the list, and a problem for what is none.
  * It knows HTTP and hands everything else to the road.
  */
+import { isIPv4 } from "node:net";
 import { Elysia } from "elysia";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { termsOf } from "../../../shared/api/spelling.ts";
@@ -9,6 +10,7 @@ import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import type { Certificate } from "../../core/certificate.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
+import { peopleUrl } from "../../core/people-url.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { TurnBudget } from "../../core/turn.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
@@ -96,7 +98,8 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
-  const listener = openListener(options, options.tls && tlsOf(options.tls), (listen) =>
+  const byLocalhost = isIPv4(options.hostname) && new URL(peopleUrl(options.url)).hostname === "localhost";
+  const listener = openListener({ ...options, byLocalhost }, options.tls && tlsOf(options.tls), (listen) =>
     serve(deps, options, { app, arrivals, turns, senderOf: ofClient, peers: null }, listen),
   );
   return {

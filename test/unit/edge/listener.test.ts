@@ -1,6 +1,7 @@
 /** Where a server listens: at the port that is asked for or not at all, and at any that is free where none is. */
+import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
-import { openListener, type ServeOptions } from "../../../daemon/edge/listener.ts";
+import { LocalhostTaken, openListener, type ServeOptions } from "../../../daemon/edge/listener.ts";
 
 /** A server whose first ports others have taken, so many of them. */
 function startAfter(taken: number) {
@@ -32,5 +33,37 @@ test("a port that is asked for and taken is told, and so is it where none is fre
     const { tries, start } = startAfter(100);
     expect(() => openListener({ hostname: "127.0.0.1", port }, null, start)).toThrow("taken");
     expect(tries).toEqual(Array(times).fill(port));
+  }
+});
+
+const hasLoopback6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
+if (!hasLoopback6) console.warn("without localhost: this host has no loopback of IPv6");
+const answer = ({ hostname, port }: ServeOptions) => Bun.serve({ hostname, port, fetch: () => new Response("here") });
+
+test.runIf(hasLoopback6)(
+  "reached as localhost, it has both loopback addresses, so that no other user of the host answers at one of them",
+  async () => {
+    const listener = openListener({ hostname: "127.0.0.1", port: 0, byLocalhost: true }, null, answer);
+    const { port } = listener.url;
+    for (const host of ["127.0.0.1", "[::1]", "localhost"])
+      expect(await (await fetch(`http://${host}:${port}`)).text()).toBe("here");
+    await listener.stop(1000);
+    await expect(fetch(`http://[::1]:${port}`)).rejects.toThrow();
+  },
+);
+
+test.runIf(hasLoopback6)("where another program has one of them, it listens at none", async () => {
+  // A port whose IPv4 address is free: the search for both is the listener's own.
+  const both = openListener({ hostname: "127.0.0.1", port: 0, byLocalhost: true }, null, answer);
+  const port = Number(both.url.port);
+  await both.stop(0);
+  const foreign = Bun.serve({ hostname: "::1", port, fetch: () => new Response("foreign") });
+  try {
+    expect(() => openListener({ hostname: "127.0.0.1", port, byLocalhost: true }, null, answer)).toThrow(
+      LocalhostTaken,
+    );
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
+  } finally {
+    await foreign.stop(true);
   }
 });
