@@ -46,6 +46,11 @@ export class RoomChanges {
     return false;
   }
 
+  /** How many clients follow a room. */
+  clients(roomUid: RoomUid): number {
+    return this.#rooms.get(roomUid)?.clients ?? 0;
+  }
+
   /** Changes of a followed room so far. */
   count(roomUid: RoomUid): number {
     return this.#rooms.get(roomUid)?.changes ?? 0;

@@ -155,3 +155,21 @@ test("the state is also a stream of its own, which ends with the room", async ()
     .map((line) => JSON.parse(line));
   expect(lines[0]).toMatchObject({ type: "now" });
 });
+
+test("the state of a room with very many waits is cut", async () => {
+  const participants = Array.from({ length: 210 }, (_, index) => `agent-${String(index).padStart(3, "0")}`);
+  await daemon.room("many");
+  for (const agent_id of participants.slice(0, 105)) {
+    const { status } = await daemon.api("POST", "/v1/rooms/many/barriers", {
+      ...{ barrier_id: "all", agent_id, participants, timeout_ms: 0 },
+    });
+    expect([200, 202, 408]).toContain(status);
+  }
+  const live = await new LiveClient(daemon).open();
+  await live.first(1, "/v1/rooms/many/now?follow=false");
+  const { waits, truncated } = await live.line(1, ({ type }) => type === "now");
+  expect(truncated).toBe(true);
+  expect(waits.length).toBe(100);
+  expect(waits[99].on.length).toBe(100);
+  live.close();
+});

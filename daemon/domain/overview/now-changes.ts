@@ -9,7 +9,7 @@ export type RoomState = Extract<Line, { type: "now" }>;
 export function changesOf(before: RoomState | null, now: RoomState): Line[] {
   if (before === null) return [now];
   const lines: Line[] = [...commandLines(before, now), ...deadlockLines(before, now)];
-  if (lines.length === 0 && keyOf(before) === keyOf(now)) return [];
+  if (lines.length === 0 && (before === now || keyOf(before) === keyOf(now))) return [];
   return [...lines, now];
 }
 
@@ -33,6 +33,15 @@ function deadlockLines(before: RoomState, now: RoomState): Line[] {
   return fresh.map(({ agents, text }): Line => ({ type: "deadlock", agents, text }));
 }
 
-/** The sentences of deadlocks contain their age, and change by themselves. */
-const keyOf = ({ at: _, deadlocks, ...state }: RoomState): string =>
-  JSON.stringify([state, deadlocks.map(({ agents }) => ringOf(agents))]);
+/** Clients that see the same have the same state, which may be a megabyte. */
+const keys = new WeakMap<RoomState, string>();
+
+/** What two equal states have in common. The sentences of deadlocks contain their age, and change by themselves. */
+export function keyOf(room: RoomState): string {
+  const known = keys.get(room);
+  if (known !== undefined) return known;
+  const { at: _, deadlocks, ...state } = room;
+  const key = JSON.stringify([state, deadlocks.map(({ agents }) => ringOf(agents))]);
+  keys.set(room, key);
+  return key;
+}

@@ -1,6 +1,6 @@
 /**
  * The stream room_now: the current state of a room, again after each change. A possible change wakes its clients; then the
- * state is gathered, once for all of them, and compared with that before.
+ * state is gathered, once for all clients that see the same of it, and compared with that before.
  */
 import { roomNow } from "../../../shared/api/live.ts";
 import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
@@ -20,18 +20,20 @@ import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import { type Found, gather } from "./gather.ts";
+import { type Found, type Gathered, gather } from "./gather.ts";
 import { looks } from "./looks.ts";
-import { changesOf, type RoomState } from "./now-changes.ts";
-import { maySee } from "./sight.ts";
+import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
+import { maySee, sightOf } from "./sight.ts";
 import { cyclesOf } from "./waits.ts";
 
 /** Changes within this time are sent together, since one call changes several things. */
 const TOGETHER_MS = 10;
 /** Between two looks, however much changes. Too short for a person to notice. */
 const LOOK_MS = 100;
-/** At most this share of the time goes into one room, however much waits in it. */
+/** At most this share of the time goes into one room, however much waits in it and however many follow it. */
 const SHARE = 0.05;
+/** Names in the waits of a state, in all: a thousand agents that wait for a hundred each are megabytes, for every client. */
+const MOST_NAMES = 10_000;
 /** A client that reads nothing for so long is disconnected. */
 const SLOW_MS = 60_000;
 
@@ -39,8 +41,13 @@ interface Look {
   /** Changes of the room before it. */
   changes: number;
   at: number;
+  /** For all clients together. */
   tookMs: number;
+  /** For each client, which gets a state of its own to send. */
+  eachMs: number;
   found: Found;
+  /** By what callers see. */
+  states: Map<string, RoomState>;
 }
 
 export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
@@ -52,9 +59,22 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     if (known?.changes === count) return known;
     const began = performance.now();
     const found = gather(deps, roomUid);
-    const look = { changes: count, at: began, tookMs: performance.now() - began, found };
+    const look = { changes: count, at: began, tookMs: performance.now() - began, eachMs: 0, found, states: new Map() };
     newest.set(roomUid, look);
     return look;
+  };
+  const stateIn = (look: Look, caller: Caller): RoomState => {
+    const sight = sightOf(caller);
+    const known = look.states.get(sight);
+    if (known) return known;
+    const began = performance.now();
+    const state = stateOf(look.found, caller);
+    const made = performance.now();
+    keyOf(state);
+    look.eachMs = Math.max(look.eachMs, performance.now() - made);
+    look.tookMs += performance.now() - began;
+    look.states.set(sight, state);
+    return state;
   };
 
   async function* follow({ caller }: KeyCall, { room_uid }: RoomTarget, waits: boolean, signal: AbortSignal) {
@@ -63,14 +83,15 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     try {
       while (!signal.aborted) {
         await looks.turn(caller.org_id);
-        const { changes: seen, at: lookedAt, found, tookMs } = lookAt(room_uid);
-        const state = stateOf(found, caller);
+        const look = lookAt(room_uid);
+        const state = stateIn(look, caller);
         const lines = changesOf(before, state);
         before = state;
         if (lines.length > 0) yield lines.map((data): StreamEvent => ({ id: null, data }));
         if (!waits) return;
-        await changes.after(room_uid, seen, signal);
-        const pauseMs = lookedAt + Math.max(LOOK_MS, tookMs / SHARE) - performance.now();
+        await changes.after(room_uid, look.changes, signal);
+        const costMs = look.tookMs + changes.clients(room_uid) * look.eachMs;
+        const pauseMs = look.at + Math.max(LOOK_MS, costMs / SHARE) - performance.now();
         if (!signal.aborted) await Bun.sleep(Math.max(TOGETHER_MS, pauseMs));
       }
       if (signal.reason instanceof ServiceError) throw signal.reason;
@@ -110,11 +131,12 @@ async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGene
 function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
   const seen = all.filter((wait) => maySee(caller, wait));
   const waiting = seen.filter(({ type }) => type !== "command");
-  const told = waiting.slice(0, MOST_WAITS);
+  const looked = waiting.slice(0, MOST_WAITS);
+  const told = withinNames(looked);
   const commands = seen
     .filter(({ type }) => type === "command")
     .map(({ agent_id, id, about, since }) => ({ agent_id, exec_id: String(id), command: about, since }));
-  const { cycles } = cyclesOf(told, Date.now());
+  const { cycles, isPart } = cyclesOf(looked, Date.now());
   const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
     ...rest,
     on: on.slice(0, MOST_WAITED_FOR),
@@ -125,6 +147,16 @@ function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
     waits,
     commands,
     deadlocks: cycles,
-    truncated: truncated || waiting.length > MOST_WAITS,
+    truncated: truncated || isPart || waiting.length > told.length,
   };
+}
+
+/** The first waits, of which the names fit a state. */
+function withinNames(waits: readonly Gathered[]): readonly Gathered[] {
+  let names = 0;
+  const end = waits.findIndex(({ on }) => {
+    names += Math.min(on.length, MOST_WAITED_FOR);
+    return names > MOST_NAMES;
+  });
+  return end === -1 ? waits : waits.slice(0, end);
 }
