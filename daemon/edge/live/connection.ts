@@ -122,8 +122,11 @@ export class LiveConnection implements Conversation {
       if (turn) await turn;
       if (over.signal.aborted) return;
       const response = await this.#ask(asked, over.signal);
-      isRefused = !response.ok || !response.body;
-      if (!response.ok || !response.body) return await this.#tellRefusal(id, response);
+      if (!response.ok || !response.body) {
+        await this.#tellRefusal(id, response);
+        isRefused = true;
+        return;
+      }
       const headers = Object.fromEntries(TOLD_HEADERS.map((name) => [name, response.headers.get(name)]));
       headers.date ??= new Date().toUTCString();
       this.#say({ id, type: "opened", headers });

@@ -68,3 +68,10 @@ test("a stream that is closed before its turn is not opened", async () => {
   expect(paths.length).toBe(1);
   connection.left();
 });
+
+test("a refusal that is no problem, as of a proxy between hosts, ends the stream", async () => {
+  const { connection, open, said } = connect(() => Promise.resolve(new Response("<html>", { status: 502 })));
+  open(1);
+  await expect.poll(() => said).toEqual([{ id: 1, type: "ended" }]);
+  connection.left();
+});
