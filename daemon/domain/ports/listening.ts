@@ -17,6 +17,10 @@ export async function listeningPorts(
 }
 
 const POLL_MS = 200;
+/** Waits of a sandbox with this interval. More of them poll less often, so that the guest is asked as often as by these. */
+const FREQUENT_WAITS = 4;
+/** How many wait, by sandbox. */
+const waits = new Map<string, number>();
 
 /** Resolves when a server listens on the port, after `waitMs`, or when `signal` aborts. */
 export async function untilListening(
@@ -27,9 +31,17 @@ export async function untilListening(
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = performance.now() + waitMs;
-  while (!signal.aborted && performance.now() < deadline) {
-    if ((await listeningPorts(sandboxes, sandboxId, [port])).has(port)) return;
-    const left = Math.max(0, deadline - performance.now());
-    await sleep(Math.min(POLL_MS, left), undefined, { signal }).catch(() => {});
+  waits.set(sandboxId, (waits.get(sandboxId) ?? 0) + 1);
+  try {
+    while (!signal.aborted && performance.now() < deadline) {
+      if ((await listeningPorts(sandboxes, sandboxId, [port])).has(port)) return;
+      const left = Math.max(0, deadline - performance.now());
+      const pollMs = POLL_MS * Math.max(1, (waits.get(sandboxId) ?? 0) / FREQUENT_WAITS);
+      await sleep(Math.min(pollMs, left), undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    const others = (waits.get(sandboxId) ?? 0) - 1;
+    if (others > 0) waits.set(sandboxId, others);
+    else waits.delete(sandboxId);
   }
 }

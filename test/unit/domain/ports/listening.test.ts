@@ -28,3 +28,21 @@ test("ends when its time is over, or its caller is gone", async () => {
   await untilListening(none.sandboxes, "sbx", 3000, 60_000, AbortSignal.abort());
   expect(none.asked()).toBe(0);
 });
+
+test("many waits together ask the guest hardly more often than a few", async () => {
+  const asked = async (waits: number) => {
+    let polls = 0;
+    const withGuest = () => {
+      polls++;
+      return Promise.resolve(new Set());
+    };
+    const sandboxes = { withGuest } as unknown as SandboxAccess;
+    const each = () => untilListening(sandboxes, "sbx", 3000, 1000, NEVER);
+    await Promise.all(Array.from({ length: waits }, each));
+    return polls - waits;
+  };
+  const [few, many] = [await asked(4), await asked(400)];
+  expect(few).toBeGreaterThan(0);
+  // 100 times as many waits ask 100 times more often without a bound.
+  expect(many).toBeLessThan(10 * few);
+});
