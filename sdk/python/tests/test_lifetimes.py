@@ -46,6 +46,14 @@ class LifetimesTest(ScriptedService):
         self.replies = [problem(404, "room_not_found", False)]
         found.destroy()
 
+    def test_one_that_a_fork_made_leaves_the_room_of_its_source(self) -> None:
+        copy = {**RECORD, "agent_id": "b"}
+        self.replies = [ok({"room_id": "a", "agent_id": "b"}), ok(copy), ok({"labels": {"roomd-sdk/own": "true"}})]
+        found = Sandbox.connect("sbx_2", url=self.client.url, api_key="key-1")
+        self.replies = [ok({})]
+        found.destroy()
+        self.assertTrue(self.asked[-1][0].endswith("/v1/rooms/a/sandboxes/b"))
+
     def test_they_are_listed_over_all_rooms(self) -> None:
         self.replies = [ok({"items": [RECORD], "next_cursor": None})]
         found = list(Sandbox.list(label=("team", "a"), url=self.client.url, api_key="key-1"))

@@ -123,7 +123,9 @@ export class Sandbox extends SandboxMembers {
       if (room_id === null || agent_id === null) throw new RoomdError(`${id} is no sandbox.`);
       const record = await client.call("sandbox_get", { room_id, sandbox: agent_id }, calls.next());
       const room = await client.call("room_get", { room_id }, calls.next());
-      if (room.labels[OWN_ROOM_LABEL] === "true") return Sandbox.#owned(client, record, options);
+      // A copy of it has the same room, which does not end with the copy.
+      const isOwn = room.labels[OWN_ROOM_LABEL] === "true" && agent_id === OWN_AGENT;
+      if (isOwn) return Sandbox.#owned(client, record, options);
       const sandbox = new Sandbox(client, room_id, agent_id, record);
       sandbox.#ownClient = client;
       return sandbox;

@@ -80,8 +80,14 @@ describe("a sandbox that exists", () => {
   test.each([
     ["of a room of its own ends with it", { "roomd-sdk/own": "true" }, "DELETE /v1/rooms/a?drive=delete"],
     ["of a room of others leaves that", {}, "DELETE /v1/rooms/a/sandboxes/main"],
-  ])("is found by its id, and %s", async (_, labels, last) => {
-    answer = () => ok(record({ labels, room_id: "a" }));
+    [
+      "made by a fork leaves the room of its source",
+      { "roomd-sdk/own": "true" },
+      "DELETE /v1/rooms/a/sandboxes/b",
+      "b",
+    ],
+  ])("is found by its id, and %s", async (_, labels, last, agent_id = "main") => {
+    answer = () => ok(record({ labels, room_id: "a", agent_id }));
     const sandbox = await Sandbox.connect("sbx_1", { url: service.url });
     expect(calls()[0]).toBe("GET /v1/locate/sbx_1");
     expect(sandbox.sandboxId).toBe("sbx_1");

@@ -49,6 +49,8 @@ class SandboxOptions(CallOptions, total=False):
     """Its guest CID; a free one by default."""
 
 
+OWN_AGENT = "main"
+"""The agent of a sandbox that has its room to itself."""
 OWN_ROOM_LABEL = "roomd-sdk/own"
 """Label of a room that was made for one sandbox and ends with it."""
 ROOM_SECONDS = 86_400
@@ -124,7 +126,7 @@ class Sandbox:
         try:
             create_room(client, calls.next(), room_id=room_id, labels=labels, **given(ttl_seconds=ttl_seconds))
             has_room = True
-            made = cls._created(client, room_id, "main", None, calls, options)
+            made = cls._created(client, room_id, OWN_AGENT, None, calls, options)
         except BaseException as error:
             # If it was refused there is none.
             if has_room or not isinstance(error, ProblemError):
@@ -156,7 +158,9 @@ class Sandbox:
             raise
         made = cls(client, room_id, agent_id, record=record)
         made._owns_client = True
-        return made._owned(keep) if room["labels"].get(OWN_ROOM_LABEL) == "true" else made
+        # A copy of it has the same room, which does not end with the copy.
+        is_own = room["labels"].get(OWN_ROOM_LABEL) == "true" and agent_id == OWN_AGENT
+        return made._owned(keep) if is_own else made
 
     @classmethod
     def list(
