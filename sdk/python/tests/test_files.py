@@ -138,6 +138,20 @@ class FilesTest(unittest.TestCase):
             self.files.download_dir("/work", back)
         self.assertFalse((Path(self.top) / "x").exists())
 
+    def test_no_link_is_made_or_replaced_behind_a_link_of_the_same_copy(self) -> None:
+        back, outside = Path(self.top) / "back", Path(self.top) / "outside"
+        outside.mkdir()
+        (outside / "authorized_keys").write_text("mine")
+        (self.machine.directory / "work").mkdir(parents=True)
+        self.machine.listed = [
+            {"path": "/work/d", "type": "symlink", "target": str(outside), "mode": "0777"},
+            {"path": "/work/d/authorized_keys", "type": "symlink", "target": "../back/theirs", "mode": "0777"},
+        ]
+        with self.assertRaises(RoomdError):
+            self.files.download_dir("/work", back)
+        self.assertEqual((outside / "authorized_keys").read_text(), "mine")
+        self.assertFalse((outside / "authorized_keys").is_symlink())
+
     def test_nothing_is_written_through_a_link_of_an_earlier_copy(self) -> None:
         back, outside = Path(self.top) / "back", Path(self.top) / "outside"
         back.mkdir()

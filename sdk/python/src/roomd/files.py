@@ -119,11 +119,7 @@ class Files:
             if "path_b64" in entry or top not in place.parents:
                 raise RoomdError(f"{entry['path']} has a name that cannot be used here.")
             # An earlier copy may have made a link, and it may lead anywhere.
-            for each in (place, *place.parents):
-                if each == top:
-                    break
-                if each.is_symlink() and (each != place or entry["type"] == "directory"):
-                    raise RoomdError(f"{each} is a link: nothing is written through it.")
+            _refuse_links(top, place if entry["type"] == "directory" else place.parent)
             if entry["type"] == "directory":
                 place.mkdir(parents=True, exist_ok=True)
             elif entry["type"] == "symlink":
@@ -136,6 +132,8 @@ class Files:
                 place.chmod(int(entry["mode"], 8) & PERMISSIONS)
         # Links come last, so that nothing is written through one.
         for place, target in links:
+            # The listing may have named a place behind one of these links.
+            _refuse_links(top, place.parent)
             with suppress(FileNotFoundError):
                 place.unlink()
             place.symlink_to(target)
@@ -199,3 +197,12 @@ class Files:
         if not path.startswith("/"):
             raise ValueError(f"{path} is no absolute path, such as /root/{path}.")
         return {**self._sandbox, "path": path}
+
+
+def _refuse_links(top: Path, path: Path) -> None:
+    """Raises RoomdError if the path, or one between it and `top`, is a symbolic link: it may lead anywhere."""
+    for each in (path, *path.parents):
+        if each == top:
+            return
+        if each.is_symlink():
+            raise RoomdError(f"{each} is a link: nothing is written through it.")
