@@ -23,6 +23,7 @@ const KINDS = [
   ...["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "python", "text"],
   ...["ts declaration", "python declaration"],
 ];
+const FENCED = /^```.*?^```$/gms;
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
 /** What a document names as a file or folder: its links, and the words of its code that look like one. */
@@ -35,6 +36,20 @@ function pathsIn(text: string): string[] {
     .concat(words.filter(looksLikeOurs))
     .map((path) => path.replace(/[.…]+$/, ""));
 }
+
+/** Rows of tables that have more or fewer cells than the first row; readers drop those or leave columns empty. */
+function raggedRowsIn(text: string): string[] {
+  const cells = (row: string) => row.replaceAll("\\|", "").split("|").length;
+  const tables = text.replace(FENCED, "").match(/(?:^\|.*\n)+/gm) ?? [];
+  return tables.flatMap((table) => {
+    const [head = "", ...rows] = table.trimEnd().split("\n");
+    return rows.filter((row) => cells(row) !== cells(head));
+  });
+}
+
+test("a ragged table is found", () => {
+  expect(raggedRowsIn("| a | b | c |\n| - | - |\n| 1 | `2 \\| 3` | 4 |\n")).toEqual(["| - | - |"]);
+});
 
 /** Every file of the repository and every folder that holds one; an empty folder is in no clone. */
 const kept = new Set(
@@ -93,6 +108,10 @@ test("the references of the SDKs are current: else `bun run reference:sdk`", { t
 });
 
 describe.each(PAGES)("$path", (page) => {
+  test("has tables whose rows have the cells of their head", () => {
+    expect(raggedRowsIn(page.text)).toEqual([]);
+  });
+
   test("has blocks of known kinds, which read as what they are", () => {
     expect(page.blocks.map(({ kind }) => kind).filter((kind) => !KINDS.includes(kind))).toEqual([]);
     for (const { text } of blocksOf(page, "json")) expect(() => JSON.parse(text)).not.toThrow();
