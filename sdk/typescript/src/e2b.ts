@@ -25,16 +25,12 @@ export {
   type EntryInfo,
   Filesystem,
   type FilesystemEvent,
+  type FilesystemRequestOpts,
   FileType,
   type WatchHandle,
   type WriteInfo,
 } from "./e2b/filesystem.ts";
+export { type SandboxInfo, type SandboxListOpts, SandboxPaginator } from "./e2b/listing.ts";
 export { Pty } from "./e2b/pty.ts";
-export {
-  Sandbox,
-  Sandbox as default,
-  type SandboxInfo,
-  type SandboxListOpts,
-  type SandboxOpts,
-  SandboxPaginator,
-} from "./e2b/sandbox.ts";
+export type { ConnectionOpts } from "./e2b/request.ts";
+export { Sandbox, Sandbox as default, type SandboxOpts } from "./e2b/sandbox.ts";

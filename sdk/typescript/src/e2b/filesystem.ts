@@ -5,6 +5,7 @@ import type { FileChanged, SandboxFileEntry } from "../generated/schemas.ts";
 import type { FileBody } from "../transport.ts";
 import { HOME } from "./commands.ts";
 import { FileNotFoundError, translating } from "./errors.ts";
+import { callOf, type RequestOpts } from "./request.ts";
 
 /** Kinds of entries. */
 export const FileType = { FILE: "file", DIR: "dir", SYMLINK: "symlink" } as const;
@@ -60,6 +61,12 @@ export interface WatchHandle {
   stop(): Promise<void>;
 }
 
+/** Options of a call about files. */
+export interface FilesystemRequestOpts extends RequestOpts {
+  /** Has no effect: files belong to the user that commands run as. */
+  user?: string;
+}
+
 const EVENT_TYPES: Partial<Record<FileChanged["type"], FilesystemEvent["type"]>> = {
   created: "create",
   modified: "write",
@@ -77,38 +84,46 @@ export class Filesystem {
   }
 
   /** The content of a file, as text by default. */
-  read(path: string, opts?: { format?: "text" }): Promise<string>;
-  read(path: string, opts: { format: "bytes" }): Promise<Uint8Array>;
-  read(path: string, opts: { format: "blob" }): Promise<Blob>;
-  read(path: string, opts: { format: "stream" }): Promise<ReadableStream<Uint8Array>>;
-  read(path: string, { format = "text" }: { format?: "text" | "bytes" | "blob" | "stream" } = {}) {
+  read(path: string, opts?: FilesystemRequestOpts & { format?: "text" }): Promise<string>;
+  read(path: string, opts: FilesystemRequestOpts & { format: "bytes" }): Promise<Uint8Array>;
+  read(path: string, opts: FilesystemRequestOpts & { format: "blob" }): Promise<Blob>;
+  read(path: string, opts: FilesystemRequestOpts & { format: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  read(
+    path: string,
+    { format = "text", ...opts }: FilesystemRequestOpts & { format?: "text" | "bytes" | "blob" | "stream" } = {},
+  ) {
     return translating(async () => {
       const at = absolute(path);
-      if (format === "text") return this.#files.readText(at);
-      if (format === "stream") return streamOf((await this.#files.open(at)).stream);
-      const bytes = await this.#files.read(at);
+      if (format === "text") return this.#files.readText(at, callOf(opts));
+      if (format === "stream") return streamOf((await this.#files.open(at, callOf(opts))).stream);
+      const bytes = await this.#files.read(at, callOf(opts));
       return format === "bytes" ? bytes : new Blob([new Uint8Array(bytes)]);
     });
   }
 
   /** Writes one file or several; directories above them are made. */
-  write(path: string, data: Content): Promise<WriteInfo>;
-  write(files: WriteEntry[]): Promise<WriteInfo[]>;
-  write(path: string | WriteEntry[], data: Content = ""): Promise<WriteInfo | WriteInfo[]> {
-    return typeof path === "string" ? this.#write(path, data) : this.writeFiles(path);
+  write(path: string, data: Content, opts?: FilesystemRequestOpts): Promise<WriteInfo>;
+  write(files: WriteEntry[], opts?: FilesystemRequestOpts): Promise<WriteInfo[]>;
+  write(
+    path: string | WriteEntry[],
+    data: Content | FilesystemRequestOpts = "",
+    opts: FilesystemRequestOpts = {},
+  ): Promise<WriteInfo | WriteInfo[]> {
+    if (typeof path === "string") return this.#write(path, data as Content, opts);
+    return this.writeFiles(path, data === "" ? {} : (data as FilesystemRequestOpts));
   }
 
   /** Writes several files. */
-  writeFiles(files: WriteEntry[]): Promise<WriteInfo[]> {
-    return Promise.all(files.map(({ path, data }) => this.#write(path, data)));
+  writeFiles(files: WriteEntry[], opts: FilesystemRequestOpts = {}): Promise<WriteInfo[]> {
+    return Promise.all(files.map(({ path, data }) => this.#write(path, data, opts)));
   }
 
   /** Entries of a directory, down to `depth` levels, 1 by default. */
-  list(path: string, { depth = 1 }: { depth?: number } = {}): Promise<EntryInfo[]> {
+  list(path: string, { depth = 1, ...opts }: FilesystemRequestOpts & { depth?: number } = {}): Promise<EntryInfo[]> {
     return translating(async () => {
       const at = absolute(path);
       const found: EntryInfo[] = [];
-      for await (const entry of this.#files.list(at, { recursive: depth > 1 })) {
+      for await (const entry of this.#files.list(at, { recursive: depth > 1, ...callOf(opts) })) {
         if (posix.relative(at, entry.path).split("/").length <= depth) found.push(infoOf(entry));
       }
       return found;
@@ -116,42 +131,45 @@ export class Filesystem {
   }
 
   /** Makes a directory and those above it. False if it exists. */
-  makeDir(path: string): Promise<boolean> {
+  makeDir(path: string, opts: FilesystemRequestOpts = {}): Promise<boolean> {
     return translating(async () => {
-      if (await this.#files.exists(absolute(path))) return false;
-      await this.#files.mkdir(absolute(path));
+      if (await this.#files.exists(absolute(path), callOf(opts))) return false;
+      await this.#files.mkdir(absolute(path), callOf(opts));
       return true;
     });
   }
 
   /** Moves an entry. */
-  rename(oldPath: string, newPath: string): Promise<EntryInfo> {
+  rename(oldPath: string, newPath: string, opts: FilesystemRequestOpts = {}): Promise<EntryInfo> {
     return translating(async () => {
-      await this.#files.move(absolute(oldPath), absolute(newPath), { overwrite: true });
-      return infoOf(await this.#files.stat(absolute(newPath), { follow: false }));
+      await this.#files.move(absolute(oldPath), absolute(newPath), { overwrite: true, ...callOf(opts) });
+      return infoOf(await this.#files.stat(absolute(newPath), { follow: false, ...callOf(opts) }));
     });
   }
 
   /** Removes a file, or a directory and its content. */
-  remove(path: string): Promise<void> {
-    return translating(() => this.#files.remove(absolute(path), { recursive: true }));
+  remove(path: string, opts: FilesystemRequestOpts = {}): Promise<void> {
+    return translating(() => this.#files.remove(absolute(path), { recursive: true, ...callOf(opts) }));
   }
 
   /** Whether there is an entry. */
-  exists(path: string): Promise<boolean> {
-    return translating(() => this.#files.exists(absolute(path)));
+  exists(path: string, opts: FilesystemRequestOpts = {}): Promise<boolean> {
+    return translating(() => this.#files.exists(absolute(path), callOf(opts)));
   }
 
   /** Describes an entry. Throws FileNotFoundError. */
-  getInfo(path: string): Promise<EntryInfo> {
-    return translating(async () => infoOf(await this.#files.stat(absolute(path), { follow: false })));
+  getInfo(path: string, opts: FilesystemRequestOpts = {}): Promise<EntryInfo> {
+    return translating(async () => infoOf(await this.#files.stat(absolute(path), { follow: false, ...callOf(opts) })));
   }
 
   /** Calls `onEvent` for each change in a directory, until it is stopped. */
   async watchDir(
     path: string,
     onEvent: (event: FilesystemEvent) => void | Promise<void>,
-    { recursive = false, onExit }: { recursive?: boolean; onExit?: (error?: Error) => void | Promise<void> } = {},
+    {
+      recursive = false,
+      onExit,
+    }: FilesystemRequestOpts & { recursive?: boolean; onExit?: (error?: Error) => void | Promise<void> } = {},
   ): Promise<WatchHandle> {
     const at = absolute(path);
     if (!(await this.exists(at))) throw new FileNotFoundError(`${at} does not exist.`);
@@ -181,10 +199,14 @@ export class Filesystem {
     }
   }
 
-  #write(path: string, data: Content): Promise<WriteInfo> {
+  #write(path: string, data: Content, opts: FilesystemRequestOpts): Promise<WriteInfo> {
     return translating(async () => {
       const at = absolute(path);
-      await this.#files.write(at, data instanceof ArrayBuffer ? new Uint8Array(data) : (data as FileBody));
+      await this.#files.write(
+        at,
+        data instanceof ArrayBuffer ? new Uint8Array(data) : (data as FileBody),
+        callOf(opts),
+      );
       return { name: posix.basename(at), type: FileType.FILE, path: at };
     });
   }

@@ -1,19 +1,14 @@
 /** The class Sandbox by E2B's interface: a sandbox in a room of its own, which ends after `timeoutMs`. */
-import { Client, type ClientOptions } from "../client.ts";
-import type { Sandbox as SandboxRecord } from "../generated/schemas.ts";
+import { Client } from "../client.ts";
+import { NotFoundError as NativeNotFoundError } from "../errors.ts";
 import { Sandbox as NativeSandbox } from "../sandbox.ts";
+import type { CallOptions } from "../transport.ts";
 import { Commands, HOME } from "./commands.ts";
-import { InvalidArgumentError, SandboxError, translating, unlessMissing } from "./errors.ts";
+import { InvalidArgumentError, translating, unlessMissing } from "./errors.ts";
 import { Filesystem } from "./filesystem.ts";
+import { ENDED, infoOf, PAUSED, type SandboxInfo, type SandboxListOpts, SandboxPaginator } from "./listing.ts";
 import { Pty } from "./pty.ts";
-
-/** How the service is reached: by `apiUrl` and `apiKey`, or ROOMD_URL and ROOMD_API_KEY. */
-export interface ConnectionOpts {
-  apiKey?: string;
-  apiUrl?: string;
-  requestTimeoutMs?: number;
-  signal?: AbortSignal;
-}
+import { type ConnectionOpts, callOf, clientOf, type RequestOpts } from "./request.ts";
 
 /** Options of a new sandbox. */
 export interface SandboxOpts extends ConnectionOpts {
@@ -33,42 +28,7 @@ export interface SandboxOpts extends ConnectionOpts {
   lifecycle?: { onTimeout?: "kill" | "pause"; autoResume?: boolean };
 }
 
-/** Description of a sandbox. */
-export interface SandboxInfo {
-  /** Its id, for `Sandbox.connect`. */
-  sandboxId: string;
-  /** Template that it was created from. */
-  templateId: string;
-  /** Never set. */
-  name?: string;
-  /** Its labels. */
-  metadata: Record<string, string>;
-  /** Time of its creation. */
-  startedAt: Date;
-  /** Time of its end; the largest date if it has none. */
-  endAt: Date;
-  /** Whether it runs or is paused. */
-  state: "running" | "paused";
-  /** Number of virtual CPUs. */
-  cpuCount: number;
-  /** Memory in MiB. */
-  memoryMB: number;
-}
-
-/** Filters of a list. */
-export interface SandboxListOpts extends ConnectionOpts {
-  /** Filters by labels, state and template. */
-  query?: { metadata?: Record<string, string>; state?: SandboxInfo["state"][]; template?: string };
-  /** Number of sandboxes of a page; 100 by default. */
-  limit?: number;
-}
-
 const DEFAULT_TIMEOUT_MS = 300_000;
-const DEFAULT_PAGE = 100;
-/** End of a sandbox that has no end. */
-const NEVER = new Date(8.64e15);
-const PAUSED: readonly SandboxRecord["state"][] = ["pausing", "paused", "hibernating", "hibernated"];
-const ENDED: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
 
 /** A sandbox. */
 export class Sandbox {
@@ -98,8 +58,13 @@ export class Sandbox {
   static create(first: string | SandboxOpts = {}, more: SandboxOpts = {}): Promise<Sandbox> {
     const opts = typeof first === "string" ? { ...more, template: first } : first;
     return translating(async () => {
-      const native = await NativeSandbox.create({ ...clientOf(opts), ...wantedOf(opts) });
-      await native.files.mkdir(HOME);
+      const native = await NativeSandbox.create({ ...clientOf(opts), ...wantedOf(opts), ...callOf(opts) });
+      try {
+        await native.files.mkdir(HOME, callOf(opts));
+      } catch (error) {
+        await native.destroy().catch(() => {});
+        throw error;
+      }
       return new Sandbox(native, new Client(clientOf(opts)));
     });
   }
@@ -107,11 +72,15 @@ export class Sandbox {
   /** Finds a sandbox by its id and resumes it if it is paused. `timeoutMs` sets its end, from now. */
   static connect(sandboxId: string, opts: ConnectionOpts & { timeoutMs?: number } = {}): Promise<Sandbox> {
     return translating(async () => {
-      const native = await NativeSandbox.connect(sandboxId, clientOf(opts));
-      if (PAUSED.includes(native.state)) await native.resume();
-      if (opts.timeoutMs !== undefined) await native.setTimeout(opts.timeoutMs);
-      return new Sandbox(native, new Client(clientOf(opts)));
+      const sandbox = await Sandbox.#found(sandboxId, opts);
+      await sandbox.#resume(opts);
+      return sandbox;
     });
+  }
+
+  static async #found(sandboxId: string, opts: ConnectionOpts): Promise<Sandbox> {
+    const native = await NativeSandbox.connect(sandboxId, { ...clientOf(opts), ...callOf(opts) });
+    return new Sandbox(native, new Client(clientOf(opts)));
   }
 
   /** Pages of the organization's sandboxes. */
@@ -119,19 +88,28 @@ export class Sandbox {
     return new SandboxPaginator(opts);
   }
 
-  /** Ends a sandbox. False if it does not exist. */
-  static kill(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
-    return unlessMissing(async () => (await NativeSandbox.connect(sandboxId, clientOf(opts))).destroy());
+  /** Ends a sandbox. False if it has ended, or does not exist. */
+  static async kill(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
+    let found: Sandbox | undefined;
+    const exists = await unlessMissing(async () => {
+      found = await Sandbox.#found(sandboxId, opts);
+    });
+    return exists && found !== undefined && (await found.kill(opts));
   }
 
   /** Sets the end of a sandbox, `timeoutMs` from now. */
   static setTimeout(sandboxId: string, timeoutMs: number, opts: ConnectionOpts = {}): Promise<void> {
-    return translating(async () => (await NativeSandbox.connect(sandboxId, clientOf(opts))).setTimeout(timeoutMs));
+    return translating(async () => (await Sandbox.#found(sandboxId, opts)).setTimeout(timeoutMs, opts));
   }
 
   /** Describes a sandbox. */
   static getInfo(sandboxId: string, opts: ConnectionOpts = {}): Promise<SandboxInfo> {
-    return translating(async () => infoOf(await (await NativeSandbox.connect(sandboxId, clientOf(opts))).get()));
+    return translating(async () => (await Sandbox.#found(sandboxId, opts)).getInfo(opts));
+  }
+
+  /** Saves a sandbox to disk with its memory. */
+  static pause(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
+    return translating(async () => (await Sandbox.#found(sandboxId, opts)).pause(opts));
   }
 
   /** Exposes a port publicly, and returns its URL. `getHost` and `getUrl` need this first. */
@@ -159,79 +137,57 @@ export class Sandbox {
     return url;
   }
 
-  /** Whether it runs. */
-  isRunning(): Promise<boolean> {
-    return translating(() => this.native.isRunning());
-  }
-
-  /** Sets its end, `timeoutMs` from now. */
-  setTimeout(timeoutMs: number): Promise<void> {
-    return translating(() => this.native.setTimeout(timeoutMs));
-  }
-
-  /** Describes it. */
-  getInfo(): Promise<SandboxInfo> {
-    return translating(async () => infoOf(await this.native.get()));
-  }
-
-  /** Saves it to disk with its memory. `Sandbox.connect` resumes it, as does the next use. */
-  pause(): Promise<boolean> {
-    return translating(async () => PAUSED.includes((await this.native.hibernate()).state));
-  }
-
-  /** Ends it. False if it has ended. */
-  kill(): Promise<boolean> {
-    return unlessMissing(() => this.native.destroy());
-  }
-}
-
-/** Pages of sandboxes. */
-export class SandboxPaginator {
-  readonly #items: AsyncGenerator<SandboxRecord>;
-  readonly #query: NonNullable<SandboxListOpts["query"]>;
-  readonly #limit: number;
-  #hasNext = true;
-
-  /** Pages of the sandboxes that match. */
-  constructor({ query = {}, limit = DEFAULT_PAGE, ...opts }: SandboxListOpts = {}) {
-    const [first] = Object.entries(query.metadata ?? {});
-    const label = first === undefined ? {} : { label: { name: first[0], value: first[1] } };
-    this.#items = NativeSandbox.list({ ...clientOf(opts), ...label });
-    this.#query = query;
-    this.#limit = limit;
-  }
-
-  /** Whether there may be another page. */
-  get hasNext(): boolean {
-    return this.#hasNext;
-  }
-
-  /** The next page. */
-  nextItems(): Promise<SandboxInfo[]> {
-    if (!this.#hasNext) throw new SandboxError("There are no more pages.");
+  /** Resumes it if it is paused. `timeoutMs` sets its end, from now. */
+  connect(opts: RequestOpts & { timeoutMs?: number } = {}): Promise<this> {
     return translating(async () => {
-      const page: SandboxInfo[] = [];
-      while (page.length < this.#limit) {
-        const next = await this.#items.next();
-        if (next.done) {
-          this.#hasNext = false;
-          break;
-        }
-        if (!ENDED.includes(next.value.state) && this.#fits(infoOf(next.value))) page.push(infoOf(next.value));
-      }
-      return page;
+      await this.native.get(callOf(opts));
+      await this.#resume(opts);
+      return this;
     });
   }
 
-  #fits({ metadata, state, templateId }: SandboxInfo): boolean {
-    const { metadata: wanted = {}, state: states, template } = this.#query;
-    const isLabelled = Object.entries(wanted).every(([name, value]) => metadata[name] === value);
-    return isLabelled && (states === undefined || states.includes(state)) && (template ?? templateId) === templateId;
+  async #resume(opts: RequestOpts & { timeoutMs?: number }): Promise<void> {
+    if (PAUSED.includes(this.native.state)) await this.native.resume(callOf(opts));
+    if (opts.timeoutMs !== undefined) await this.native.setTimeout(opts.timeoutMs, callOf(opts));
   }
-}
 
-function clientOf({ apiKey, apiUrl }: ConnectionOpts): ClientOptions {
-  return { ...(apiKey === undefined ? {} : { apiKey }), ...(apiUrl === undefined ? {} : { url: apiUrl }) };
+  /** Whether it runs. */
+  isRunning(opts: RequestOpts = {}): Promise<boolean> {
+    return translating(() => this.native.isRunning(callOf(opts)));
+  }
+
+  /** Sets its end, `timeoutMs` from now. */
+  setTimeout(timeoutMs: number, opts: RequestOpts = {}): Promise<void> {
+    return translating(() => this.native.setTimeout(timeoutMs, callOf(opts)));
+  }
+
+  /** Describes it. */
+  getInfo(opts: RequestOpts = {}): Promise<SandboxInfo> {
+    return translating(async () => infoOf(await this.native.get(callOf(opts))));
+  }
+
+  /** Saves it to disk with its memory. `connect` resumes it, as does the next use. */
+  pause(opts: RequestOpts = {}): Promise<boolean> {
+    return translating(async () => PAUSED.includes((await this.native.hibernate(callOf(opts))).state));
+  }
+
+  /** Ends it. False if it has ended. */
+  kill(opts: RequestOpts = {}): Promise<boolean> {
+    return translating(async () => {
+      const runs = await this.#lives(callOf(opts));
+      await this.native.destroy(callOf(opts));
+      return runs;
+    });
+  }
+
+  async #lives(options: CallOptions): Promise<boolean> {
+    try {
+      return !ENDED.includes((await this.native.get(options)).state);
+    } catch (error) {
+      if (error instanceof NativeNotFoundError) return false;
+      throw error;
+    }
+  }
 }
 
 function wantedOf({ template, metadata, envs, timeoutMs = DEFAULT_TIMEOUT_MS, ...opts }: SandboxOpts) {
@@ -247,18 +203,5 @@ function wantedOf({ template, metadata, envs, timeoutMs = DEFAULT_TIMEOUT_MS, ..
     ...(metadata === undefined ? {} : { labels: metadata }),
     ...(envs === undefined ? {} : { env: envs }),
     ...(egress === undefined ? {} : { egress }),
-  };
-}
-
-function infoOf(record: SandboxRecord): SandboxInfo {
-  return {
-    sandboxId: record.sandbox_id,
-    templateId: record.template_id,
-    metadata: record.labels as Record<string, string>,
-    startedAt: new Date(record.created_at),
-    endAt: record.expires_at === null ? NEVER : new Date(record.expires_at),
-    state: PAUSED.includes(record.state) ? "paused" : "running",
-    cpuCount: record.vcpu_count,
-    memoryMB: record.memory_mib,
   };
 }

@@ -1,0 +1,29 @@
+/** Options of a call by E2B's names: how the service is reached, and the longest wait for its response. */
+import type { ClientOptions } from "../client.ts";
+import type { CallOptions } from "../transport.ts";
+
+/** Bounds of a call. */
+export interface RequestOpts {
+  /** Longest wait for the response; 0 is no limit. */
+  requestTimeoutMs?: number;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
+}
+
+/** How the service is reached, and the bounds of a call. */
+export interface ConnectionOpts extends RequestOpts {
+  /** API key; ROOMD_API_KEY by default. */
+  apiKey?: string;
+  /** URL of the service; ROOMD_URL by default. */
+  apiUrl?: string;
+}
+
+/** The same for the SDK's client. */
+export function clientOf({ apiKey, apiUrl }: ConnectionOpts): ClientOptions {
+  return { ...(apiKey === undefined ? {} : { apiKey }), ...(apiUrl === undefined ? {} : { url: apiUrl }) };
+}
+
+/** The same for a call of the SDK. */
+export function callOf({ requestTimeoutMs, signal }: RequestOpts): CallOptions {
+  return { ...(requestTimeoutMs ? { waitMs: requestTimeoutMs } : {}), ...(signal === undefined ? {} : { signal }) };
+}
