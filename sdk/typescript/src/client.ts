@@ -108,6 +108,17 @@ const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health
 const DEFAULT_SILENT_MS = 60_000;
 const LOCAL = "http://127.0.0.1:8080";
 
+/** Names of the options of a client. */
+export const CLIENT_OPTIONS: Record<keyof ClientOptions, true> = {
+  url: true,
+  apiKey: true,
+  ca: true,
+  traceparent: true,
+  userAgent: true,
+  proxyEnv: true,
+  retry: true,
+};
+
 /** Calls the operations of the service by name, with retries and idempotency. */
 export class Client {
   readonly #transport: Transport;

@@ -1,12 +1,12 @@
 /** A command in a sandbox: started under a name chosen by the client, so that it never runs twice, and followed until its end. */
 import type { Client } from "./client.ts";
 import { inTime, limited, unlessAborted } from "./deadline.ts";
-import { RoomdError } from "./errors.ts";
+import { RoomdError, UsageError } from "./errors.ts";
 import type { Execution as ExecutionRecord, ExecutionStartRequest, ExitEvent } from "./generated/schemas.ts";
 import { nameOf } from "./names.ts";
-import type { CommandSpellings } from "./spellings.ts";
+import { COMMAND_SPELLINGS, type CommandSpellings, checkOptions } from "./spellings.ts";
 import type { EventOptions } from "./stream.ts";
-import type { CallOptions } from "./transport.ts";
+import { CALL_OPTIONS, type CallOptions } from "./transport.ts";
 
 /** A command line for /bin/sh, or a program with its arguments. */
 export type Command = string | readonly string[];
@@ -98,6 +98,21 @@ export type CommandEnd = ExitEvent & {
   gap: boolean;
 };
 
+const COMMAND_OPTIONS: Record<Exclude<keyof CommandOptions, keyof CommandSpellings>, true> = {
+  ...CALL_OPTIONS,
+  cwd: true,
+  env: true,
+  user: true,
+  stdin: true,
+  commandTimeoutMs: true,
+  maxOutputBytes: true,
+  outputTo: true,
+  execId: true,
+  onStdout: true,
+  onStderr: true,
+  onOutput: true,
+  killOnAbort: true,
+};
 const DEFAULT_COMMAND_MS = 600_000;
 /** The longest time limit of a command. */
 export const MOST_COMMAND_MS = 604_800_000;
@@ -138,6 +153,7 @@ export class Execution {
     options: CommandOptions,
     stdinOpen = options.stdin === undefined,
   ): Promise<Execution> {
+    checkCommandOptions("start", options);
     const { execId = nameOf(options.idempotencyKey), stdin, cwd, env, user, outputTo } = options;
     const { timeoutMs, commandTimeoutMs, ...limits } = options;
     const limitMs = timeoutMs ?? commandTimeoutMs ?? 0;
@@ -164,6 +180,7 @@ export class Execution {
     command: Command,
     options: CommandOptions,
   ): Promise<CommandResult> {
+    checkCommandOptions("exec", options);
     const execId = options.execId ?? nameOf(options.idempotencyKey);
     const { timeoutMs: limitMs, commandTimeoutMs, ...waiting } = options;
     const timeoutMs = limitMs ?? commandTimeoutMs ?? DEFAULT_COMMAND_MS;
@@ -363,6 +380,12 @@ class Kept {
   bytes(): Buffer {
     return Buffer.concat(this.#parts);
   }
+}
+
+function checkCommandOptions(method: string, options: CommandOptions): void {
+  if (Array.isArray(options))
+    throw new UsageError(`${method} takes arguments with the program: ${method}(["ls", "-l"]).`);
+  checkOptions(method, options, COMMAND_OPTIONS, COMMAND_SPELLINGS);
 }
 
 function resultOf(execId: string, exit: CommandEnd, kept: Record<"stdout" | "stderr", Kept>): CommandResult {

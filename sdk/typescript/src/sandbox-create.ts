@@ -1,11 +1,11 @@
 /** Creation of sandboxes and their rooms: options, defaults, and the wait until a sandbox runs. */
 import type { Calls } from "./calls.ts";
-import type { Client, ClientOptions } from "./client.ts";
-import { ConnectionError, NotFoundError, ProblemError, RoomdError } from "./errors.ts";
+import { CLIENT_OPTIONS, type Client, type ClientOptions } from "./client.ts";
+import { ConnectionError, NotFoundError, ProblemError, RoomdError, UsageError } from "./errors.ts";
 import type { RoomCreateRequest, SandboxCreateRequest, Sandbox as SandboxRecord } from "./generated/schemas.ts";
 import { roomNameOf } from "./names.ts";
-import type { SandboxSpellings } from "./spellings.ts";
-import type { CallOptions } from "./transport.ts";
+import { checkOptions, namesOf, SANDBOX_SPELLINGS, type SandboxSpellings } from "./spellings.ts";
+import { CALL_OPTIONS, type CallOptions } from "./transport.ts";
 
 /** Options of a new sandbox. */
 export interface SandboxOptions extends CallOptions, SandboxSpellings {
@@ -39,6 +39,40 @@ export interface OwnSandboxOptions extends SandboxOptions, ClientOptions {
   keep?: boolean;
   /** Its room is destroyed after this time; 86,400 by default, null for never. */
   ttlSeconds?: number | null;
+}
+
+const OPTIONS: Record<Exclude<keyof SandboxOptions, keyof SandboxSpellings>, true> = {
+  ...CALL_OPTIONS,
+  template: true,
+  snapshot: true,
+  memoryMib: true,
+  vcpus: true,
+  env: true,
+  egress: true,
+  labels: true,
+  idleTimeoutSeconds: true,
+  maxDurationSeconds: true,
+  lifecycle: true,
+  guestCid: true,
+};
+const OWN_OPTIONS: Record<Exclude<keyof OwnSandboxOptions, keyof SandboxSpellings>, true> = {
+  ...OPTIONS,
+  ...CLIENT_OPTIONS,
+  keep: true,
+  ttlSeconds: true,
+};
+
+/** Throws UsageError for options that `Sandbox.create` does not have. */
+export function checkOwnOptions(options: OwnSandboxOptions): void {
+  if (typeof options === "string") throw new UsageError(`Sandbox.create takes options: { template: "${options}" }.`);
+  checkOptions("Sandbox.create", options, OWN_OPTIONS, SANDBOX_SPELLINGS);
+  // Before its room is created.
+  if (options.egress !== undefined) namesOf(options.egress, "egress");
+}
+
+/** Throws UsageError for options that `createSandbox` does not have. */
+export function checkSandboxOptions(options: SandboxOptions): void {
+  checkOptions("createSandbox", options, OPTIONS, SANDBOX_SPELLINGS);
 }
 
 /** Label of a room that was made for one sandbox and ends with it. */
@@ -126,7 +160,7 @@ function wantedOf(agent_id: string, options: SandboxOptions): SandboxCreateReque
     ...(memoryMib === undefined ? {} : { memory_mib: memoryMib }),
     ...(vcpus === undefined ? {} : { vcpu_count: vcpus }),
     ...(env === undefined ? {} : { env }),
-    ...(egress === undefined ? {} : { egress_allowlist: [...egress] }),
+    ...(egress === undefined ? {} : { egress_allowlist: namesOf(egress, "egress") }),
     ...(labels === undefined ? {} : { labels }),
     ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
     ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),

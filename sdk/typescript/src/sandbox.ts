@@ -3,13 +3,15 @@ import { Agent } from "./agent.ts";
 import { Calls } from "./calls.ts";
 import { Client, type ClientOptions, type Input, type Result } from "./client.ts";
 import { inTime } from "./deadline.ts";
-import { NotFoundError, RoomdError } from "./errors.ts";
+import { NotFoundError, RoomdError, UsageError } from "./errors.ts";
 import { type Command, type CommandOptions, type CommandResult, Execution, type SandboxName } from "./execution.ts";
 import { Files } from "./files.ts";
 import type { ExposedPort, Sandbox as SandboxRecord, Snapshot, TerminalCreateRequest } from "./generated/schemas.ts";
 import { untilListening } from "./listening.ts";
 import { roomNameOf } from "./names.ts";
 import {
+  checkOwnOptions,
+  checkSandboxOptions,
   createRoom,
   createSandbox,
   isUndone,
@@ -20,12 +22,14 @@ import {
   unlessGone,
   withIdleAction,
 } from "./sandbox-create.ts";
-import { SandboxMembers } from "./spellings.ts";
+import { namesOf, SandboxMembers } from "./spellings.ts";
 import { Terminal } from "./terminal.ts";
 import { type CallOptions, longestWaitOf } from "./transport.ts";
 
 /** The agent of a sandbox that has its room to itself. */
 const OWN_AGENT = "main";
+/** Shortest lifetime that can be set. */
+const LEAST_LIFETIME_MS = 1000;
 /** Longest time to end what failed to start. */
 const ENDING_MS = 30_000;
 /** Longest wait for a server, by default; of one call. */
@@ -91,6 +95,7 @@ export class Sandbox extends SandboxMembers {
    * use, and the room is destroyed after 24 hours.
    */
   static async create(options: OwnSandboxOptions = {}): Promise<Sandbox> {
+    checkOwnOptions(options);
     const client = new Client(options);
     const calls = new Calls(options);
     // Known before the call: the room may be created and the answer lost.
@@ -158,6 +163,7 @@ export class Sandbox extends SandboxMembers {
     agentId: string,
     options: SandboxOptions = {},
   ): Promise<Sandbox> {
+    checkSandboxOptions(options);
     return new Sandbox(
       client,
       roomId,
@@ -224,8 +230,11 @@ export class Sandbox extends SandboxMembers {
 
   /** Sets its end, and the end of its own room, to `ms` from now; a later call moves the end. */
   async setTimeout(ms: number, options: CallOptions = {}): Promise<void> {
+    if (ms < LEAST_LIFETIME_MS) {
+      throw new UsageError(`setTimeout takes milliseconds, at least ${LEAST_LIFETIME_MS}: ${ms} s are ${ms * 1000}.`);
+    }
     const calls = new Calls(options);
-    const expires_in_seconds = Math.max(1, Math.ceil(ms / 1000));
+    const expires_in_seconds = Math.ceil(ms / 1000);
     await this.#noted(this.#client.call("sandbox_update", { ...this.#name, expires_in_seconds }, calls.next()));
     if (!this.#ownsRoom) return;
     await this.#client.call("room_update", { room_id: this.roomId, expires_in_seconds }, calls.next());
@@ -233,7 +242,7 @@ export class Sandbox extends SandboxMembers {
 
   /** Replaces the list of destinations that it may connect to; open connections that it does not allow are closed. */
   setEgress(allowlist: readonly string[], options: CallOptions = {}): Promise<Result<"egress_set">> {
-    return this.#client.call("egress_set", { ...this.#name, allowlist: [...allowlist] }, options);
+    return this.#client.call("egress_set", { ...this.#name, allowlist: namesOf(allowlist, "setEgress") }, options);
   }
 
   /** Its use of CPU, memory and disk now. */
@@ -340,7 +349,7 @@ export class Sandbox extends SandboxMembers {
 
   /** Makes running copies of it in its room, one for each agent. Throws ForkError, with the copies made, if any failed. */
   async fork(agents: readonly string[], options: CallOptions = {}): Promise<Sandbox[]> {
-    const wanted = agents.map((agent_id) => ({ agent_id }));
+    const wanted = namesOf(agents, "fork").map((agent_id) => ({ agent_id }));
     const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options);
     const made = items.flatMap(({ sandbox }) =>
       sandbox === null ? [] : [new Sandbox(this.#client, sandbox.room_id, sandbox.agent_id, sandbox)],

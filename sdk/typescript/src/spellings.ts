@@ -1,7 +1,8 @@
 /**
- * Names that other sandbox SDKs use, with the name that has the same effect here. They exist in the types only: a program that uses one
- * does not compile, and the message of the compiler names the alternative.
+ * Names that other sandbox SDKs use, with the name that has the same effect here: a program that uses one does not compile, and the message
+ * of the compiler names the alternative. A program that is run without a compiler gets a UsageError that does.
  */
+import { UsageError } from "./errors.ts";
 
 /** Key of `UseInstead`, which no value has. */
 declare const alternative: unique symbol;
@@ -90,4 +91,87 @@ export abstract class SandboxMembers {
   declare readonly readFile: UseInstead<"sandbox.files.read(path)">;
   /** @deprecated Use `setTimeout`. */
   declare readonly extendTimeout: UseInstead<"sandbox.setTimeout(ms), which counts from now">;
+}
+
+/** The alternatives in the types of `Named`. */
+type Alternatives<Named> = {
+  [Name in keyof Named]-?: Exclude<Named[Name], undefined> extends UseInstead<infer Text> ? Text : never;
+};
+
+/** Options of commands by other names, with the alternative of each. */
+export const COMMAND_SPELLINGS: Alternatives<CommandSpellings> = {
+  envs: "env",
+  timeout: "timeoutMs, in ms",
+  timeoutSec: "timeoutMs, in ms",
+  background: "sandbox.start(command)",
+  detached: "sandbox.start(command)",
+  workDir: "cwd",
+};
+
+/** Options of `Sandbox.create` by other names, with the alternative of each. */
+export const SANDBOX_SPELLINGS: Alternatives<SandboxSpellings> = {
+  envs: "env",
+  envVars: "env",
+  metadata: "labels",
+  timeout: "maxDurationSeconds for the lifetime, waitMs for the longest wait",
+  autoStopInterval: "idleTimeoutSeconds, in seconds",
+  autoPause: "lifecycle: { on_idle: 'hibernate' }, which is the default",
+  resources: "vcpus and memoryMib",
+  image: "template",
+  runtime: "template",
+  networkPolicy: "egress",
+  ports: "sandbox.exposePort(port)",
+};
+
+const MEMBERS: Alternatives<SandboxMembers> = {
+  commands: "sandbox.exec(command), or sandbox.start(command) to leave it running",
+  process: "sandbox.exec(command), or sandbox.start(command) to leave it running",
+  runCommand: "sandbox.exec(command)",
+  runCode: "sandbox.exec(['python3', '-c', code])",
+  fs: "sandbox.files",
+  pty: "sandbox.openTerminal()",
+  kill: "sandbox.destroy()",
+  stop: "sandbox.destroy(), or sandbox.hibernate() to continue later",
+  delete: "sandbox.destroy()",
+  pause: "sandbox.hibernate(), or sandbox.standby() to keep the memory",
+  getHost: "(await sandbox.exposePort(port)).url",
+  getPreviewLink: "(await sandbox.exposePort(port)).url",
+  domain: "(await sandbox.exposePort(port)).url",
+  getInfo: "sandbox.get()",
+  writeFiles: "sandbox.files.write(path, content)",
+  readFile: "sandbox.files.read(path)",
+  extendTimeout: "sandbox.setTimeout(ms), which counts from now",
+};
+
+for (const [name, alternative] of Object.entries(MEMBERS)) {
+  Object.defineProperty(SandboxMembers.prototype, name, {
+    configurable: true,
+    get() {
+      throw new UsageError(`A sandbox has no ${name}: use ${alternative}.`);
+    },
+  });
+}
+
+/** Throws UsageError for options that a method does not have, which would have no effect. */
+export function checkOptions(
+  method: string,
+  options: object,
+  known: Readonly<Record<string, true>>,
+  spellings: Readonly<Record<string, string>>,
+): void {
+  if (typeof options !== "object" || Array.isArray(options)) {
+    throw new UsageError(`${method} takes its options as an object: it was given ${JSON.stringify(options)}.`);
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(known, name)) continue;
+    const use = Object.hasOwn(spellings, name) ? `: use ${spellings[name]}` : "";
+    throw new UsageError(`${method} has no option ${name}${use}.`);
+  }
+}
+
+/** Names that a caller gave as a list; throws UsageError for one alone. */
+export function namesOf(names: readonly string[], method: string): string[] {
+  if (Array.isArray(names)) return [...names];
+  const example = typeof names === "string" ? [names] : ["left", "right"];
+  throw new UsageError(`${method} takes a list of names, such as ${JSON.stringify(example)}.`);
 }

@@ -56,6 +56,16 @@ export interface CallOptions {
   retry?: Retry;
 }
 
+/** Names of the options of every call. */
+export const CALL_OPTIONS: Record<keyof CallOptions, true> = {
+  signal: true,
+  waitMs: true,
+  timeoutMs: true,
+  idempotencyKey: true,
+  headers: true,
+  retry: true,
+};
+
 /** The longest wait that these options allow, in ms. */
 export function longestWaitOf({ waitMs, timeoutMs }: Pick<CallOptions, "waitMs" | "timeoutMs">): number | undefined {
   return waitMs ?? timeoutMs;

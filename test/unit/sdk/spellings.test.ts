@@ -1,8 +1,9 @@
-/** What the compiler says of a program that uses the names of another sandbox SDK. */
+/** Programs that use the names of another sandbox SDK: what the compiler says, and what they get if none has looked at them. */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { Roomd, Sandbox, UsageError } from "../../../sdk/typescript/src/index.ts";
 import { scratch } from "../cli/cli-fixture.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -62,4 +63,60 @@ test("each name that has another one here is an error that says it", { timeout: 
   expect(told.get(head.length + 1)).toBeUndefined();
   const silent = CASES.filter(([, said], index) => !told.get(head.length + 2 + index)?.includes(said));
   expect(silent, stdout).toEqual([]);
+});
+
+const UNREACHED = "http://127.0.0.1:9";
+/** Anything, as a program without types sees it. */
+type Untyped = ((...args: unknown[]) => Untyped) & { readonly [Name in Used]: Untyped };
+type Used =
+  | "commands"
+  | "run"
+  | "kill"
+  | "getHost"
+  | "exec"
+  | "start"
+  | "fork"
+  | "setEgress"
+  | "setTimeout"
+  | "nothing";
+const untyped = new Roomd({ url: UNREACHED }).rooms.open("a").sandbox("main") as unknown as Untyped;
+const create = (options: unknown) => Sandbox.create(options as object);
+
+test.each<[string, () => unknown, string]>([
+  ["commands", () => untyped.commands.run("ls"), "A sandbox has no commands: use sandbox.exec(command), or"],
+  ["kill", () => untyped.kill(), "A sandbox has no kill: use sandbox.destroy()."],
+  ["getHost", () => untyped.getHost(3000), "use (await sandbox.exposePort(port)).url."],
+  ["timeout", () => untyped.exec("ls", { timeout: 5 }), "exec has no option timeout: use timeoutMs, in ms."],
+  ["envs", () => untyped.start("ls", { envs: {} }), "start has no option envs: use env."],
+  ["cwdd", () => untyped.exec("ls", { cwdd: "/" }), "exec has no option cwdd."],
+  ["constructor", () => untyped.exec("ls", { constructor: 1 }), "exec has no option constructor."],
+  [
+    "a list of arguments",
+    () => untyped.exec("ls", ["-l"]),
+    'exec takes arguments with the program: exec(["ls", "-l"]).',
+  ],
+  ["fork()", () => untyped.fork(), 'fork takes a list of names, such as ["left","right"].'],
+  ["fork(2)", () => untyped.fork(2), 'fork takes a list of names, such as ["left","right"].'],
+  ["fork of one", () => untyped.fork("left"), 'fork takes a list of names, such as ["left"].'],
+  ["setEgress of one", () => untyped.setEgress("a.example"), 'setEgress takes a list of names, such as ["a.example"].'],
+  ["setTimeout in s", () => untyped.setTimeout(600), "setTimeout takes milliseconds, at least 1000: 600 s are 600000."],
+  ["a template", () => create("python"), 'Sandbox.create takes options: { template: "python" }.'],
+  ["metadata", () => create({ metadata: {} }), "Sandbox.create has no option metadata: use labels."],
+  ["egress of one", () => create({ egress: "a.example" }), 'egress takes a list of names, such as ["a.example"].'],
+  [
+    "memory",
+    () => new Roomd().rooms.open("a").createSandbox("b", { memory: 1 } as object),
+    "createSandbox has no option memory.",
+  ],
+])("%s is refused before anything is sent", async (_, call, message) => {
+  const error = await (async () => await call())().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(UsageError);
+  expect((error as Error).message).toContain(message);
+});
+
+test("names that nobody uses are absent, and options may be undefined", async () => {
+  expect(untyped.nothing).toBeUndefined();
+  expect(Object.keys(untyped)).not.toContain("kill");
+  const refused = untyped.exec("ls", { timeout: undefined, retry: { after: "interrupted" } });
+  await expect(refused).rejects.toMatchObject({ name: "ConnectionError" });
 });

@@ -11,6 +11,7 @@ from .cancel import current
 from .client import Client, digest_of, given
 from .errors import ProblemError, TimeoutError
 from .records import BarrierArriveResult, Message, MessageReceipt, SentMessage
+from .spellings import names_of, strict
 from .transport import CallOptions, deadline_of
 
 WAIT_MS = 50_000
@@ -70,6 +71,7 @@ class Filter(TypedDict, total=False):
     """Only messages of this sender."""
 
 
+@strict
 class Agent:
     """An agent of a room. It needs no sandbox."""
 
@@ -166,7 +168,7 @@ class Agent:
 
     def subscribe(self, topics: Sequence[str], **options: Unpack[CallOptions]) -> None:
         """Replaces its subscriptions. In a topic pattern `*` matches one word, and `>` at the end any number of words."""
-        self._client.call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=list(topics))
+        self._client.call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=names_of(topics, "Topics"))
 
     def barrier(
         self,

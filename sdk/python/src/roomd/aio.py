@@ -23,6 +23,7 @@ from .records import Message
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Rooms, Roomd, Templates
+from .spellings import strict
 from .terminal import AttachedTerminal, Terminal
 from .threads import Threads, Wrapped, called, iterated
 from .trace import UsualTrace
@@ -207,6 +208,7 @@ class AsyncExecution(Wrapped[Execution]):
         )
 
 
+@strict
 class AsyncFiles(Wrapped[Files]):
     """Files of a sandbox. Paths are absolute."""
 
@@ -273,6 +275,7 @@ class AsyncTerminal(Wrapped[Terminal]):
         return AsyncAttachedTerminal(self._threads, plain)
 
 
+@strict
 class AsyncSandbox(Wrapped[Sandbox]):
     """A sandbox: a virtual machine that serves one agent of a room."""
 

@@ -15,6 +15,7 @@ from ._generated.schemas import WrittenFile, WrittenSandboxFile
 from .errors import ConnectionError, RoomdError
 from .stream import Event, Place, follow
 from .trace import UsualTrace, usual_trace
+from .spellings import strict
 from .transport import Answer, CallOptions, Calls, Connection, FileBody, Sent, Transport
 from .websocket import WebSocket, connect
 
@@ -67,6 +68,7 @@ _GAP = re.compile(r"[\s\x00-\x20\x7f]")
 _OTHER_CALLS = {"events": "events()", "bytes": "download()", "socket": "a WebSocket"}
 
 
+@strict
 class Download:
     """A file while it is downloaded. Read it once to its end, or close it."""
 

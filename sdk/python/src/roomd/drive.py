@@ -12,9 +12,11 @@ from typing import Unpack
 from ._generated.schemas import DriveEntry, DriveStat, WrittenFile
 from .client import Client, Download, given
 from .headers import conditional, ranged
+from .spellings import strict
 from .transport import CallOptions, FileBody
 
 
+@strict
 class Drive:
     """The drive of a room. A missing file raises NotFoundError."""
 

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
 
 from ._generated.schemas import Execution as ExecutionRecord
@@ -17,6 +17,7 @@ from ._generated.schemas import ExitEvent
 from .cancel import Cancel
 from .client import Client, digest_of, given
 from .errors import Cancelled, NotFoundError, ProblemError, RoomdError, StreamError, TimeoutError
+from .spellings import strict
 from .transport import CallOptions, Calls, deadline_of
 
 Command = str | Sequence[str]
@@ -27,6 +28,8 @@ DEFAULT_COMMAND_MS = 600_000
 STDIN_PART_BYTES = 1024 * 1024
 MOST_OUTPUT_BYTES = 16 * 1024 * 1024
 """Kept of each stream if nothing else is wanted."""
+REPR_CHARACTERS = 1000
+"""Most characters of each stream in the `repr` of a result."""
 ENDING_MS = 30_000
 """How long to try to end what nobody waits for any more."""
 STARTING_SECONDS = 2.0
@@ -61,7 +64,8 @@ class SandboxName(TypedDict):
     sandbox: str
 
 
-@dataclass(frozen=True)
+@strict
+@dataclass(frozen=True, repr=False)
 class CommandResult:
     """The outcome of a command that has ended."""
 
@@ -75,9 +79,9 @@ class CommandResult:
     """Whether its time limit ended it."""
     duration_ms: int
     """Duration of the run in ms."""
-    stdout_bytes: bytes = field(repr=False)
+    stdout_bytes: bytes
     """Standard output as bytes."""
-    stderr_bytes: bytes = field(repr=False)
+    stderr_bytes: bytes
     """Standard error as bytes."""
     stdout_truncated: bool = False
     """Whether standard output was longer than `max_output_bytes`."""
@@ -98,6 +102,15 @@ class CommandResult:
         """Standard error as text."""
         return self.stderr_bytes.decode(errors="replace")
 
+    def __repr__(self) -> str:
+        end = next((f", {name}={value!r}" for name in ("signal", "timed_out", "oom") if (value := getattr(self, name))), "")
+        texts = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in ("stdout", "stderr"))
+        return f"CommandResult(exit_code={self.exit_code}, {texts}{end})"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= REPR_CHARACTERS else f"{text[:REPR_CHARACTERS]}…")
+
 
 @dataclass(frozen=True)
 class OutputPart:
@@ -114,6 +127,7 @@ class OutputPart:
         return self.bytes
 
 
+@strict
 class Execution:
     """A command that was started."""
 

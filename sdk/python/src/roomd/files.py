@@ -15,6 +15,7 @@ from .client import Client, Download, given
 from .errors import NotFoundError, RoomdError
 from .execution import SandboxName
 from .headers import conditional, ranged
+from .spellings import strict
 from .transport import CallOptions, FileBody
 
 AT_ONCE = 8
@@ -22,6 +23,7 @@ AT_ONCE = 8
 PERMISSIONS = 0o777
 
 
+@strict
 class Files:
     """Files of a sandbox. Paths are absolute."""
 

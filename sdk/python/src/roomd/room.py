@@ -13,12 +13,14 @@ from .client import Client, given
 from .drive import Drive
 from .records import Checkpoint, MessageReceipt, SentMessage
 from .sandbox import Sandbox, SandboxOptions, gone_is_done
+from .spellings import strict
 from .transport import CallOptions
 
 OPERATOR = "operator"
 """Sender of messages from outside of the room."""
 
 
+@strict
 class Room:
     """A room: the sandboxes of a group of agents, their drive and their messages."""
 
@@ -36,6 +38,9 @@ class Room:
         self._client = client
         # Agents hold the read positions of their inboxes.
         self._agents: dict[str, Agent] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id!r})"
 
     def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
         """Its record."""

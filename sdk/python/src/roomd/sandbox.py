@@ -18,6 +18,7 @@ from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execut
 from .files import Files
 from .listening import wait_until_listening
 from .records import ExposedPort, ForkProblem, Snapshot
+from .spellings import names_of, strict
 from .terminal import Terminal
 from .transport import CallOptions, Calls, longest_wait
 
@@ -57,6 +58,7 @@ ROOM_SECONDS = 86_400
 """Time to live of such a room, unless the sandbox lives longer."""
 IDLE_SECONDS = 900
 """A sandbox that has its room to itself hibernates after so long without use."""
+LEAST_LIFETIME_MS = 1000
 SERVER_WAIT_MS = 60_000
 """Longest wait for a server, by default."""
 TTL_MORE_SECONDS = 3600
@@ -68,6 +70,7 @@ STARTING_PAUSE_SECONDS = 0.25
 OWN_FIELDS = ("memory_mib", "guest_cid", "env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
 
 
+@strict
 class Sandbox:
     """A virtual machine that serves one agent of a room."""
 
@@ -95,6 +98,9 @@ class Sandbox:
         self._owns_room = False
         self._keeps_drive = False
         self._owns_client = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(room_id={self.room_id!r}, agent_id={self.agent_id!r})"
 
     @classmethod
     def create(
@@ -242,14 +248,16 @@ class Sandbox:
     def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
         """Sets its end, and the end of its own room, to `ms` from now; a later call moves the end."""
         calls = Calls(options)
-        seconds = max(1, math.ceil(ms / 1000))
+        if ms < LEAST_LIFETIME_MS:
+            raise ValueError(f"set_timeout takes milliseconds, at least {LEAST_LIFETIME_MS}: {ms:g} s are {ms * 1000:g}.")
+        seconds = math.ceil(ms / 1000)
         self._noted(self._client.call("sandbox_update", calls.next(), **self._name, expires_in_seconds=seconds))
         if self._owns_room:
             self._client.call("room_update", calls.next(), room_id=self.room_id, expires_in_seconds=seconds)
 
     def set_egress(self, allowlist: Sequence[str], **options: Unpack[CallOptions]) -> Any:
         """Replaces the list of destinations that it may connect to; other open connections are closed."""
-        return self._client.call("egress_set", options, **self._name, allowlist=[*allowlist])
+        return self._client.call("egress_set", options, **self._name, allowlist=names_of(allowlist, "Destinations"))
 
     def metrics(self, **options: Unpack[CallOptions]) -> Any:
         """Its use of CPU, memory and disk now."""
@@ -361,7 +369,7 @@ class Sandbox:
 
         Raises ForkError, with the copies made, if any failed.
         """
-        wanted: Any = [{"agent_id": agent_id} for agent_id in agents]
+        wanted: Any = [{"agent_id": agent_id} for agent_id in names_of(agents, "Agents")]
         items = self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
         records = [item["sandbox"] for item in items if item["sandbox"] is not None]
         made = [Sandbox(self._client, each["room_id"], each["agent_id"], record=each) for each in records]
@@ -442,7 +450,7 @@ def _wanted(options: SandboxOptions) -> dict[str, Any]:
         template_id=options.get("template"),
         snapshot_id=options.get("snapshot"),
         vcpu_count=options.get("vcpus"),
-        egress_allowlist=None if egress is None else list(egress),
+        egress_allowlist=None if egress is None else names_of(egress, "Destinations"),
     )
 
 

@@ -13,6 +13,7 @@ from .errors import TemplateBuildError
 from .room import Room
 from .sandbox import create_room
 from .trace import UsualTrace
+from .spellings import strict
 from .transport import CallOptions
 
 
@@ -21,6 +22,7 @@ LAST_LINES = 20
 MOST_LAST_CHARACTERS = 16 * 1024
 
 
+@strict
 class Rooms:
     """Rooms of the organization."""
 
@@ -53,6 +55,7 @@ class Rooms:
         return self._client.items("room_list", options)
 
 
+@strict
 class Templates:
     """Templates that sandboxes start from."""
 
@@ -95,6 +98,7 @@ class Templates:
         self._client.call("template_remove", options, template_id=template_id)
 
 
+@strict
 class Roomd:
     """A roomd service."""
 

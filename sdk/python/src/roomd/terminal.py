@@ -9,6 +9,7 @@ from ._generated.schemas import Terminal as TerminalRecord
 from ._generated.schemas import TerminalCloseResult, TerminalTicket
 from .client import Client
 from .execution import SandboxName
+from .spellings import strict
 from .transport import CallOptions, Calls
 from .websocket import BINARY, TEXT, WebSocket
 
@@ -18,6 +19,7 @@ ATTACH_SECONDS = 30.0
 """Longest wait for the service to accept the attachment."""
 
 
+@strict
 class AttachedTerminal:
     """A terminal that this program is attached to."""
 
@@ -51,6 +53,7 @@ class AttachedTerminal:
         self.close()
 
 
+@strict
 class Terminal:
     """A terminal of a sandbox."""
 

@@ -148,7 +148,7 @@ export class Sandbox {
 
   async #resume(opts: RequestOpts & { timeoutMs?: number }): Promise<void> {
     if (PAUSED.includes(this.native.state)) await this.native.resume(callOf(opts));
-    if (opts.timeoutMs !== undefined) await this.native.setTimeout(opts.timeoutMs, callOf(opts));
+    if (opts.timeoutMs !== undefined) await this.native.setTimeout(atLeast(opts.timeoutMs), callOf(opts));
   }
 
   /** Whether it runs. */
@@ -158,7 +158,7 @@ export class Sandbox {
 
   /** Sets its end, `timeoutMs` from now. */
   setTimeout(timeoutMs: number, opts: RequestOpts = {}): Promise<void> {
-    return translating(() => this.native.setTimeout(timeoutMs, callOf(opts)));
+    return translating(() => this.native.setTimeout(atLeast(timeoutMs), callOf(opts)));
   }
 
   /** Describes it. */
@@ -189,6 +189,9 @@ export class Sandbox {
     }
   }
 }
+
+/** An end that the service takes: in whole seconds. */
+const atLeast = (timeoutMs: number) => Math.max(1000, timeoutMs);
 
 function wantedOf({ template, metadata, envs, timeoutMs = DEFAULT_TIMEOUT_MS, ...opts }: SandboxOpts) {
   const seconds = Math.max(1, Math.ceil(timeoutMs / 1000));

@@ -144,7 +144,7 @@ class Sandbox:
             if self.native.get()["state"] in PAUSED:
                 self.native.resume()
             if timeout is not None:
-                self.native.set_timeout(timeout * 1000)
+                self.native.set_timeout(max(1, timeout) * 1000)
         return self
 
     @partial(either, by_id="_connected")
@@ -174,7 +174,7 @@ class Sandbox:
     def set_timeout(self, timeout: float) -> None:
         """Sets its end, `timeout` seconds from now."""
         with translating():
-            self.native.set_timeout(timeout * 1000)
+            self.native.set_timeout(max(1, timeout) * 1000)
 
     @either
     def get_info(self) -> SandboxInfo:

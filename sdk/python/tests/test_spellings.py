@@ -1,0 +1,105 @@
+"""Options and members of other sandbox SDKs, and those that are none: Python refuses them, and names those that there are."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import roomd
+from roomd import AsyncSandbox, CommandResult, Roomd, Sandbox
+
+from .scripted import ScriptedService, lines, ok, out
+
+
+def takers() -> Iterator[tuple[str, Any]]:
+    """The public methods of the package whose signature ends with `**options: Unpack[…]`."""
+    for exported in roomd.__all__:
+        kind = getattr(roomd, exported)
+        for name in vars(kind) if inspect.isclass(kind) and "roomd" in kind.__module__ else ():
+            value = getattr(kind, name)
+            if name.startswith("_") or not callable(value) or exported.startswith("Async"):
+                continue
+            if any(get_args(each.annotation) for each in inspect.signature(value).parameters.values() if each.kind == 4):
+                yield f"{exported}.{name}", value
+
+
+class SpellingsTest(ScriptedService):
+    def sandbox(self) -> Any:
+        return Roomd(self.client.url, "key-1").rooms.open("a").sandbox("main")
+
+    def test_no_method_takes_an_option_that_it_does_not_know(self) -> None:
+        found = dict(takers())
+        self.assertGreater(len(found), 60)
+        for name, method in found.items():
+            with self.subTest(name), self.assertRaisesRegex(TypeError, r"has no option no_such_option\.$"):
+                method(no_such_option=1)
+
+    def test_options_by_other_names_say_the_right_one(self) -> None:
+        made = self.sandbox()
+        for method, option, there in (
+            ("exec", "timeout", "timeout_ms, in ms"),
+            ("exec", "envs", "env"),
+            ("exec", "background", r"start\(command\), which leaves it running"),
+            ("start", "workdir", "cwd"),
+            ("exec", "max_output_byte", "max_output_bytes"),
+        ):
+            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"{method}\(\) has no option {option}: use {there}\.$"):
+                getattr(made, method)("true", **{option: 1})
+        for option, there in (("timeout", "max_duration_seconds"), ("metadata", "labels"), ("envs", "env"), ("memory", "memory_mib")):
+            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"create\(\) has no option {option}: use {there}"):
+                Sandbox.create(**{option: 1})  # type: ignore[arg-type]
+        self.assertEqual(self.asked, [])
+
+    def test_members_by_other_names_say_the_right_one(self) -> None:
+        made = self.sandbox()
+        for of, name, there in (
+            (made, "commands", "exec(command)"),
+            (made, "kill", "destroy()"),
+            (made, "pause", "hibernate()"),
+            (made, "is_runing", "is_running"),
+            (made.files, "make_dir", "mkdir(path)"),
+            (CommandResult("x", 0, None, False, 1, b"", b""), "returncode", "exit_code"),
+        ):
+            with self.subTest(name), self.assertRaises(AttributeError) as raised:
+                getattr(of, name)
+            self.assertIn(f"has no attribute '{name}': use {there}", str(raised.exception))
+        self.assertFalse(hasattr(made, "no_such_thing"))
+
+    def test_of_asyncio_too(self) -> None:
+        async def run() -> None:
+            async with roomd.AsyncRoomd(self.client.url, "key-1") as service:
+                made: Any = service.rooms.open("a").sandbox("main")
+                with self.assertRaisesRegex(TypeError, "has no option timeout: use timeout_ms"):
+                    await made.exec("true", timeout=1)
+                with self.assertRaisesRegex(AttributeError, r"'AsyncSandbox' object has no attribute 'kill': use destroy\(\)"):
+                    made.kill  # noqa: B018
+                with self.assertRaisesRegex(TypeError, "has no option envs: use env"):
+                    await AsyncSandbox.create(envs={})  # type: ignore[call-arg]
+
+        asyncio.run(run())
+
+    def test_one_name_is_no_list_of_its_letters(self) -> None:
+        made = self.sandbox()
+        for call in (
+            lambda: made.fork("left"),
+            lambda: made.fork(2),
+            lambda: made.set_egress("pypi.org"),
+            lambda: made.agent.subscribe("news"),
+        ):
+            with self.assertRaisesRegex(TypeError, r"are a list of names, such as \["):
+                call()
+        self.assertEqual(self.asked, [])
+
+    def test_a_lifetime_is_in_milliseconds(self) -> None:
+        with self.assertRaisesRegex(ValueError, "takes milliseconds, at least 1000: 600 s are 600000"):
+            self.sandbox().set_timeout(600)
+        self.assertEqual(self.asked, [])
+
+    def test_what_is_printed_says_what_it_is(self) -> None:
+        made = self.sandbox()
+        self.assertEqual(repr(made), "Sandbox(room_id='a', agent_id='main')")
+        self.replies = [ok({}), lines(out(1, "aGkK"), {"seq": 2, "type": "exit", "exit_code": 0, "signal": None,
+                                                     "timed_out": False, "duration_ms": 1})]
+        self.assertEqual(repr(made.exec("echo hi")), "CommandResult(exit_code=0, stdout='hi\\n', stderr='')")
+        killed = CommandResult("x", None, "SIGKILL", False, 1, b"y" * 2000, b"")
+        self.assertRegex(repr(killed), r"^CommandResult\(exit_code=None, stdout='y{1000}…', stderr='', signal='SIGKILL'\)$")
