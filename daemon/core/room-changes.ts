@@ -3,6 +3,8 @@ import type { RoomUid } from "../../shared/ids.ts";
 import type { Bells } from "./bells.ts";
 
 const BELL = "now";
+/** Commits that tell no room, such as of requests that have expired, are looked for in all rooms after this time: each look takes a while. */
+const ELSEWHERE_MS = 2000;
 
 interface Followed {
   clients: number;
@@ -13,9 +15,18 @@ interface Followed {
 export class RoomChanges {
   readonly #bells: Bells;
   readonly #rooms = new Map<RoomUid, Followed>();
+  readonly #elsewhereMs: number;
+  #looksElsewhere = false;
 
-  constructor(bells: Bells) {
+  constructor(bells: Bells, elsewhereMs = ELSEWHERE_MS) {
     this.#bells = bells;
+    this.#elsewhereMs = elsewhereMs;
+    // Bells of a room, for messages and barriers, and of its audit, which has every call.
+    bells.observe((group, key) => {
+      if (key === BELL) return;
+      this.changed(group as RoomUid);
+      if (key !== null) this.changed(key as RoomUid);
+    });
   }
 
   /** Something of the room may have changed: a wait or a command has begun or ended, or an agent is gone. */
@@ -26,9 +37,15 @@ export class RoomChanges {
     this.#bells.ring(roomUid, BELL);
   }
 
-  /** After a commit, of any room. */
+  /** After a commit, of whichever room. */
   anyChanged(): void {
-    for (const roomUid of [...this.#rooms.keys()]) this.changed(roomUid);
+    if (this.#rooms.size === 0 || this.#looksElsewhere) return;
+    this.#looksElsewhere = true;
+    const timer = setTimeout(() => {
+      this.#looksElsewhere = false;
+      for (const roomUid of [...this.#rooms.keys()]) this.changed(roomUid);
+    }, this.#elsewhereMs);
+    timer.unref();
   }
 
   /** For one client more or less. */

@@ -33,9 +33,29 @@ test("a change between a look and the wait is not lost", async () => {
   const changes = new RoomChanges(new Bells());
   changes.enter(ROOM);
   const seen = changes.count(ROOM);
-  changes.anyChanged();
+  changes.changed(ROOM);
   await changes.after(ROOM, seen, NEVER);
   expect(await waits(changes.after(ROOM, changes.count(ROOM), NEVER))).toBe(true);
+});
+
+test("a message, a barrier or a record of the room is a change of it alone", () => {
+  const bells = new Bells();
+  const changes = new RoomChanges(bells);
+  for (const room of [ROOM, OTHER]) changes.enter(room);
+  bells.ring(ROOM, "inbox a");
+  bells.ringAll(ROOM);
+  bells.ring("audit org_1", ROOM);
+  expect([changes.count(ROOM), changes.count(OTHER)]).toEqual([3, 0]);
+});
+
+test("commits of no room in particular, however many, are one change of each room, after a while", async () => {
+  const changes = new RoomChanges(new Bells(), 10);
+  changes.enter(ROOM);
+  const wait = changes.after(ROOM, 0, NEVER);
+  for (let commit = 0; commit < 100; commit++) changes.anyChanged();
+  expect(changes.count(ROOM)).toBe(0);
+  await wait;
+  expect(changes.count(ROOM)).toBe(1);
 });
 
 test("a wait of the graph that begins or ends is a change, one more time that it is left is none", () => {
