@@ -17,6 +17,7 @@ import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchFaults } from "./faults.ts";
+import { benchFiles } from "./files.ts";
 import { benchForward } from "./forward.ts";
 import { benchImages } from "./images.ts";
 import { benchMcp } from "./mcp.ts";
@@ -50,6 +51,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ],
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
+  ["files", { about: "20 MiB written to and read from a sandbox by HTTP, against the drive", run: benchFiles }],
   ["ssh", { about: "`true` by ssh and 64 MiB by scp either way, against a local sshd", run: benchSsh }],
   [
     "ports",
