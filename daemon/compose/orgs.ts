@@ -118,7 +118,8 @@ export function composeOrgs(
 /** What an organization has on this host, and has used of its credits. */
 export function heldHere(queries: Queries, orgId: OrgId): HostUse {
   const { used_micro } = getCredits(queries, orgId);
-  return { rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId), used_micro };
+  const { hibernated_rooms, ...held } = orgSandboxes(queries, orgId);
+  return { rooms: countRooms(queries, orgId) - hibernated_rooms, ...held, used_micro };
 }
 
 /** Throws ConfigError. */

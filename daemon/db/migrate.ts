@@ -56,6 +56,7 @@ import lighterIndexes from "./migrations/0053_lighter_indexes.sql" with { type: 
 import keysByAge from "./migrations/0054_keys_by_age.sql" with { type: "text" };
 import wakeDefaults from "./migrations/0055_wake_defaults.sql" with { type: "text" };
 import hibernatedCids from "./migrations/0056_hibernated_cids.sql" with { type: "text" };
+import liveByRoom from "./migrations/0057_live_by_room.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -115,6 +116,7 @@ export const MIGRATIONS: readonly string[] = [
   keysByAge,
   wakeDefaults,
   hibernatedCids,
+  liveByRoom,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -40,6 +40,12 @@ withGuests("hibernation", {}, (guests) => {
   const sh = (name: string, line: string) => guests.daemon.sh("winter", name, line);
   const kept = (sandboxId: string) => readdirSync(join(guests.daemon.dataDir, "sandboxes", sandboxId)).sort();
 
+  /** What the organization's quota counts: rooms, sandboxes, MiB of memory, GiB of disks. */
+  async function quota(): Promise<number[]> {
+    const { rooms, sandboxes, memory_mib, disk_gib } = await guests.daemon.ok("GET", "/v1/orgs/self/usage");
+    return [rooms.active, sandboxes.active, memory_mib.allocated, disk_gib.allocated];
+  }
+
   /** The lines that an agent's work has written so far. */
   async function worked(name: string): Promise<string[]> {
     const { status, body } = await guests.daemon.api("GET", `/v1/rooms/winter/drive/read?path=${name}.log`);
@@ -66,6 +72,7 @@ withGuests("hibernation", {}, (guests) => {
         lifecycle: { wake_on: [] },
       });
       const disk = `disk-${made.sandbox_id}.qcow2`;
+      const [, , , disk_gib] = await quota();
       await startWork("bear");
       await sh("bear", "echo kept >/root/kept; mkdir -p /tmp/t; mount -t tmpfs t /tmp/t; echo memory >/tmp/t/file");
       for (let round = 0; round < 3; round++) {
@@ -77,11 +84,14 @@ withGuests("hibernation", {}, (guests) => {
         const before = await worked("bear");
         expect((await daemon.problem("POST", path("bear", "/exec"), { argv: ["true"] })).code).toBe("invalid_state");
         expect((await daemon.ok("GET", path("bear", "/metrics"))).memory.resident_bytes).toBe(0);
+        // Its room counts with its disk alone.
+        expect(await quota()).toEqual([0, 0, 0, disk_gib]);
         if (round === 1) await daemon.restart("SIGKILL");
         expect(await record("bear")).toEqual(slept);
         expect(await worked("bear")).toEqual(before);
         const woken = await resume("bear");
         expect(woken).toMatchObject({ state: "running", guest_cid: made.guest_cid });
+        expect(await quota()).toEqual([1, 1, 512, disk_gib]);
         expect(kept(made.sandbox_id)).toEqual(["base", "console", disk, "vmm.log"]);
         await until("it works on", async () => (await worked("bear")).length > before.length + 20, WORKS_MS);
         expect(await sh("bear", "cat /root/kept /tmp/t/file; hostname")).toBe("kept\nmemory\nbear");

@@ -67,7 +67,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
     const caps = capsOf(org);
     const has = held(within, orgId);
-    const counts = Object.entries(added) as [Counted, number][];
+    const counts = (Object.entries(added) as [Counted, number][]).filter(([, count]) => count > 0);
     for (const [what, count] of counts) {
       if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
     }
@@ -175,7 +175,7 @@ export function templatesExceeded(used: number, { hard_cap: cap }: Caps, has = "
 const ASK_OPERATOR = "or have the operator change the plan with `roomd org set-plan`";
 
 function exceeded(limit: Counted, used: number, cap: number): ServiceError {
-  const ends = limit === "rooms" ? "Destroy a room" : "Destroy a sandbox";
+  const ends = limit === "rooms" ? "Destroy a room, hibernate all sandboxes of one" : "Destroy a sandbox";
   return new ServiceError("quota_exceeded", {
     detail: `The organization has ${used} ${NOUNS[limit]}; its plan allows ${cap}.`,
     details: { limit, used, cap },

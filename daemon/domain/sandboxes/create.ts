@@ -24,7 +24,7 @@ import { findRoomTarget } from "./find.ts";
 import { lifecycleOf, lifecycleRules } from "./lifecycle.ts";
 import { toSandboxRecord } from "./record.ts";
 import { defaultMemoryMib, fieldsOf, requireMakeable, type Source, sourceOf, sourceRules } from "./source.ts";
-import { heldCids, insertSandbox, unheldCids } from "./store.ts";
+import { countedWith, heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -225,11 +225,7 @@ async function insert(
     insertSandbox(queries, row);
     call.work.note({ sandbox_id: row.sandbox_id });
     const warnings = [
-      ...deps.quota.admit(queries, call, {
-        sandboxes: 1,
-        memory_mib: row.memory_mib,
-        disk_gib: row.disk_mib / 1024,
-      }),
+      ...deps.quota.admit(queries, call, { ...countedWith(queries, row, true), disk_gib: row.disk_mib / 1024 }),
       ...deps.credits.admit(queries, row.org_id),
     ];
     requireMemory(row.memory_mib, free);

@@ -11,6 +11,7 @@ import { findTarget } from "./find.ts";
 import type { ResumeReason } from "./outcomes.ts";
 import { toSandboxRecord } from "./record.ts";
 import { requireState } from "./state.ts";
+import { countedWith } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -25,19 +26,21 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
       if (!supervisor) throw new ServiceError("guest_unreachable");
       const pausedMs = Date.now() - Date.parse(row.last_transition_at);
       call.audit.details = { paused_seconds: Math.round(pausedMs / 1000), from: row.state };
-      const requireQuota = (queries: Queries) =>
-        void deps.quota.admit(queries, call, { memory_mib: supervisor.row.memory_mib });
+      const requireQuota = (queries: Queries, added: Added) => void deps.quota.admit(queries, call, added);
       const changed = await resumeSupervised(deps, supervisors, supervisor, { reason: "resume", requireQuota });
       return { outcome: "resumed", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
 }
 
+type Added = ReturnType<typeof countedWith>;
+type RequireQuota = (queries: Queries, added: Added) => void;
+
 interface Resuming {
   /** What it is resumed for. */
   reason: ResumeReason;
   /** Within the transaction by which it takes memory again. Throws quota_exceeded. */
-  requireQuota(queries: Queries): void;
+  requireQuota: RequireQuota;
 }
 
 /** Throws invalid_state, quota_exceeded, insufficient_capacity, drive_full, and what the supervisor throws. */
@@ -60,9 +63,9 @@ export async function resumeSupervised(
 }
 
 /** Within the transaction in which a sandbox that hibernates takes memory again. Throws quota_exceeded, insufficient_capacity. */
-export function admitAgain(supervisors: Supervisors, row: SandboxRow, requireQuota: (queries: Queries) => void) {
+export function admitAgain(supervisors: Supervisors, row: SandboxRow, requireQuota: RequireQuota) {
   return (queries: Queries) => {
-    requireQuota(queries);
+    requireQuota(queries, countedWith(queries, row, false));
     requireMemoryAgain(queries, row, supervisors.growth());
   };
 }

@@ -236,15 +236,52 @@ const statesCounted = preparedBy((queries) => {
     .prepare();
 });
 
-/** What an organization's sandboxes that have not ended come to. */
+/** Neither failed nor destroyed, in the words of the index. */
+const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
+const isHibernated = sql<number>`(${sandboxes.state} = 'hibernated')`;
+
+/**
+ * An organization's live sandboxes as its quota counts them: a hibernated one has no memory, and a room whose sandboxes all hibernate
+ * has only their disks. `hibernated_rooms` is the number of such rooms.
+ */
 export function orgSandboxes(queries: Queries, orgId: OrgId) {
-  // One that hibernates has none.
-  const memory_mib = sql<number>`coalesce(sum(iif(${sandboxes.state} = 'hibernated', 0, ${sandboxes.memory_mib})), 0)`;
-  // The words of the index.
-  const live = and(eq(sandboxes.org_id, orgId), sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`);
-  const disk_gib = sql<number>`coalesce(sum(${sandboxes.disk_mib}), 0) / 1024.0`;
-  const held = queries.select({ sandboxes: count(), memory_mib, disk_gib }).from(sandboxes).where(live).get();
-  return held ?? { sandboxes: 0, memory_mib: 0, disk_gib: 0 };
+  const byRoom = queries
+    .select({
+      held: count().as("held"),
+      memory_mib: sql<number>`sum(iif(${isHibernated}, 0, ${sandboxes.memory_mib}))`.as("memory_mib"),
+      disk_mib: sql<number>`sum(${sandboxes.disk_mib})`.as("disk_mib"),
+      hibernates: sql<number>`min(${isHibernated})`.as("hibernates"),
+    })
+    .from(sandboxes)
+    .where(and(eq(sandboxes.org_id, orgId), isLive))
+    .groupBy(sandboxes.room_uid)
+    .as("by_room");
+  const held = queries
+    .select({
+      sandboxes: sql<number>`coalesce(sum(iif(${byRoom.hibernates}, 0, ${byRoom.held})), 0)`,
+      memory_mib: sql<number>`coalesce(sum(${byRoom.memory_mib}), 0)`,
+      disk_gib: sql<number>`coalesce(sum(${byRoom.disk_mib}), 0) / 1024.0`,
+      hibernated_rooms: sql<number>`coalesce(sum(${byRoom.hibernates}), 0)`,
+    })
+    .from(byRoom)
+    .get();
+  return held ?? { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
+}
+
+/** What a quota counts besides once this sandbox runs; `isNew`: it was made within this transaction. */
+export function countedWith(
+  queries: Queries,
+  { room_uid, sandbox_id, memory_mib }: SandboxRow,
+  isNew: boolean,
+): { rooms: number; sandboxes: number; memory_mib: number } {
+  const others = queries
+    .select({ held: count(), hibernated: sql<number>`coalesce(sum(${isHibernated}), 0)` })
+    .from(sandboxes)
+    .where(and(eq(sandboxes.room_uid, room_uid), ne(sandboxes.sandbox_id, sandbox_id), isLive))
+    .get() ?? { held: 0, hibernated: 0 };
+  if (others.hibernated < others.held) return { rooms: 0, sandboxes: isNew ? 1 : 0, memory_mib };
+  // The whole room hibernated; one that had no sandbox was counted.
+  return { rooms: isNew && others.held === 0 ? 0 : 1, sandboxes: others.held + 1, memory_mib };
 }
 
 /** It has a CID, in the words of the index. */

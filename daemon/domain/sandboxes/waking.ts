@@ -9,7 +9,6 @@ import { faultPoint } from "../../core/fault-points.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
-import type { Queries } from "../../db/client.ts";
 import type { TerminalTarget } from "../terminals/deps.ts";
 import { Gate } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -140,12 +139,14 @@ export class Waking {
   }
 
   async #resume(supervisor: Supervisor, reason: WakeReason): Promise<void> {
-    const { state, org_id, memory_mib, last_transition_at } = supervisor.row;
+    const { state, org_id, last_transition_at } = supervisor.row;
     const { quota, onEvent } = this.#deps;
     await faultPoint("sandbox.waking");
     try {
-      const within = (queries: Queries) => quota.require(queries, org_id, { memory_mib });
-      await resumeSupervised(this.#deps, this.#supervisors, supervisor, { reason, requireQuota: within });
+      await resumeSupervised(this.#deps, this.#supervisors, supervisor, {
+        reason,
+        requireQuota: (queries, added) => quota.require(queries, org_id, added),
+      });
     } catch (error) {
       const isRefused = error instanceof ServiceError && error.code === "invalid_state";
       // By a call it was resumed faster.

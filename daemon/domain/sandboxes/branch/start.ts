@@ -72,7 +72,7 @@ async function present(
 
 /** Nothing where something else, as a message, was faster. */
 async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supervisor: Supervisor): Promise<void> {
-  const { sandbox_id, memory_mib } = supervisor.row;
+  const { sandbox_id } = supervisor.row;
   const settled = () => supervisor.published.until(({ state }) => isAtRest(state) || state === "failed", WAIT_MS);
   await supervisors.use(sandbox_id, async () => {
     await settled().catch(() => {});
@@ -80,7 +80,7 @@ async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supe
     try {
       await resumeSupervised(deps, supervisors, supervisor, {
         reason: "resume",
-        requireQuota: (queries) => deps.quota.require(queries, org_id, { memory_mib }),
+        requireQuota: (queries, added) => deps.quota.require(queries, org_id, added),
       });
     } catch (error) {
       const isRefused = error instanceof ServiceError && error.code === "invalid_state";

@@ -39,8 +39,8 @@ export function makeRollback(
       const place = places.of(snapshot);
       const change = { snapshot_id: snapshot.snapshot_id };
       const hear = {
-        admit: admitAgain(supervisors, row, (queries) => {
-          deps.quota.admit(queries, call, { memory_mib: row.memory_mib });
+        admit: admitAgain(supervisors, row, (queries, added) => {
+          deps.quota.admit(queries, call, added);
         }),
         onEnded: () => ends.rolledBack(row.sandbox_id),
       };

@@ -1,0 +1,43 @@
+/** What a quota counts of rooms whose sandboxes hibernate: their disks alone, and all of it again once one of them runs. */
+import { expect, test } from "vitest";
+import { countedWith, orgSandboxes, updateSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { makeHost } from "./host-fixture.ts";
+
+const ORG = "org_1" as OrgId;
+
+async function host(...states: SandboxRow["state"][]) {
+  const made = await makeHost(states.map((state, index) => ({ agent_id: `a${index}`, state })));
+  const { queries } = made.database;
+  return {
+    ...made,
+    counted: () => orgSandboxes(queries, ORG),
+    with: (name: string, isNew = false) => countedWith(queries, made.named(name).row, isNew),
+    become: (name: string, state: SandboxRow["state"]) =>
+      made.database.commit((within) => updateSandbox(within, made.named(name).row.sandbox_id, { state })),
+  };
+}
+
+test("a room whose sandboxes all hibernate counts with their disks", async () => {
+  using made = await host("hibernated", "hibernated", "destroyed", "failed");
+  const { disk_gib } = made.counted();
+  expect(made.counted()).toEqual({ sandboxes: 0, memory_mib: 0, disk_gib, hibernated_rooms: 1 });
+  expect(disk_gib).toBeGreaterThan(0);
+  expect(made.with("a0")).toEqual({ rooms: 1, sandboxes: 2, memory_mib: 256 });
+  expect(made.with("a1", true)).toEqual({ rooms: 1, sandboxes: 2, memory_mib: 256 });
+});
+
+test("one that runs makes all of its room count", async () => {
+  using made = await host("hibernated", "hibernated", "hibernated");
+  await made.become("a1", "resuming");
+  expect(made.counted()).toMatchObject({ sandboxes: 3, memory_mib: 256, hibernated_rooms: 0 });
+  expect(made.with("a0")).toEqual({ rooms: 0, sandboxes: 0, memory_mib: 256 });
+  expect(made.with("a0", true)).toEqual({ rooms: 0, sandboxes: 1, memory_mib: 256 });
+});
+
+test("a room without sandboxes is counted already when its first one is made", async () => {
+  using made = await host("destroyed", "creating");
+  expect(made.with("a1", true)).toEqual({ rooms: 0, sandboxes: 1, memory_mib: 256 });
+  expect(made.counted()).toMatchObject({ sandboxes: 1, hibernated_rooms: 0 });
+});
