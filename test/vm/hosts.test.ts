@@ -47,6 +47,22 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     await mcp.close();
   });
 
+  test("its files are written and read by tools of the other", async () => {
+    const mcp = await connectMcp(other, { key: owner.apiKey, tools: "small" });
+    const where = { room: "r", agent: "worker", path: "/root/of other/é.txt" };
+    const content = "first line\nlast line\n".repeat(2000);
+    expect(await mcp.call("write_file", { ...where, content })).toMatchObject({ ok: true });
+    const edited = await mcp.call("edit_file", { ...where, old: "first", new: "1st", all: true });
+    expect(edited).toMatchObject({ ok: true, result: { replaced: 2000 } });
+    const part = await mcp.result("read_file", { ...where, offset: 4, limit: 4 });
+    expect(part.content[0].text).toMatch(/^line\n\[bytes 4 to 8 of 38,000; /);
+    expect(await owner.sh("r", "worker", "wc -c '/root/of other/é.txt'")).toMatch(/^38000 /);
+    expect(await mcp.call("read_file", { ...where, path: "/root/none" })).toMatchObject({ code: "path_not_found" });
+    expect(await mcp.call("read_file", { ...where, path: "/root" })).toMatchObject({ code: "is_directory" });
+    expect(await mcp.call("read_file", { ...where, offset: 38_000 })).toMatchObject({ ok: true });
+    await mcp.close();
+  });
+
   test("a server in it is reached, and its WebSockets", async () => {
     const record = await other.ok("POST", "/v1/rooms/r/sandboxes/worker/ports", { port: 8000, visibility: "private" });
     const port = new ExposedPort(other, "r/sandboxes/worker", record);

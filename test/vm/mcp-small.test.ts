@@ -26,9 +26,9 @@ withGuests("small tools and short answers", {}, (guests) => {
 
     expect(await output({ command: "id -u" })).toBe("0\n");
     expect(await daemon.ok("GET", `/v1/rooms/${room}/sandboxes/main`)).toMatchObject({ state: "running" });
-    for (const path of ["/root/app/site/index.html", "/mnt/drive/notes/é.txt"]) {
+    for (const path of ["/root/app/site/index.html", "/root/notes/é %2F.txt", "/mnt/drive/notes/é.txt"]) {
       await use("write_file", { path, content: "one\ntwo\nthree\n" });
-      expect(await output({ command: `cat ${path}` })).toBe("one\ntwo\nthree\n");
+      expect(await output({ command: `cat '${path}'` })).toBe("one\ntwo\nthree\n");
       expect((await use("read_file", { path })).text).toBe("one\ntwo\nthree\n");
       const part = await use("read_file", { path, limit: 4 });
       expect(part.text).toMatch(/^one\n\n\[bytes 0 to 4 of 14; read on with read_file \{.*\}\]$/);
@@ -47,6 +47,14 @@ withGuests("small tools and short answers", {}, (guests) => {
       expect(listed.text).toBe(`- 12 ${path}`);
     }
     expect(await output({ code: "print(6 * 7)", language: "python" })).toBe("42\n");
+    await use("write_file", { path: "/root/empty", content: "" });
+    expect((await use("read_file", { path: "/root/empty" })).result).toMatchObject({ size_bytes: 0 });
+    const bytes = Buffer.from([0, 255, 10, 128]).toString("base64");
+    await use("write_file", { path: "/root/bytes", content_b64: bytes });
+    expect(await output({ command: "base64 /root/bytes" })).toBe(`${bytes}\n`);
+    expect((await use("read_file", { path: "/root/bytes" })).text).toContain(bytes);
+    const { items } = await daemon.ok("GET", `/v1/rooms/${room}/audit?event=file.written&limit=1`);
+    expect(items[0]).toMatchObject({ source: "mcp", agent_id: "main", details: { path: "/root/bytes" } });
 
     const server = await use("run", {
       command: "cd /root/app/site && exec python3 -m http.server 8000",

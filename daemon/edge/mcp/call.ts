@@ -17,11 +17,12 @@ import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Traces } from "../../core/traces.ts";
 import type { HostClient } from "../hosts/client.ts";
-import { forwardJson } from "../hosts/forward.ts";
+import { forwardJson, forwardRequest } from "../hosts/forward.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import type { Outcome } from "../walk.ts";
+import { bytesOf, type FileBytes, outcomeOf, requestOf, type Sent, transferOf } from "./file-bytes.ts";
 import { type BegunKind, nameOf } from "./names.ts";
 
 export type Arguments = Record<string, unknown>;
@@ -46,7 +47,7 @@ export interface Refused {
 }
 
 export type Reply =
-  | { kind: "done"; done: Done<Operation>; body: Arguments }
+  | { kind: "done"; done: Done<Operation>; body: Arguments; file?: FileBytes }
   | Refused
   /** It takes longer than the tool may, or nobody waits for it any more. */
   | { kind: "late" };
@@ -140,6 +141,11 @@ export class ToolCall {
     return await this.#walk(inOneBody(this.#bound(operation)), args, withinMs);
   }
 
+  /** The same for an operation whose body or answer is a file, of which the answer is at most the range that is asked for. */
+  async askFile(operation: Operation, args: Arguments, sent: Sent): Promise<Reply> {
+    return await this.#walk(this.#bound(operation), args, this.leftMs, sent);
+  }
+
   /** The arguments by the tool's own rules, for tools that read them before any operation does. */
   check(): { kind: "checked"; input: Arguments } | Refused {
     const { input, bad } = checkOf(this.tool).check({}, {}, this.given);
@@ -158,14 +164,19 @@ export class ToolCall {
     return bound;
   }
 
-  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs): Promise<Reply> {
-    const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args));
+  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs, sent: Sent | null = null): Promise<Reply> {
+    const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args, sent));
     const reply = await this.#unlessLate(work, withinMs);
     if (reply === null) {
-      work.then((late) => late.kind === "done" && late.done.events?.cancel());
+      work.then((late) => {
+        if (late.kind !== "done") return;
+        late.done.events?.cancel();
+        void late.done.bytes?.stream.cancel().catch(() => {});
+      });
       return { kind: "late" };
     }
     if (reply.kind === "problem") return reply;
+    if (sent) return await this.#fileReply(reply.done);
     const { body, stream } = reply.done;
     if (stream?.type !== "application/json") return { kind: "done", done: reply.done, body: (body ?? {}) as Arguments };
     // A tool's answer is one object, however long.
@@ -176,7 +187,20 @@ export class ToolCall {
     }
   }
 
-  #requestOf(operation: Operation, args: Arguments): RoadRequest {
+  /** A file that breaks off is an error, and none that is shorter. */
+  async #fileReply(done: Done<Operation>): Promise<Reply> {
+    try {
+      const read = await this.#unlessLate(bytesOf(done), this.leftMs);
+      if (read) return { kind: "done", done, body: {}, file: read };
+      if (done.bytes) return { kind: "late" };
+      const body = (done.answer ? await done.answer.json() : done.body) as Arguments;
+      return { kind: "done", done, body };
+    } catch (cause) {
+      return this.refuse(cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { cause }));
+    }
+  }
+
+  #requestOf(operation: Operation, args: Arguments, sent: Sent | null): RoadRequest {
     const inPath = Object.keys(operation.params.properties);
     const params = Object.fromEntries(
       inPath.flatMap((name) => (isText(args[name]) ? [[name, String(args[name])]] : [])),
@@ -194,7 +218,8 @@ export class ToolCall {
       token: null,
       path: pathOf(operation, params),
       params,
-      query: () => ({}),
+      // The operation of a file keeps its query: its body is the file.
+      query: () => (sent ? textsOf(body) : {}),
       body: async (maxBytes) => {
         if (this.#visit.bytes > maxBytes + ENVELOPE_BYTES) {
           throw new ServiceError("body_too_large", {
@@ -205,11 +230,14 @@ export class ToolCall {
         return { fields: body, sha256: key === null ? "" : this.#sentSha256(key) };
       },
       idempotency_key: key,
-      transfer: NO_TRANSFER,
+      transfer: sent ? transferOf(sent) : NO_TRANSFER,
       signal: this.#signal,
       ...(this.#deps.others
         ? {
-            forward: (host: Host) => this.#forward(host, operation.name, { params, body, key }),
+            forward: (host: Host) =>
+              sent
+                ? this.#forwardFile(host, operation, { params, query: textsOf(body) }, sent)
+                : this.#forward(host, operation.name, { params, body, key }),
             ask: (host: Host, query: Record<string, string>, until: AbortSignal) =>
               this.#askPart(host, operation, { params, query }, until),
           }
@@ -274,6 +302,21 @@ export class ToolCall {
     return { kind: "problem", status, problem: answer as Problem, retry_after_seconds, replayed: false };
   }
 
+  async #forwardFile(
+    host: Host,
+    operation: Operation,
+    { params, query }: { params: Record<string, string>; query: Record<string, string> },
+    sent: Sent,
+  ): Promise<Outcome> {
+    const { others } = this.#deps;
+    if (!others) throw new Error(`${operation.name} is asked of no other host`);
+    const { authorization, request_id, ip } = this.#visit;
+    const url = `http://${host.address}${pathOf(operation, params)}?${new URLSearchParams(query)}`;
+    const asked = requestOf(url, operation.method, authorization === null ? {} : { authorization }, sent);
+    const about = { ip, request_id, own: others.own, source: "mcp" } as const;
+    return await outcomeOf(await forwardRequest(others.client, host, asked, about, this.#signal));
+  }
+
   async #unlessLate<T>(work: Promise<T>, withinMs: number): Promise<T | null> {
     const late = Promise.withResolvers<null>();
     const giveUp = () => late.resolve(null);
@@ -289,8 +332,15 @@ export class ToolCall {
   }
 }
 
+/** `{name*}` is the rest of a path, whose slashes stay. */
 const pathOf = ({ path }: Operation, params: Record<string, string>) =>
-  path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  path.replaceAll(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
+    const text = params[name] ?? "";
+    return rest === "" ? encodeURIComponent(text) : text.split("/").map(encodeURIComponent).join("/");
+  });
+
+const textsOf = (args: Arguments) =>
+  Object.fromEntries(Object.entries(args).map(([name, value]) => [name, String(value)]));
 
 const isText = (value: unknown) => typeof value === "string" || typeof value === "number";
 

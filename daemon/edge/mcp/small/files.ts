@@ -3,11 +3,9 @@
  * the guest.
  */
 import { DRIVE_MOUNT, fsList, fsRead, fsWrite } from "../../../../shared/api/drive.ts";
-import { sandboxExec } from "../../../../shared/api/executions.ts";
-import { sandboxFileList } from "../../../../shared/api/sandbox-files.ts";
-import { ServiceError } from "../../../core/service-error.ts";
-import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
-import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
+import { sandboxFileGet, sandboxFileList, sandboxFilePut } from "../../../../shared/api/sandbox-files.ts";
+import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import type { Arguments, Reply, ToolCall } from "../call.ts";
 import type { Place } from "./place.ts";
 
 export interface FilePart {
@@ -20,7 +18,7 @@ export interface FilePart {
 /** Where a path leads. */
 export interface Files {
   read(path: string, offset: number, length: number): Promise<FilePart | Answer>;
-  write(path: string, bytes: Buffer): Promise<Answer>;
+  write(path: string, bytes: Buffer<ArrayBuffer>): Promise<Answer>;
   list(path: string, recursive: boolean): Promise<Answer>;
 }
 
@@ -68,36 +66,20 @@ const written = (path: string, bytes: Buffer): Answer => ({
   text: `wrote ${bytes.length} bytes to ${path}`,
 });
 
-/** First the size, then the part. */
-const READ = `if [ -d "$1" ]; then echo "is a directory" >&2; exit 21; fi
-if [ ! -e "$1" ]; then echo "no such file" >&2; exit 2; fi
-wc -c <"$1" | tr -d ' ' && tail -c +"$2" <"$1" | head -c "$3" | base64`;
-const WRITE = `mkdir -p "$(dirname "$1")" && cat >"$1"`;
-const EXIT_ABSENT = 2;
-const EXIT_DIRECTORY = 21;
-
 function inGuest(call: ToolCall, place: Place): Files {
-  const sh = async (script: string, args: readonly string[], more: Arguments = {}) =>
-    await call.ask(sandboxExec, {
-      ...place,
-      argv: ["/bin/sh", "-c", script, "sh", ...args],
-      cwd: "/",
-      max_output_bytes: 2 * 1024 * 1024,
-      ...more,
-    });
   return {
     read: async (path, offset, length) => {
-      const reply = await sh(READ, [path, String(offset + 1), String(length)]);
-      if (reply.kind !== "done") return notDone(call, reply);
-      if (reply.body.exit_code !== 0) return complaint(call, path, reply.body);
-      const [size = "0", ...lines] = String(reply.body.stdout).split("\n");
-      const bytes = Buffer.from(lines.join(""), "base64");
-      return { kind: "part", bytes, size_bytes: Number(size), eof: offset + bytes.length >= Number(size) };
+      const range = `bytes=${offset}-${offset + length - 1}`;
+      const reply = await call.askFile(sandboxFileGet, { ...place, path: rest(path) }, { range });
+      const end = endOf(reply, offset);
+      if (end) return end;
+      if (reply.kind !== "done" || !reply.file) return notDone(call, reply as NotDone);
+      const { bytes, size_bytes } = reply.file;
+      return { kind: "part", bytes, size_bytes, eof: offset + bytes.length >= size_bytes };
     },
     write: async (path, bytes) => {
-      const reply = await sh(WRITE, [path], { stdin_b64: bytes.toString("base64") });
-      if (reply.kind !== "done") return notDone(call, reply);
-      return reply.body.exit_code === 0 ? written(path, bytes) : complaint(call, path, reply.body);
+      const reply = await call.askFile(sandboxFilePut, { ...place, path: rest(path) }, { body: bytes });
+      return reply.kind === "done" ? written(path, bytes) : notDone(call, reply);
     },
     list: async (path, recursive) => {
       const reply = await call.ask(sandboxFileList, { ...place, path, recursive, limit: MOST_LISTED });
@@ -106,22 +88,18 @@ function inGuest(call: ToolCall, place: Place): Files {
   };
 }
 
-function notDone(call: ToolCall, reply: Exclude<Reply, { kind: "done" }>): Answer {
-  return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
+/** A path as the rest of a URL, whose slash comes before it. */
+const rest = (path: string) => path.replace(/^\//, "");
+
+/** Nothing, where the part begins at the end of the file. */
+function endOf(reply: Reply, offset: number): FilePart | null {
+  if (reply.kind !== "problem" || reply.problem.code !== "range_not_satisfiable") return null;
+  const size_bytes = Number(reply.problem.details?.size_bytes);
+  return size_bytes === offset ? { kind: "part", bytes: Buffer.alloc(0), size_bytes, eof: true } : null;
 }
 
-function complaint(call: ToolCall, path: string, { exit_code, stderr }: Arguments): Answer {
-  const said = String(stderr ?? "")
-    .trim()
-    .slice(0, 200);
-  const error =
-    exit_code === EXIT_ABSENT
-      ? new ServiceError("path_not_found", { detail: `There is no ${path} in the sandbox.` })
-      : exit_code === EXIT_DIRECTORY
-        ? new ServiceError("is_directory", {
-            detail: `${path} is a directory.`,
-            hint: "list_files lists it.",
-          })
-        : new ServiceError("invalid_path", { detail: `${path}: ${said}` });
-  return failed(call.refuse(error) as Refused);
+type NotDone = Exclude<Reply, { kind: "done" }>;
+
+function notDone(call: ToolCall, reply: NotDone): Answer {
+  return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
 }
