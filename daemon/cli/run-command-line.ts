@@ -1,5 +1,6 @@
 /** One command line from its words to its exit status. */
 import { type Command, CommanderError } from "commander";
+import { requireText } from "./argument-bytes.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { JSON_FLAG } from "./command.ts";
 import { withSeparator } from "./optional-separator.ts";
@@ -19,6 +20,7 @@ export async function runCommandLine(
   });
   for (const stream of [process.stdout, process.stderr]) stream.on("error", outputBroke);
   try {
+    requireText(args);
     const words = withSeparator(program, args);
     // `roomd help room create` asks what `roomd room create --help` does.
     await program.parseAsync(words[0] === "help" ? [...words.slice(1), "--help"] : words, { from: "user" });
