@@ -115,7 +115,7 @@ interface Follow {
 /** Programs that do nothing without input. */
 const READS_TERMINAL = /(?:^|\/)(?:ba|da|z|fi)?sh$|(?:^|\/)(?:python3?|node|psql|sqlite3)$/;
 
-/** What a command line that was one word was meant to be; null if it was none. */
+/** The hint for a command line that was passed as one word; null for any other failure. */
 export function hintOf(ended: CommandEnd | null, argv: readonly string[], before: string): string | null {
   const [line = ""] = argv;
   if (ended?.exit_code !== 127 || argv.length > 1 || !/\s/.test(line.trim())) return null;
@@ -174,7 +174,7 @@ async function runAsJson(
   setStatus(statusOf(reply.value));
 }
 
-/** What the kernel ended for lack of memory: the command itself, or a process that it had begun. */
+/** The sentence for an out-of-memory kill of the command itself or of one of its child processes. */
 export function outOfMemory({ signal }: Pick<CommandEnd, "signal">): string {
   return signal === "SIGKILL"
     ? "ended by SIGKILL: the sandbox ran out of memory"

@@ -29,7 +29,7 @@ export function outputBroke(): void {
   whenBroken();
 }
 
-/** What happens then from now on; the result restores what happened before. */
+/** Sets the handler of a broken output; the returned function restores the previous one. */
 export function onBrokenOutput(handle: () => void): () => void {
   const before = whenBroken;
   whenBroken = handle as () => never;

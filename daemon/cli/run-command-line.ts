@@ -6,7 +6,7 @@ import { JSON_FLAG } from "./command.ts";
 import { withSeparator } from "./optional-separator.ts";
 import { outputBroke, showError, write } from "./output.ts";
 
-/** What exits with a command's own status: that of a failure of roomd's is another than any command has by custom. */
+/** Subcommands that exit with the guest command's status; failures of roomd itself have a status that commands do not use. */
 const RUNS = [["exec"], ["run"], ["shell"], ["execution", "attach"]];
 
 /** Runs one command line, without the program's name; resolves with its exit status and never rejects. */
@@ -42,7 +42,7 @@ async function failed(error: unknown, args: readonly string[]): Promise<number> 
   return isExec ? EXIT.roomd : known.status;
 }
 
-/** What other programs call what roomd has by another name, which is not similar to it. */
+/** Subcommands of other tools and their dissimilar equivalents here. */
 const FAMILIAR: Record<string, string> = {
   attach: "execution attach",
   cat: "drive read",
@@ -53,7 +53,7 @@ const FAMILIAR: Record<string, string> = {
   stop: "sandbox hibernate",
 };
 
-/** What commander says of a command line, with the word that was probably meant. */
+/** Commander's error, with the subcommand that was probably meant. */
 function usageError({ message }: CommanderError): CliError {
   const [detail = "", ...similar] = message.replace(/^error: /, "").split("\n");
   const familiar = new Map(Object.entries(FAMILIAR)).get(/^unknown command '(\w+)'$/.exec(detail)?.[1] ?? "");

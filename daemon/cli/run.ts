@@ -29,7 +29,7 @@ interface RunOptions {
 }
 
 const AGENT = "main";
-/** What a process that was killed leaves behind is gone after this time. */
+/** Lifetime of the room if this process is killed before it can delete it. */
 const ROOM_SECONDS = 86_400;
 const IDLE_SECONDS = 900;
 
@@ -98,7 +98,7 @@ async function makeSandbox(room_id: string, options: RunOptions, ending: EndWith
   }
 }
 
-/** What a named room already has is used as it is. */
+/** In a named room, an existing room or sandbox is used as it is. */
 const ifNew = (room: string | undefined, code: string) => (error: unknown) => {
   const isThere = error instanceof CliError && error.complaint.code === code;
   if (room === undefined || !isThere) throw error;

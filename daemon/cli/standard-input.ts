@@ -1,4 +1,4 @@
-/** What is piped into a command. */
+/** Piped standard input. */
 
 export function stdinParts(): AsyncIterable<Uint8Array> {
   return process.stdin as AsyncIterable<Uint8Array>;

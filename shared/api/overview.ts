@@ -17,7 +17,7 @@ export const wait = record("Wait", {
   id: nullable(Type.String({ description: "The message, the barrier or the execution; null for an inbox." })),
   on: Type.Array(Type.String(), {
     maxItems: MOST_WAITED_FOR,
-    description: `Whom it waits for, ${MOST_WAITED_FOR} of them at most; empty for an inbox and a command.`,
+    description: `Agents that it waits for, ${MOST_WAITED_FOR} of them at most; empty for an inbox and a command.`,
   }),
   since: timestamp,
   held: Type.Boolean({ description: "Whether a call of the agent is waiting for it at this moment." }),

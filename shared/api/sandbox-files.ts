@@ -41,7 +41,7 @@ export const sandboxFilePut = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/files/raw/{path*}",
   summary: "Stream a file into a sandbox",
   description:
-    "The body is the file. It is replaced as a whole: no reader sees half a file, and an acknowledged write is on the sandbox's disk. Directories above it are made, and links are followed. What cannot be renamed into place, such as a file below /proc, is written in place.",
+    "The body is the file. It is replaced as a whole: no reader sees half a file, and an acknowledged write is on the sandbox's disk. Directories above it are made, and links are followed. A file that a rename cannot replace, such as one below /proc, is written in place.",
   access: "exec",
   params: filePath,
   query: fields({

@@ -1,4 +1,4 @@
-/** What the command line uses of the standard library and Node 20 lacks: imported before everything else of the client. */
+/** Polyfills of standard functions that Node 20 lacks: imported before everything else of the client. */
 
 const promises = Promise as { withResolvers?: unknown };
 promises.withResolvers ??= <T>() => {

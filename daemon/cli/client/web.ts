@@ -8,7 +8,7 @@ import WebSocketOfNode from "ws";
 const EMPTY = [204, 205, 304];
 
 export async function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {
-  // What is to be sent, with the headers that it needs, as the global function would send it.
+  // Encodes the body and derives its headers as the global fetch would.
   const asked = new Request(String(url), init);
   const body = asked.body === null ? null : Buffer.from(await asked.arrayBuffer());
   const open = asked.url.startsWith("https:") ? httpsRequest : httpRequest;

@@ -1,4 +1,4 @@
-/** What the client uses of the package ws, whose types are a package of their own. */
+/** Types of the part of the package ws that the client uses. */
 declare module "ws" {
   const WebSocketOfNode: new (url: string, options: { headers: Record<string, string>; ca?: string }) => WebSocket;
   export default WebSocketOfNode;

@@ -268,7 +268,7 @@ export function orgSandboxes(queries: Queries, orgId: OrgId) {
   return held ?? { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
 }
 
-/** What a quota counts besides once this sandbox runs; `isNew`: it was made within this transaction. */
+/** Additional quota use once this sandbox runs; `isNew`: its row was inserted within this transaction. */
 export function countedWith(
   queries: Queries,
   { room_uid, sandbox_id, memory_mib }: SandboxRow,

@@ -5,7 +5,7 @@ import type { Done, Transfer } from "../../core/operation.ts";
 import { NO_TRANSFER } from "../../core/operation.ts";
 import type { Outcome } from "../walk.ts";
 
-/** What goes with a call beside its arguments. */
+/** A call's file body and Range header. */
 export interface Sent {
   body?: Uint8Array<ArrayBuffer>;
   /** A Range header of one range, so that the answer is no longer than that. */

@@ -145,7 +145,7 @@ export interface GuestWatch {
 
 export async function watchInGuest(link: GuestLink, request: Plain<FileWatchRequest>): Promise<GuestWatch> {
   const stream = link.open({ method: "file_watch", ...request } as FileWatchRequest);
-  const close = () => stream.fail(StreamErrorCode.detached, "nobody watches any more");
+  const close = () => stream.fail(StreamErrorCode.detached, "the watch was closed");
   try {
     const { watch_id } = await said(link, stream, "watching");
     if (typeof watch_id !== "string" || !/^[\w-]{1,64}$/.test(watch_id)) throw new Error("the guest named no watch");
@@ -167,7 +167,7 @@ async function* changesOf(link: GuestLink, stream: Stream, close: () => void): A
   }
 }
 
-/** What comes, at its price: the lines are parsed. */
+/** The incoming bytes, charged for the cost of parsing their lines. */
 async function* charged(link: GuestLink, stream: Stream): AsyncGenerator<Uint8Array> {
   for await (const bytes of stream.read(Channel.output)) {
     link.charge(bytes.byteLength / BYTES_PER_POINT);

@@ -1,6 +1,6 @@
 /**
- * Drop-in for programs that were written for the JavaScript SDK of E2B: its classes by their names, on sandboxes of roomd. What differs
- * is in docs/migration.md.
+ * Drop-in for programs that were written for the JavaScript SDK of E2B: its classes by their names, on sandboxes of roomd.
+ * docs/migration.md has the differences.
  */
 export {
   type CommandConnectOpts,

@@ -23,7 +23,7 @@ export interface CommandOptions extends CallOptions, CommandSpellings {
   stdin?: string | Uint8Array;
   /**
    * Time limit of the command in ms: SIGTERM to its process group, SIGKILL 5 s later. 10 minutes by default with `exec`, none with `start`;
-   * 0 is none, 7 days the maximum.
+   * 0: unlimited; at most 7 days.
    */
   timeoutMs?: number;
   /** Alias of `timeoutMs`. */

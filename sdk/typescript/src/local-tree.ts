@@ -11,7 +11,7 @@ import type { FileBody } from "./transport.ts";
 const AT_ONCE = 8;
 const PERMISSIONS = 0o777;
 
-/** What is needed of the sandbox's files. */
+/** The operations on a sandbox's files that a copy needs. */
 interface Tree {
   write(path: string, data: FileBody, options: Options & { mode: string }): Promise<unknown>;
   mkdir(path: string, options: Options): Promise<void>;

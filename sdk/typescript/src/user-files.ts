@@ -19,7 +19,7 @@ interface UserFileEntry {
 
 type FileOptions = CallOptions & Pick<CommandOptions, "user">;
 
-const LATE = "It was not done in time: it goes on.";
+const LATE = "The command has not ended in time and continues.";
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
 /** How the commands here say that there is no such file. */
@@ -53,13 +53,13 @@ export class UserFiles {
     this.#user = user === undefined || user === "" ? {} : { user };
   }
 
-  /** The file in parts, as it is read; null where there is none. */
+  /** The file as a stream of parts; null if it does not exist. */
   async open(path: string, options: FileOptions = {}): Promise<AsyncIterable<Uint8Array> | null> {
     const first = await this.#part(path, 0, options);
     return first === null ? null : this.#from(first, path, options);
   }
 
-  /** The whole file; null where there is none. */
+  /** The whole file; null if it does not exist. */
   async read(path: string, options: FileOptions = {}): Promise<Uint8Array | null> {
     return inTime(options, LATE, async (each) => {
       const parts = await this.open(path, each);
@@ -91,14 +91,14 @@ export class UserFiles {
     succeeded(written);
   }
 
-  /** What is in a directory, without what is below; null where there is none. */
+  /** The direct entries of a directory; null if it does not exist. */
   async list(path: string, options: FileOptions = {}): Promise<UserFileEntry[] | null> {
     const listed = await this.#run(SCRIPTS.list, path, options);
     if (listed?.stdoutTruncated) throw new RoomdError(`${path} has more entries than can be listed.`);
     return listed?.stdout.split("\0").filter(Boolean).map(entryOf) ?? null;
   }
 
-  /** Of a link what it leads to; null where there is none. */
+  /** Follows a symbolic link; null if the path does not exist. */
   async stat(path: string, options: FileOptions = {}): Promise<UserFileEntry | null> {
     const shown = await this.#run(SCRIPTS.stat, path, options);
     return shown && entryOf(shown.stdout.replace(/\0$/, ""));

@@ -326,7 +326,7 @@ class Execution:
 
 
 def _limit_of(options: CommandOptions, default_ms: float) -> int:
-    """The time limit of the command in ms; 0 is none."""
+    """The time limit of the command in ms; 0: unlimited."""
     limit_ms = options.get("timeout_ms", options.get("command_timeout_ms", default_ms))
     return 0 if math.isinf(limit_ms) else round(limit_ms)
 

@@ -134,7 +134,7 @@ class Sandbox:
             has_room = True
             made = cls._created(client, room_id, OWN_AGENT, None, calls, options)
         except BaseException as error:
-            # If it was refused there is none.
+            # A refused create left no sandbox.
             if has_room or not isinstance(error, ProblemError):
                 # A call that the cancellation does not reach.
                 with Cancel(), suppress(RoomdError):

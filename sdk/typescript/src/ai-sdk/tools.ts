@@ -58,7 +58,7 @@ export function sandboxTools(sandbox: Sandbox): SandboxTools {
   };
 }
 
-/** What jsonSchema() would make of an object whose fields are all strings and required. */
+/** The result of jsonSchema() for an object with required string fields only. */
 function schemaOf(fields: Record<string, string>): never {
   const names = Object.keys(fields);
   const properties = Object.fromEntries(

@@ -3551,7 +3551,7 @@ export interface components {
             type: "reply" | "barrier" | "inbox" | "command";
             /** @description The message, the barrier or the execution; null for an inbox. */
             id: string | null;
-            /** @description Whom it waits for, 100 of them at most; empty for an inbox and a command. */
+            /** @description Agents that it waits for, 100 of them at most; empty for an inbox and a command. */
             on: string[];
             /**
              * Format: date-time

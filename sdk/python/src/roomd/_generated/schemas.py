@@ -2074,7 +2074,7 @@ class Wait(TypedDict):
     id: str | None
     """The message, the barrier or the execution; null for an inbox."""
     on: list[str]
-    """Whom it waits for, 100 of them at most; empty for an inbox and a command."""
+    """Agents that it waits for, 100 of them at most; empty for an inbox and a command."""
     since: str
     """RFC 3339, in UTC."""
     held: bool
