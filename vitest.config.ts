@@ -1,6 +1,6 @@
 /**
  * Owns how the tests run: one project per ring of test/, and how files that the binary embeds as text are loaded.
- * Run by bun (`bun run test`); its virtual-machine pools know no `bun:` modules, so every file gets a process.
+ * Run by bun (`bun run test`); its virtual-machine pools know no `bun:` modules, so files run in child processes.
  */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/check/longest-first.ts";
 
 /**
- * What is neither code of ours nor JSON is one string, as an import `with { type: "text" }` is in the binary; an archive is its path, as
+ * A file that is neither source code nor JSON is one string, as an import `with { type: "text" }` is in the binary; an archive is its path, as
  * one `with { type: "file" }` is.
  */
 const textFiles = {
@@ -27,6 +27,17 @@ function guestFiles(): number {
   return existsSync("/dev/vhost-vsock") ? 1 : Number(process.env.ROOMD_TEST_GUEST_FILES ?? 2);
 }
 
+/** Files of the unit ring that mock modules for their whole process, or measure its memory. */
+const OWN_PROCESS = [
+  "test/unit/cli/reach.test.ts",
+  "test/unit/core/kept-file.test.ts",
+  "test/unit/domain/rooms/durable.test.ts",
+  "test/unit/edge/hosts/forward.test.ts",
+  "test/unit/host/guest/bring-forward.test.ts",
+  "test/unit/host/guest/pool.test.ts",
+  "test/unit/web/messages-kept.test.ts",
+];
+
 /** Rings of one `turn` share workers, the longest file first; those of a later turn start when it has ended. */
 function ring(name: string, turn: number, test: object = {}): TestProjectConfiguration {
   const include = [`test/${name}/**/*.test.ts`];
@@ -35,6 +46,8 @@ function ring(name: string, turn: number, test: object = {}): TestProjectConfigu
 
 /** Deadlines of tests that hang: beside guests on a slow host a test takes ten times as long as by itself. */
 const COMPUTING = { testTimeout: 120_000, hookTimeout: 180_000 };
+/** Files share a process and its modules: to start one and load them takes 2 s of a core, and most of these files take less. */
+const ONE_PROCESS = { ...COMPUTING, isolate: false };
 const GUESTS = { maxWorkers: guestFiles() };
 
 export default defineConfig({
@@ -43,9 +56,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       // The computing rings; `packaging/check` runs the virtual host beside them.
-      ring("house", 0, COMPUTING),
-      ring("unit", 0, COMPUTING),
-      ring("protocol", 0, COMPUTING),
+      ring("house", 0, ONE_PROCESS),
+      ring("unit", 0, { ...ONE_PROCESS, exclude: OWN_PROCESS }),
+      ring("unit-alone", 0, { ...COMPUTING, include: OWN_PROCESS }),
+      ring("protocol", 0, ONE_PROCESS),
       ring("api", 0, { ...COMPUTING, globalSetup: "test/harness/shared-postgres.ts" }),
       ring("web", 0, COMPUTING),
       // Without KVM each guest needs a core of its own while it boots.
