@@ -61,7 +61,11 @@ const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
 /** Tools with a time that bounds waiting. */
 const WAITS = ["agent_wait"];
 
+/** More arguments than any tool has: each is looked for among all synonyms, and a message may have a quarter of a million. */
+const MOST_ARGUMENTS = 200;
+
 export function understand(tool: Tool, sent: Arguments): Understood {
+  if (Object.keys(sent).length > MOST_ARGUMENTS) return { given: { ...sent }, taken: [] };
   const given: Arguments = {};
   const taken: string[] = [];
   const known = tool.input.properties;
