@@ -121,7 +121,7 @@ test("a place in a list that an agent was at is one in the room that is made fro
 
 describe("time", () => {
   test("that a checkpoint was put aside is not counted: what was due is due so much later", async () => {
-    const rooms = makeRooms({ ackMs: 50 });
+    const rooms = makeRooms({ ackMs: 500 });
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     await rooms.call("first", "a", "agent_send", {
       destination: "b",
@@ -133,7 +133,7 @@ describe("time", () => {
     const state = await rooms.take("first");
     await rooms.put("later", state, 10_000);
     // Of another daemon, which has no other room.
-    const elsewhere = makeRooms({ ackMs: 50 });
+    const elsewhere = makeRooms({ ackMs: 500 });
     await elsewhere.put("now", state, 100);
     const [first, later] = ["first", "later"].map((room) => rooms.rowsOf(room));
     const now = elsewhere.rowsOf("now");
