@@ -370,6 +370,7 @@ describe("refused is", () => {
     const room = await roomOf("b");
     const { body } = await room.send({ source: "a", destinations: ["b", "nobody"] });
     expect(body).toMatchObject({ status: 404, code: "agent_not_found", details: { agent_id: "nobody" } });
+    expect(body.hint).toMatch(/^Agents of the room: \w/);
     expect((await room.inbox("b")).items).toEqual([]);
     // Who was refused has not taken part.
     expect(await room.presence("a")).toBeUndefined();

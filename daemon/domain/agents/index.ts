@@ -22,6 +22,8 @@ export { findAgent } from "./store.ts";
 export { matchesTopic } from "./topics.ts";
 
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
+/** Agents that a refusal names. */
+const MOST_NAMED = 8;
 /** How old the moment on disk at which an agent was seen may be. */
 const SEEN_STEP_MS = 60_000;
 
@@ -150,7 +152,14 @@ export class Agents {
         ? `The sandbox of ${agentId} was created with attach_fabric false, so the room has no such agent.`
         : `The room has no agent ${agentId}.`,
       details: { agent_id: agentId },
+      ...(sandbox ? {} : { hint: this.#known(roomUid) }),
     });
+  }
+
+  #known(roomUid: RoomUid): string {
+    const all = this.all(roomUid);
+    const names = all.slice(0, MOST_NAMED).join(", ") + (all.length > MOST_NAMED ? ", …" : "");
+    return all.length === 0 ? "No agent is in the room yet." : `Agents of the room: ${names}.`;
   }
 
   /** All agents that are not gone, by name. */

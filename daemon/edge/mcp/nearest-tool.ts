@@ -1,12 +1,17 @@
-/** The answer to a call of an unknown tool: the nearest tool of the set. */
+/** The answer to a call of an unknown tool: the nearest tool of the set, or the set that has it. */
+import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
 import { nearestOf } from "../input.ts";
 import type { Arguments } from "./call.ts";
 
-/** The tools for names from elsewhere, by a word of the name; every set has at least one of them. */
+/** The tools for names from elsewhere, by a word of the name. */
 const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
   [/resume|wake|unpause/, ["sandbox_resume", "sandbox_exec", "run"]],
   [/follow|poll|attach|logs?$|get_output|wait_for_(command|exec)|kill|signal|stdin/, ["follow", "sandbox_exec"]],
   [/edit|str_replace|patch|replace/, ["edit_file", "fs_write"]],
+  [
+    /(delete|remove|rm|move|rename|copy)_?(file|dir)|(file|fs)_?(delete|remove|move|rename|copy)|mkdir/,
+    ["run", "sandbox_exec"],
+  ],
   [
     /(write|create|save|put|upload)_?(to_)?file|file_?(write|create|put|upload)|^write|upload/,
     ["write_file", "fs_write"],
@@ -17,12 +22,12 @@ const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
   ],
   [/list_?(files|dir)|files?_?list|dir(ectory)?_?list|^ls$|^dir$|^tree$|glob|find_files/, ["list_files", "fs_list"]],
   [/expose|preview|url|port/, ["url", "sandbox_expose_port"]],
+  [/fork|branch|clone/, ["sandbox_fork", "checkpoint"]],
+  [/rollback|restore|undo/, ["sandbox_rollback", "checkpoint"]],
+  [/snapshot|checkpoint/, ["sandbox_snapshot", "checkpoint"]],
+  [/pause|hibernate|standby|suspend|sleep/, ["sandbox_hibernate"]],
   [
-    /snapshot|checkpoint|fork|rollback|restore|undo/,
-    ["checkpoint", "sandbox_snapshot", "sandbox_fork", "sandbox_exec"],
-  ],
-  [
-    /(destroy|delete|remove|kill|stop|close|terminate)_?(the_)?(sandbox|vm|machine|container)/,
+    /(destroy|delete|remove|kill|stop|close|terminate)_?(the_)?(sandbox|vm|machine|container)|sandbox_?(delete|remove|kill|stop|close|terminate|end)/,
     ["sandbox_destroy", "close"],
   ],
   [/(destroy|delete|remove|close|end)_?(the_)?room|room_?(delete|close|end)|^close|cleanup/, ["room_destroy", "close"]],
@@ -32,6 +37,10 @@ const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
     ["sandbox_create", "run"],
   ],
   [/exec|run|bash|shell|command|terminal|python|code|eval|install|process/, ["sandbox_exec", "run"]],
+  [
+    /sandbox(es)?_?(list|get|info|status|ls)|(list|get|describe)_?(the_)?(sandbox|vm|machine|container|agent)/,
+    ["room_get", "list_files"],
+  ],
   [/broadcast|fan_?out|send_(to_)?(many|all)/, ["agent_fanout"]],
   [/ask|request|rpc/, ["agent_request"]],
   [/inbox|receive|recv|messages|wait/, ["agent_wait", "follow"]],
@@ -49,18 +58,21 @@ export function nearestTool(name: string, known: readonly string[]): string | nu
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "_")
     .slice(0, 128);
+  // What is near to a tool of another set by its letters alone, or describes a room, does something else.
+  const isOfOtherSet = TOOL_SETS.all.tools.has(name);
   for (const [words, tools] of MEANINGS) {
     const found = words.test(plain) ? tools.find((each) => known.includes(each)) : undefined;
-    if (found !== undefined) return found;
+    if (found !== undefined) return isOfOtherSet && found === "room_get" ? null : found;
   }
-  return nearestOf(plain, known);
+  return isOfOtherSet ? null : nearestOf(plain, known);
 }
 
 /** The refusal of a tool that there is not: an answer to the model, which may call the nearest one next. */
 export function noSuchTool(name: string, known: readonly string[]): Arguments {
   const nearest = nearestTool(name, known);
+  const elsewhere = TOOL_SETS.all.tools.has(name) ? " The set of tools at /mcp/all has it." : "";
   return {
-    ...{ ok: false, status: 404, code: "tool_not_found", detail: `There is no tool ${name.slice(0, 64)}.` },
+    ...{ ok: false, status: 404, code: "tool_not_found", detail: `There is no tool ${name.slice(0, 64)}.${elsewhere}` },
     hint: nearest ? `Use ${nearest}; tools/list has all ${known.length}.` : `Tools: ${listed(known)}.`,
     ...(nearest ? { nearest } : {}),
   };

@@ -1,7 +1,11 @@
 /** Arguments as models spell them: obvious synonyms and forms are taken for the tool's own, and the answer names them. */
 import type { TSchema } from "@sinclair/typebox";
+import { MAX_FORKS } from "../../../shared/api/snapshots.ts";
 import type { Tool } from "../../../shared/api/tool.ts";
 import type { Arguments } from "./call.ts";
+
+/** Longest list of names in a note. */
+const MOST_NOTED = 200;
 
 export interface Understood {
   given: Arguments;
@@ -45,6 +49,10 @@ const ROWS: readonly (readonly string[])[] = [
   ["ttl_seconds", "ttl"],
   ["action", "command"],
   ["limit", "max_results", "page_size"],
+  ["agents", "names", "agent_ids", "copies", "forks", "count"],
+  ["snapshot_id", "snapshot"],
+  ["checkpoint_id", "checkpoint"],
+  ["language", "lang"],
 ];
 /** Names that stand for a tool's own argument in this tool alone. */
 const OWN: Record<string, Record<string, string>> = {
@@ -55,6 +63,21 @@ const OWN: Record<string, Record<string, string>> = {
   sandbox_exec: { timeout: "timeout_ms" },
   agent_send: { agent_id: "destination", agent: "destination" },
   agent_request: { agent_id: "destination", agent: "destination" },
+};
+/** Values of an argument by other words, in one tool. */
+const VALUES: Record<string, { argument: string; words: Record<string, string> }> = {
+  run: {
+    argument: "language",
+    words: { ...spell("python", "py python3"), ...spell("javascript", "js node nodejs"), ...spell("bash", "sh shell") },
+  },
+  checkpoint: {
+    argument: "action",
+    words: {
+      ...spell("save", "create make new take snapshot"),
+      ...spell("back", "restore rollback revert undo load"),
+      ...spell("fork", "copy clone branch"),
+    },
+  },
 };
 const SECONDS = ["timeout", "timeout_s", "timeout_seconds", "timeout_sec", "wait", "wait_s", "wait_seconds"];
 const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
@@ -139,6 +162,20 @@ function reshape({ name: tool, input }: Tool, given: Arguments, taken: string[])
     given.content = JSON.stringify(given.content, null, 2);
     taken.push("content (JSON) as text");
   }
+  if (tool === "room_fork" && given.source_room_id === undefined && given.name !== undefined) {
+    given.source_room_id = given.room_id;
+    given.room_id = given.name;
+    delete given.name;
+    taken.push("room_id as source_room_id", "name as room_id");
+  }
+  if (tool === "message_send_many" && Array.isArray(given.messages))
+    spellMessages(input.properties.messages, given, taken);
+  const { argument = "", words = {} } = VALUES[tool] ?? {};
+  const word = String(given[argument]).toLowerCase();
+  if (Object.hasOwn(words, word)) {
+    given[argument] = words[word];
+    taken.push(`${argument} ${word} as ${words[word]}`);
+  }
   for (const [name, value] of Object.entries(given)) {
     const schema: TSchema | undefined = has(name) ? input.properties[name] : undefined;
     const read = schema && typeof value === "string" ? readAs(schema, value) : undefined;
@@ -146,6 +183,38 @@ function reshape({ name: tool, input }: Tool, given: Arguments, taken: string[])
     given[name] = read;
     taken.push(`${name} (text) as ${schema?.type}`);
   }
+  if (tool === "sandbox_fork") copyNames(given, taken);
+}
+
+/** One meaning for several words. */
+function spell(meaning: string, words: string): Record<string, string> {
+  return Object.fromEntries(words.split(" ").map((word) => [word, meaning]));
+}
+
+/** Copies that are given as a number or by their names alone. */
+function copyNames(given: Arguments, taken: string[]): void {
+  const { agents, sandbox } = given;
+  const count = Number(agents);
+  const names =
+    Number.isInteger(count) && count > 0 && count <= MAX_FORKS && !Array.isArray(agents)
+      ? Array.from({ length: count }, (_, at) => `${sandbox}-${at + 1}`)
+      : agents;
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) return;
+  given.agents = names.map((agent_id) => ({ agent_id }));
+  taken.push(`agents (names) as agent_id: ${names.join(", ").slice(0, MOST_NOTED)}`);
+}
+
+/** Fields of each message, by the same synonyms. */
+function spellMessages(schema: TSchema | undefined, given: Arguments, taken: string[]): void {
+  const fields: Record<string, TSchema> = schema?.items?.properties ?? {};
+  const item = { name: "agent_send", input: { properties: fields } } as unknown as Tool;
+  const messages = given.messages as unknown[];
+  given.messages = messages.map((message) => {
+    if (typeof message !== "object" || message === null) return message;
+    const understood = understand(item, message as Arguments);
+    for (const each of understood.taken) if (!taken.includes(each)) taken.push(each);
+    return understood.given;
+  });
 }
 
 /** Text as the type that the schema wants; undefined if it stays text. */

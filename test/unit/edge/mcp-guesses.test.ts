@@ -57,7 +57,7 @@ class World {
 
   #answer(name: string, input: Json): Json {
     const { room_id, sandbox, agent_id } = input;
-    if (name === "room_create") this.rooms.set(room_id, new Set());
+    if (name === "room_create" || name === "room_fork") this.rooms.set(room_id, new Set());
     const agents = this.rooms.get(room_id);
     if (room_id !== undefined && !agents) throw new ServiceError("room_not_found");
     if (name === "sandbox_create") agents?.add(agent_id);
@@ -224,6 +224,22 @@ const SMALL: [name: string, args: object][] = [
   ["list_files", { room: "r", directory: "/mnt/drive" }],
   ["url", { port: "8000" }],
   ["close", {}],
+  ["run", { code: "1+1", language: "js" }],
+  ["run", { code: "1+1", lang: "Python3" }],
+  ["run", { code: "ls", language: "sh" }],
+  ["delete_file", { command: "rm /root/a" }],
+];
+
+const ALL: [name: string, args: object][] = [
+  ["sandbox_fork", { ...IN, agents: ["a", "b"] }],
+  ["sandbox_fork", { ...IN, names: ["a"] }],
+  ["sandbox_fork", { ...IN, agents: '["a"]' }],
+  ["sandbox_fork", { ...IN, count: 2 }],
+  ["sandbox_rollback", { ...IN, snapshot: "snap_01KB3ZJ0C8V5Y6W7X89ABCDEFG" }],
+  ["room_fork", { room_id: "r", name: "r2" }],
+  ["message_send_many", { room_id: "r", messages: [{ from: "v", to: "w", message: "hi" }] }],
+  ["sandbox_pause", IN],
+  ["fork", { ...IN, agents: ["a"] }],
 ];
 
 async function worldOf(): Promise<World> {
@@ -236,6 +252,7 @@ async function worldOf(): Promise<World> {
 describe.each([
   ["usual", USUAL],
   ["small", SMALL],
+  ["all", ALL],
 ] as const)("of the %s tools", (set, guesses) => {
   test.each(guesses)("%s %j", async (name, args) => {
     const world = await worldOf();
@@ -247,6 +264,25 @@ describe.each([
     }
     expect(answer.structuredContent).toMatchObject({ ok: true });
   });
+});
+
+test.each([
+  [{ agents: ["a", "b"] }, ["a", "b"]],
+  [{ count: 2 }, ["w-1", "w-2"]],
+  [{ copies: "2" }, ["w-1", "w-2"]],
+])("copies %j are of these agents", async (given, agents) => {
+  const world = await worldOf();
+  await callIn(world, "all", "sandbox_fork", { ...IN, ...given });
+  expect(world.asked.at(-1)?.fields.agents).toEqual(agents.map((agent_id) => ({ agent_id })));
+});
+
+test.each([
+  ["create", "save"],
+  ["restore", "back"],
+  ["clone", "fork"],
+])("a checkpoint's action %s is %s", async (action, meant) => {
+  const { structuredContent } = await callIn(await worldOf(), "small", "checkpoint", { ...AT, action, name: "one" });
+  expect(structuredContent.notes).toEqual([`took action ${action} as ${meant}`]);
 });
 
 test("what was taken for what is named", async () => {

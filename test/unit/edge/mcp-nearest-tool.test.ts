@@ -1,6 +1,7 @@
 /** The answer to a call of an unknown tool: short, and with the tool that was probably meant. */
 import { expect, test } from "vitest";
 import { noSuchTool } from "../../../daemon/edge/mcp/nearest-tool.ts";
+import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
 
 const MANY = ["fs_read", "room_create", ...Array.from({ length: 80 }, (_, at) => `another_tool_with_a_name_${at}`)];
 
@@ -20,3 +21,26 @@ test("it names the nearest tool, else the first ones and the number of the other
   });
   expect(noSuchTool("qqqqqqqq", MANY).hint).toMatch(/^Tools: fs_read, room_create, .*, and \d+ more in tools\/list\.$/);
 });
+
+const USUAL = [...TOOL_SETS.usual.tools.keys()];
+
+test.each([
+  ["sandbox_delete", "sandbox_destroy"],
+  ["sandbox_list", "room_get"],
+  ["list_sandboxes", "room_get"],
+  ["sandbox_get", "room_get"],
+  ["fs_delete", "sandbox_exec"],
+  ["sandbox_resume", "sandbox_exec"],
+])("of the usual tools %s is nearest to %s", (name, nearest) => {
+  expect(noSuchTool(name, USUAL)).toMatchObject({ nearest });
+});
+
+test.each(["sandbox_snapshot", "sandbox_hibernate", "room_checkpoint", "template_build"])(
+  "%s, which another set has, is said to be there, and nothing else near to it",
+  (name) => {
+    const answer = noSuchTool(name, USUAL);
+    expect(answer.detail).toBe(`There is no tool ${name}. The set of tools at /mcp/all has it.`);
+    expect(answer).not.toHaveProperty("nearest");
+    expect(2 * Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(1000);
+  },
+);
