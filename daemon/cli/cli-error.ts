@@ -56,7 +56,7 @@ export function toCliError(error: unknown): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof ConfigError) return new CliError(error.message, EXIT.usage);
   if (error instanceof UsageError) return new CliError(error.message, EXIT.usage);
-  if (error instanceof ProblemError) return new CliError(error.problem as Problem);
+  if (error instanceof ProblemError) return new CliError(inOptions(error.problem as Problem));
   if (error instanceof StreamError) return new CliError(endOf(error));
   if (error instanceof ConnectionError) return notAnswered(error);
   if (error instanceof ServiceError) {
@@ -69,6 +69,11 @@ export function toCliError(error: unknown): CliError {
     return new CliError(complaint, EXIT.refused, isFailure ? { cause: error.cause } : {});
   }
   return new CliError(describeError(error));
+}
+
+/** A hint that names a parameter of the API, in options of the command line. */
+function inOptions(problem: Problem): Problem {
+  return problem.code === "not_empty" ? { ...problem, hint: "With -r it is deleted with everything in it." } : problem;
 }
 
 /** The same of what is followed, with what is said where the service is away for too long. */

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../shared/api/egress.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { bytesText, counted, fieldLines, type JsonOption, paint, show, table } from "./output.ts";
+import { bytesText, counted, type JsonOption, paint, show, table } from "./output.ts";
 import { recordLines } from "./record-lines.ts";
 import { integer } from "./values.ts";
 
@@ -38,7 +38,7 @@ function set(): Command {
     .action(
       async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
         const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });
-        await show(reply, options, fieldLines);
+        await show(reply, options, recordLines);
       },
     );
 }

@@ -63,7 +63,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
     ],
   })
     .option("--cwd <dir>", "working directory in the sandbox")
-    .option("--env <key=value>", "environment variable of the command; repeatable", pair)
+    .option("-e, --env <key=value>", "environment variable of the command; repeatable", pair)
     .option("--user <user>", "user name or id (default: root)")
     .addOption(
       timeout("end the command after this time, at most 7d; 0: never (default: 10m, with --background: never)"),

@@ -3,8 +3,10 @@ import { type Command, CommanderError } from "commander";
 import { requireText } from "./argument-bytes.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { JSON_FLAG } from "./command.ts";
+import { familiarHint } from "./familiar-names.ts";
 import { withSeparator } from "./optional-separator.ts";
 import { outputBroke, showError, write } from "./output.ts";
+import { withPlace } from "./room-and-agent.ts";
 
 /** Subcommands that exit with the guest command's status; failures of roomd itself have a status that commands do not use. */
 const RUNS = [["exec"], ["run"], ["shell"], ["execution", "attach"]];
@@ -21,11 +23,11 @@ export async function runCommandLine(
   for (const stream of [process.stdout, process.stderr]) stream.on("error", outputBroke);
   try {
     requireText(args);
-    const words = withSeparator(program, args);
+    const words = withSeparator(program, withPlace(program, args));
     // `roomd help room create` asks what `roomd room create --help` does.
     await program.parseAsync(words[0] === "help" ? [...words.slice(1), "--help"] : words, { from: "user" });
   } catch (error) {
-    status = await failed(error, withSeparator(program, args));
+    status = await failed(error, withSeparator(program, withPlace(program, args)));
   }
   await Promise.all([write(process.stdout, ""), write(process.stderr, "")]);
   return status;
@@ -36,28 +38,17 @@ async function failed(error: unknown, args: readonly string[]): Promise<number> 
   // Of a noun without a verb commander has printed the help.
   if (error instanceof CommanderError && error.code.startsWith("commander.help")) return EXIT.usage;
   const isExec = RUNS.some((words) => words.every((word, at) => args[at] === word));
-  const known = error instanceof CommanderError ? usageError(error) : toCliError(error);
+  const known = error instanceof CommanderError ? usageError(error, args) : toCliError(error);
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   await showError(known, own.includes(JSON_FLAG));
   return isExec ? EXIT.roomd : known.status;
 }
 
-/** Subcommands of other tools and their dissimilar equivalents here. */
-const FAMILIAR: Record<string, string> = {
-  attach: "execution attach",
-  cat: "drive read",
-  images: "template list",
-  kill: "execution end",
-  ssh: "shell",
-  start: "sandbox resume",
-  stop: "sandbox hibernate",
-};
-
 /** Commander's error, with the subcommand that was probably meant. */
-function usageError({ message }: CommanderError): CliError {
+function usageError({ message }: CommanderError, args: readonly string[]): CliError {
   const [detail = "", ...similar] = message.replace(/^error: /, "").split("\n");
-  const familiar = new Map(Object.entries(FAMILIAR)).get(/^unknown command '(\w+)'$/.exec(detail)?.[1] ?? "");
-  const meant = familiar === undefined ? similar : [`For that there is \`roomd ${familiar}\`.`];
+  const familiar = familiarHint(detail, args);
+  const meant = familiar === null ? similar : [familiar];
   const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Run it with --help to see what it takes."];
   return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }

@@ -13,7 +13,7 @@ import { type EndWithUs, endWithUs } from "./exec-end.ts";
 import { isPiped } from "./exec-stdin.ts";
 import { say } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer, pair, word } from "./values.ts";
+import { mebibytes, pair, word } from "./values.ts";
 
 interface RunOptions {
   room?: string;
@@ -50,11 +50,11 @@ export function runCommand(setStatus: (status: number) => void): Command {
     .option("--room <room>", "use agent main of this room, which is created if needed and stays")
     .option("--keep", "leave the room and its sandbox, and print how to reach it")
     .option("--template <id>", "template to start from (default: default)")
-    .option("--memory <mib>", "memory in MiB (default: the template's)", integer(0))
+    .option("--memory <mib>", "memory in MiB (default: the template's)", mebibytes(0))
     .option("--egress <entry>", "allow only this host, address or network; repeatable", word)
     .option("--no-egress", "allow no connection to the outside")
     .option("--cwd <dir>", "working directory in the sandbox")
-    .option("--env <key=value>", "environment variable of the command; repeatable", pair)
+    .option("-e, --env <key=value>", "environment variable of the command; repeatable", pair)
     .option("--user <user>", "user name or id (default: root)")
     .addOption(timeout("end the command after this time, at most 7d; 0: never (default: 10m)"))
     .option("--no-stdin", "do not read standard input")

@@ -6,7 +6,7 @@ import { choice, command, timeout } from "./command.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer, pair, seconds, word } from "./values.ts";
+import { integer, mebibytes, pair, seconds, word } from "./values.ts";
 
 interface CreateOptions extends JsonOption, LifecycleOptions {
   memory?: number;
@@ -36,12 +36,12 @@ export function sandboxCreateCommand(): Command {
     ],
   });
   return withLifecycle(about)
-    .option("--memory <mib>", "memory in MiB (default: the template's, or the snapshot's)", integer(0))
+    .option("--memory <mib>", "memory in MiB (default: the template's, or the snapshot's)", mebibytes(0))
     .option("--vcpus <n>", "virtual processors (default: 1)", integer(0))
     .option("--cid <n>", "guest_cid, 9100 to 9999 (default: a free one)", integer(0))
     .option("--template <id>", "template to start from (default: default)")
     .option("--snapshot <id>", "snapshot of the room to start from, in place of a template")
-    .option("--env <key=value>", "environment variable of every command in it; repeatable", pair)
+    .option("-e, --env <key=value>", "environment variable of every command in it; repeatable", pair)
     .option("--egress <entry>", "allow only this host, address or network; repeatable", word)
     .option("--no-egress", "allow no connection to the outside")
     .option("--label <key=value>", "a label of your own; repeatable", pair)

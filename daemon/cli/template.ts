@@ -19,7 +19,7 @@ import { type ConfigOption, IS_HOST, withConfigOption, withOperator } from "./op
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { recordLines } from "./record-lines.ts";
-import { integer, pair, word } from "./values.ts";
+import { integer, mebibytes, pair, word } from "./values.ts";
 
 export function templateCommand(): Command {
   const made = commandGroup("template", {
@@ -137,8 +137,12 @@ interface ImageOptions {
 function withImageOptions(command: Command, of: string): Command {
   return command
     .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
-    .option("--memory <mib>", `${of}memory of its sandboxes, where they say nothing else (default: 512)`, integer(256))
-    .option("--disk <mib>", `${of}what the disk of a sandbox may grow to (default: 8192)`, integer(1024))
+    .option(
+      "--memory <mib>",
+      `${of}memory of its sandboxes, where they say nothing else (default: 512)`,
+      mebibytes(256),
+    )
+    .option("--disk <mib>", `${of}what the disk of a sandbox may grow to (default: 8192)`, mebibytes(1024))
     .option("--start", `${of}have the image's entry point running in every sandbox`)
     .option("--ready <command>", `${of}shell command that ends with 0 once it is up (with --start)`)
     .option("--description <text>", `${of}what the list of templates says of it`)
@@ -213,9 +217,9 @@ function request(): Command {
     .option("--egress <entry>", "let steps reach this host, address or network; repeatable", word)
     .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
     .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
-    .option("--min-memory <mib>", "memory that it is saved with (default: 256)", integer(256))
-    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else (default: 512)", integer(256))
-    .option("--disk <mib>", "what the disk of a sandbox may grow to (default: 8192)", integer(1024))
+    .option("--min-memory <mib>", "memory that it is saved with (default: 256)", mebibytes(256))
+    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else (default: 512)", mebibytes(256))
+    .option("--disk <mib>", "what the disk of a sandbox may grow to (default: 8192)", mebibytes(1024))
     .option("--start", "have the image's entry point running in every sandbox")
     .option("--start-script <script>", "have what this shell script begins running in every sandbox")
     .option("--ready <script>", "shell script that ends with 0 once it is up")

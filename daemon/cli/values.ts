@@ -12,6 +12,17 @@ export function integer(min: number): (text: string) => number {
   };
 }
 
+/** A size in MiB: 512, 512m or 1.5g, with or without "iB" or "B". */
+export function mebibytes(min: number): (text: string) => number {
+  return (text) => {
+    const [, number, unit = "m"] = /^(\d{1,7}(?:\.\d{1,3})?)(?:([mg])(?:i?b)?)?$/i.exec(text) ?? [];
+    const value = Number(number) * (unit.toLowerCase() === "g" ? 1024 : 1);
+    if (!Number.isInteger(value) || value < min)
+      throw new InvalidArgumentError(`It must be a size of at least ${min} MiB, such as 512 or 2g.`);
+    return value;
+  };
+}
+
 /** So many whole numbers with commas between, as a place is written. */
 export function numbers(count: number): (text: string) => number[] {
   return (text) => {

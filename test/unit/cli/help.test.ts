@@ -124,7 +124,7 @@ test.concurrent.each([
   [["room", "create", "a", "--ttl", "soon"]],
   [["room", "list", "--limit", "0"]],
   [["room", "list", "--state", "gone"]],
-  [["sandbox", "create", "a", "b", "--memory", "512M"]],
+  [["sandbox", "create", "a", "b", "--memory", "512X"]],
   [["sandbox", "create", "a", "b", "--env", "NOVALUE"]],
   [["drive", "get", "room-without-path", "-"]],
   [["key", "create", "--name", "a", "--scope", "everything"]],
@@ -142,7 +142,16 @@ test.concurrent.each([
 
 test.concurrent.each([
   [["rom", "list"], "unknown command 'rom'", "Did you mean one of rm, room? "],
-  [["cat", "r:/x"], "unknown command 'cat'", "For that there is `roomd drive read`. "],
+  [["cat", "r:/x"], "unknown command 'cat'", "For that there is `roomd cp ROOM/AGENT:PATH -`. "],
+  [["create"], "unknown command 'create'", "For that there is `roomd sandbox create`. "],
+  [["delete", "r"], "unknown command 'delete'", "For that there is `roomd rm`. "],
+  [["snapshot", "create", "r"], "unknown command 'create'", "For that there is `roomd sandbox snapshot`. "],
+  [["sandbox", "rm", "r", "a"], "unknown command 'rm'", "For that there is `roomd sandbox destroy`. "],
+  [
+    ["sandbox", "create", "r", "a", "--ttl", "1h"],
+    "unknown option '--ttl'",
+    "The lifetime is --max-duration of a sandbox, and --ttl of `roomd room create`. ",
+  ],
   [["room", "creat", "a"], "unknown command 'creat'", "Did you mean create? "],
   [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
   [["room", "get"], "missing required argument 'room'", ""],

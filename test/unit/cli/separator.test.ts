@@ -1,11 +1,14 @@
 /** Where roomd's own options end, places by their short forms, and times as people tell them. */
 import { describe, expect, test } from "vitest";
 import { hintOf } from "../../../daemon/cli/exec.ts";
+import { COMMANDS, OPTIONS } from "../../../daemon/cli/familiar-names.ts";
 import { withSeparator } from "../../../daemon/cli/optional-separator.ts";
 import { makeProgram } from "../../../daemon/cli/program.ts";
 import { ago } from "../../../daemon/cli/relative-time.ts";
+import { withPlace } from "../../../daemon/cli/room-and-agent.ts";
 import { textWidth } from "../../../daemon/cli/text-width.ts";
-import { target } from "../../../daemon/cli/values.ts";
+import { mebibytes, target } from "../../../daemon/cli/values.ts";
+import { unknownIn } from "../../house/command-lines.ts";
 
 describe("options of roomd end at the first word of the command", () => {
   const program = makeProgram(() => {});
@@ -30,6 +33,37 @@ describe("options of roomd end at the first word of the command", () => {
   });
 });
 
+test("what familiar names lead to is there", () => {
+  const commands = Object.values(COMMANDS).flatMap((told) => `roomd ${told}`.split("` or `"));
+  const spans = Object.values(OPTIONS).flatMap((told) =>
+    [...told.matchAll(/`([^`]+)`/g)].map(([, span]) => String(span)),
+  );
+  expect([...commands.filter((line) => !line.includes(" or, ")), ...spans].flatMap(unknownIn)).toEqual([]);
+  expect(commands.length + spans.length).toBeGreaterThan(40);
+});
+
+describe("a room and an agent in one word are two", () => {
+  const program = makeProgram(() => {});
+  test.each([
+    ["exec r/a ls -la", "exec r a -- ls -la"],
+    ["exec --cwd /x/y r/a ls /etc/x", "exec --cwd /x/y r a -- ls /etc/x"],
+    ["exec r/a -- ls a/b", "exec r a -- ls a/b"],
+    ["exec r a a/b", "exec r a -- a/b"],
+    ["exec r/a:/x ls", "exec r/a:/x ls"],
+    ["exec -- r/a ls", "exec -- r/a ls"],
+    ["shell r/a top", "shell r a -- top"],
+    ["logs r/a", "logs r a"],
+    ["sandbox get r/a", "sandbox get r a"],
+    ["port expose r/a 3000", "port expose r a 3000"],
+    ["egress set r/a a.example/24", "egress set r a a.example/24"],
+    ["ls r/a", "ls r/a"],
+    ["cp a/b r/a:/x", "cp a/b r/a:/x"],
+    ["room get r/a", "room get r/a"],
+  ])("%s", (given, meant) => {
+    expect(withSeparator(program, withPlace(program, given.split(" "))).join(" ")).toBe(meant);
+  });
+});
+
 test("a line of shell that was one word gets a hint, and nothing else does", () => {
   const missing = { exit_code: 127 } as never;
   expect(hintOf(missing, ["echo it's; ls"], "roomd exec r a --")).toMatch(
@@ -38,6 +72,13 @@ test("a line of shell that was one word gets a hint, and nothing else does", () 
   expect(hintOf(missing, ["ls"], "")).toBeNull();
   expect(hintOf(missing, ["ls -la", "x"], "")).toBeNull();
   expect(hintOf({ exit_code: 1 } as never, ["a b"], "")).toBeNull();
+});
+
+test("sizes are MiB, or have a unit", () => {
+  const size = mebibytes(256);
+  expect(["512", "512m", "512MiB", "1g", "1.5GB", "2GiB"].map(size)).toEqual([512, 512, 512, 1024, 1536, 2048]);
+  for (const wrong of ["", "1k", "0.5", "1.0001g", "100", "-1", "1 g"])
+    expect(() => size(wrong)).toThrow("such as 512 or 2g");
 });
 
 test("places are a room, an agent, a path on the drive or on an agent's disk", () => {
