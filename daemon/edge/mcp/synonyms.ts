@@ -199,7 +199,7 @@ function copyNames(given: Arguments, taken: string[]): void {
     Number.isInteger(count) && count > 0 && count <= MAX_FORKS && !Array.isArray(agents)
       ? Array.from({ length: count }, (_, at) => `${sandbox}-${at + 1}`)
       : agents;
-  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) return;
+  if (!Array.isArray(names) || names.length > MAX_FORKS || !names.every((name) => typeof name === "string")) return;
   given.agents = names.map((agent_id) => ({ agent_id }));
   taken.push(`agents (names) as agent_id: ${names.join(", ").slice(0, MOST_NOTED)}`);
 }
@@ -209,6 +209,8 @@ function spellMessages(schema: TSchema | undefined, given: Arguments, taken: str
   const fields: Record<string, TSchema> = schema?.items?.properties ?? {};
   const item = { name: "agent_send", input: { properties: fields } } as unknown as Tool;
   const messages = given.messages as unknown[];
+  // The service refuses more, without a look at each.
+  if (messages.length > Number(schema?.maxItems ?? 0)) return;
   given.messages = messages.map((message) => {
     if (typeof message !== "object" || message === null) return message;
     const understood = understand(item, message as Arguments);

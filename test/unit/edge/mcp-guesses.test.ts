@@ -325,3 +325,10 @@ test("the first change's preflight is small, and refusals have none", async () =
   const made = await callIn(world, "usual", "room_create", {});
   expect(Buffer.byteLength(JSON.stringify(made.structuredContent.preflight))).toBeLessThanOrEqual(600);
 });
+
+test("more messages than one call takes are refused without a look at each", async () => {
+  const messages = Array.from({ length: 1001 }, () => ({ to: "w", message: "hi" }));
+  const { structuredContent } = await callIn(await worldOf(), "all", "message_send_many", { room_id: "r", messages });
+  expect(structuredContent).toMatchObject({ ok: false, status: 422 });
+  expect(structuredContent.notes ?? []).toEqual([]);
+});
