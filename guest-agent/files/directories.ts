@@ -1,10 +1,12 @@
 /** Making directories, with those above them. */
-import { chmod, chown, mkdir, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, stat } from "node:fs/promises";
 import { errnoOf, FileError } from "./file-error.ts";
 import type { Owner } from "./owner.ts";
 import { parentOf } from "./path.ts";
 
 const DIRECTORY_MODE = 0o755;
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 /** Returns whether the last directory is new. Existing ones stay as they are; links to directories are followed. */
 export async function makeDirectories(path: Buffer, owner: Owner, mode = DIRECTORY_MODE): Promise<boolean> {
@@ -24,7 +26,13 @@ export async function makeDirectories(path: Buffer, owner: Owner, mode = DIRECTO
     if (errnoOf(error) !== "EEXIST" || !(await stat(path)).isDirectory()) throw error;
     return false;
   }
-  await chown(path, owner.uid, owner.gid);
-  await chmod(path, mode);
+  // By descriptor: a user of the guest may replace the new directory with a link to a file of root.
+  const made = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    await made.chown(owner.uid, owner.gid);
+    await made.chmod(mode);
+  } finally {
+    await made.close();
+  }
   return true;
 }

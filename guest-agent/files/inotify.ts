@@ -116,7 +116,7 @@ export class Inotify {
       const path = joined(directory, name.toString("latin1"));
       const isDirectory = (await entryIfThere(path))?.type === "directory";
       found.push({ path, isDirectory });
-      if (isDirectory) found.push(...(await this.#enter(path)));
+      if (isDirectory) for (const below of await this.#enter(path)) found.push(below);
     }
     return found;
   }

@@ -69,14 +69,22 @@ export function readChange(value: unknown): FileChange {
 
 /** Parses a byte stream as lines of JSON and yields the complete lines of each chunk. Throws if a line is too long. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown[]> {
-  let rest = Buffer.alloc(0);
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
   for await (const chunk of chunks) {
-    const bytes = rest.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
-    const end = bytes.lastIndexOf(LINE_END) + 1;
-    rest = bytes.subarray(end);
-    if (rest.byteLength > MAX_FILE_LINE_BYTES) throw new Error("a line of the guest is too long");
-    const lines = bytes.toString("utf8", 0, end).split("\n").slice(0, -1);
-    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as unknown);
+    const end = chunk.lastIndexOf(LINE_END) + 1;
+    // Concatenated once per line, however small its pieces are.
+    const whole = end === 0 ? null : Buffer.concat([...rest, chunk.subarray(0, end)]);
+    if (whole) [rest, restBytes] = [[], 0];
+    if (end < chunk.byteLength) rest.push(Buffer.from(chunk.subarray(end)));
+    restBytes += chunk.byteLength - end;
+    if (restBytes > MAX_FILE_LINE_BYTES) throw new Error("a line of the guest is too long");
+    if (whole)
+      yield whole
+        .toString("utf8")
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as unknown);
   }
 }
 

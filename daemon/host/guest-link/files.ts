@@ -170,7 +170,7 @@ async function* changesOf(link: GuestLink, stream: Stream, close: () => void): A
 /** The incoming bytes, charged for the cost of parsing their lines. */
 async function* charged(link: GuestLink, stream: Stream): AsyncGenerator<Uint8Array> {
   for await (const bytes of stream.read(Channel.output)) {
-    link.charge(bytes.byteLength / BYTES_PER_POINT);
+    link.charge(1 + bytes.byteLength / BYTES_PER_POINT);
     yield bytes;
   }
 }
