@@ -35,6 +35,8 @@ export type Answer = Success | Failure;
 
 /** A refusal is at most so long as JSON. */
 const MOST_REFUSAL = 1000;
+/** Characters of the arguments of a next call; longer ones the client has itself. */
+const MOST_REPEATED = 4_000;
 const MOST_SENTENCE = 320;
 const MOST_DETAILS = 300;
 const MOST_FIELDS = 5;
@@ -57,7 +59,8 @@ export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
     detail: `${call.tool.name} is still running after ${MAX_TOOL_WAIT_MS / 1000} s.`,
     hint: "Make the same call again to keep waiting or to get the result.",
   });
-  return failed(call.refuse(error), next ?? { tool: call.tool.name, arguments: call.given });
+  const again = next ?? { tool: call.tool.name, arguments: call.given };
+  return failed(call.refuse(error), JSON.stringify(again.arguments).length <= MOST_REPEATED ? again : undefined);
 }
 
 export function structured(answer: Answer): Arguments {

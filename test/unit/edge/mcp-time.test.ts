@@ -195,3 +195,15 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
     );
   });
 });
+
+test("a call that is still running is not repeated to the client where its arguments are long", async () => {
+  const tool = TOOL_LIST.find(({ name }) => name === "sandbox_exec") as Tool;
+  for (const [command, isRepeated] of [
+    ["sleep 600", true],
+    ["x".repeat(100_000), false],
+  ] as const) {
+    const args = patient(tool, { room_id: "r", sandbox: "s", command });
+    const { text } = await timeOf(tool, args, [{ afterMs: "never", says: "done" }]);
+    expect([text.includes('"next"'), text.length < 4_000]).toEqual([isRepeated, true]);
+  }
+});
