@@ -1,0 +1,43 @@
+/** Six windows of the hub, each with a terminal of a real guest that prints: how soon a seventh loads, and what each is told meanwhile. */
+import { expect, test } from "vitest";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { testAlone } from "../harness/guests.ts";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
+
+const ROOM = "stuck";
+const WINDOWS = 6;
+const DEADLINE_MS = 300_000;
+const PRINT = "n=0; while :; do n=$((n + 1)); echo line-$n; sleep 1; done";
+
+test("there is a browser for the windows", () => {
+  if (!hasBrowser) console.log(`windows with terminals: left out, because there is no ${CHROMIUM}`);
+});
+
+if (hasBrowser) {
+  testAlone(
+    "beside six windows with terminals a seventh loads in under a second, and all show a deadlock within one",
+    {},
+    follow,
+    DEADLINE_MS,
+  );
+}
+
+async function follow(daemon: TestDaemon): Promise<void> {
+  await daemon.room(ROOM);
+  for (const agent of ["alice", "bob"]) await daemon.ok("GET", `/v1/rooms/${ROOM}/messages?agent_id=${agent}`);
+  await daemon.sandbox(ROOM, "worker", 9100);
+  const windows: Json[] = [];
+  for (let n = 0; n < WINDOWS; n++) {
+    const argv = ["sh", "-c", PRINT];
+    const made = await daemon.ok("POST", `/v1/rooms/${ROOM}/sandboxes/worker/terminals`, { rows: 24, cols: 80, argv });
+    windows.push({ path: `/agents/worker/terminal?terminal=${made.terminal_id}`, shows: "line-" });
+  }
+  const seen = await seenBy("live-reader.mjs", daemon, { key: daemon.apiKey, room: ROOM, windows }, {});
+  console.log(
+    `beside ${WINDOWS} terminals a window loads in ${Math.round(seen.seventh_ms)} ms; a deadlock is on every page after ${Math.round(seen.deadlock_ms)} ms`,
+  );
+  expect(seen.live).toBe(WINDOWS);
+  expect(seen.seventh_ms).toBeLessThan(1000);
+  expect(seen.deadlock_ms).toBeLessThan(1000);
+  expect(seen.noted).toEqual({ complaints: [], violations: [], strangers: [], overflows: [] });
+}
