@@ -111,7 +111,15 @@ export const roomd = defineProvider<Held, RoomdConfig>({
           found.push(each);
         return found;
       },
-      delete: () => Promise.reject(new RoomdError("A snapshot ends with its sandbox, or when it expires.")),
+      delete: async (config, snapshotId) => {
+        const { client } = serviceOf(config);
+        try {
+          const { room_id } = await client.call("locate", { id: snapshotId });
+          if (room_id !== null) await client.call("snapshot_delete", { room_id, snapshot_id: snapshotId });
+        } catch (error) {
+          if (!(error instanceof NotFoundError)) throw error;
+        }
+      },
     },
   },
 });

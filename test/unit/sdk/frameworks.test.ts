@@ -6,7 +6,7 @@ import { roomd as provider } from "../../../sdk/typescript/src/computesdk.ts";
 import { Execution } from "../../../sdk/typescript/src/execution.ts";
 import { Roomd } from "../../../sdk/typescript/src/index.ts";
 import type { Sandbox } from "../../../sdk/typescript/src/sandbox.ts";
-import { lines, ok, ScriptedService } from "./scripted-service.ts";
+import { lines, ok, problem, ScriptedService } from "./scripted-service.ts";
 
 let service: ScriptedService;
 let end: object;
@@ -51,6 +51,21 @@ describe("what runs in the background has no time limit", () => {
     await sandbox.runCommand("x", { background: true, timeout: 1000 });
     expect(service.bodies().map(({ timeout_ms }) => timeout_ms)).toEqual([0, 1000]);
   });
+});
+
+test("computesdk deletes a snapshot in the room that has it, and misses none that is gone", async () => {
+  await service.stop();
+  service = await ScriptedService.start(({ path }) =>
+    path === "/v1/locate/snap_2" ? problem(404, "id_not_found", false) : ok({ room_id: "a" }),
+  );
+  const { snapshot } = provider({ url: service.url });
+  await snapshot?.delete("snap_1");
+  await snapshot?.delete("snap_2");
+  expect(service.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    "GET /v1/locate/snap_1",
+    "DELETE /v1/rooms/a/snapshots/snap_1",
+    "GET /v1/locate/snap_2",
+  ]);
 });
 
 describe("what the AI SDK spawns writes", () => {
