@@ -10,6 +10,7 @@ import { keyShown, type NewKey, type Told, whoOf } from "./account.ts";
 
 const KINDS: Record<LedgerEntry["kind"], string> = { grant: "granted", withdrawal: "taken back", spend: "used" };
 const HOUR = 3600;
+const MIB = 1024 ** 2;
 
 export interface Billing {
   usage: UsageReport;
@@ -73,10 +74,14 @@ export function billingPage(
   { problem = null }: Told = {},
 ): Page {
   const { granted, used, remaining, items, next_cursor } = credits;
+  // The rows below have the operator's grants alone.
+  const byRows = items.reduce((sum, { kind, amount }) => (kind === "spend" ? sum : sum + amount), 0);
+  const planned = granted === null || next_cursor !== null ? 0 : granted - byRows;
+  const ofPlan = planned > 0 ? html` <span class="muted">of these ${shown(planned)} by the plan</span>` : "";
   const balance =
     granted === null
       ? html`<p>Nothing is counted against credits: there is no limit.</p>`
-      : html`<dl class="facts"><dt>Left</dt><dd><b>${shown(remaining ?? 0)}</b></dd><dt>Granted</dt><dd>${shown(granted)}</dd><dt>Used</dt><dd>${shown(used)}</dd></dl>`;
+      : html`<dl class="facts"><dt>Left</dt><dd><b>${shown(remaining ?? 0)}</b></dd><dt>Granted</dt><dd>${shown(granted)}${ofPlan}</dd><dt>Used</dt><dd>${shown(used)}</dd></dl>`;
   const rows = items.map(
     ({ at, kind, amount, reason }) =>
       html`<tr><td data-label="When">${moment(at)}</td><td data-label="What">${KINDS[kind]}</td><td data-label="Why"><bdi>${reason}</bdi></td><td data-label="Credits" class="num">${shown(amount)}</td></tr>`,
@@ -90,9 +95,7 @@ export function billingPage(
       : html`<p class="muted">Older entries are in the API: <code>/v1/orgs/self/credits</code>.</p>`;
   const { totals, rooms, sandboxes } = usage;
   const grantedBy =
-    bought.provider === "none"
-      ? html`<p class="muted">Credits come from whoever runs this service: <code>roomd org credits ${usage.org_id} --grant 500</code> on the host.</p>`
-      : "";
+    bought.provider === "none" ? html`<p class="muted">The operator of this service grants credits.</p>` : "";
   const warnings = usage.warnings.map((warning) => html`<p class="trouble">${warning}</p>`);
   return {
     title: "Billing",
@@ -101,7 +104,7 @@ export function billingPage(
     body: html`<h1>Account</h1>${tabs("/billing")}${trouble(problem)}${warnings}
 <h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${shown(rooms.active)} of ${shown(rooms.hard_cap)}</dd><dt>Sandboxes</dt><dd>${shown(sandboxes.active)} of ${shown(sandboxes.hard_cap)}</dd></dl>${planOf(account, bought)}
 <h2>Credits</h2>${balance}${grantedBy}
-<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${shown(totals.exec_count)}</dd><dt>Messages</dt><dd>${shown(totals.messages)}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / 1e6).toFixed(1)} MB</dd></dl>
+<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${shown(totals.exec_count)}</dd><dt>Messages</dt><dd>${shown(totals.messages)}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / MIB).toFixed(1)} MiB</dd></dl>
 <h2>Granted and used</h2>${ledger}${more}`,
   };
 }
