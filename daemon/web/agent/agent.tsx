@@ -1,5 +1,6 @@
 /** Owns what all pages of an agent have: its name, its sandbox in a line, and the tabs. Each tab is a file beside this one. */
 
+import { useRef } from "preact/hooks";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
 import { part } from "../data/api.ts";
 import { useNow } from "../data/now.ts";
@@ -33,14 +34,18 @@ const CHANGES = /^(?:room\.|sandbox\.(?!read|listed|logs_read|measured)|egress\.
 
 export default function Agent({ params: { room_id: roomId = "", agent_id: agentId = "", tab = "" } }: PageProps) {
   useTitle(`${agentId} in ${roomId}${tab ? ` · ${tab}` : ""}`);
+  const isUnknown = useRef(false);
   const agent = useLoaded(
     `agent ${roomId} ${agentId}`,
     (signal) => loadAgent(roomId, agentId, signal),
-    ({ event, agent_id }) => CHANGES.test(event) && (agent_id === null || agent_id === agentId),
+    ({ event, agent_id }) =>
+      (CHANGES.test(event) && (agent_id === null || agent_id === agentId)) ||
+      (agent_id === agentId && isUnknown.current),
   );
   const chosen = TABS.find(({ path }) => path === tab);
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data, problem } = agent;
+  isUnknown.current = data?.isKnown === false;
   useNow(data?.room);
   // An address may have anything in it, and lines to copy are made of its names.
   if (!NAME.test(agentId)) return <Empty title="No agent can have this name." />;
@@ -53,7 +58,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
             <Foreign text={data?.room.room_id ?? roomId} />
           </a>
         </span>
-        {data ? <InALine {...data} /> : null}
+        {data?.isKnown ? <InALine {...data} /> : null}
         <Live />
       </Head>
       {problem?.code === "room_not_found" ? (
@@ -68,17 +73,25 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
         <Trouble problem={problem} again={agent.again} />
       ) : null}
       {data ? <Deadlocks roomId={data.room.room_id} /> : null}
-      <Tabs
-        label="Agent"
-        at={agentPath(roomId, agentId, tab)}
-        tabs={TABS.map(({ path, name }) => [agentPath(roomId, agentId, path), name])}
-      />
+      {data && !data.isKnown ? (
+        <Empty title="This room has never had an agent of this name.">
+          <p>
+            Its agents are on the <a href={roomPath(roomId)}>room's page</a>. This page changes when the agent arrives.
+          </p>
+        </Empty>
+      ) : problem?.code === "room_not_found" ? null : (
+        <Tabs
+          label="Agent"
+          at={agentPath(roomId, agentId, tab)}
+          tabs={TABS.map(({ path, name }) => [agentPath(roomId, agentId, path), name])}
+        />
+      )}
       {data && data.room.state !== "active" ? (
         <p class="warning above">
           The room has ended, and its sandboxes with it. What the audit knows of this agent is still shown.
         </p>
       ) : null}
-      {!chosen ? (
+      {data?.isKnown === false ? null : !chosen ? (
         <Empty title="An agent has no such page." />
       ) : isLost ? (
         <Lost />

@@ -1,29 +1,53 @@
 /** Owns finding what the pages of an agent are about: its room, and its sandbox. */
+import type { agentList } from "../../../shared/api/fabric.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { SandboxRecord, sandboxGet, sandboxList } from "../../../shared/api/sandboxes.ts";
 import { get, part, Refused } from "../data/api.ts";
-import { loadRoom } from "../room/load.ts";
+import { auditOf, loadRoom } from "../room/load.ts";
 
 const PAGE = 1000;
-/** More ended sandboxes of a room are not looked through. */
+/** Agents and ended sandboxes of a room beyond this many pages are not searched. */
 const MOST_PAGES = 5;
 
 export interface Agent {
   room: RoomRecord;
   sandbox: SandboxRecord | null;
+  /** Whether the active room has, or had, an agent of this name. */
+  isKnown: boolean;
 }
 
 /** Throws Refused: room_not_found. */
 export async function loadAgent(roomId: string, agentId: string, signal: AbortSignal): Promise<Agent> {
   const room = await loadRoom(roomId, signal);
-  if (room.state !== "active") return { room, sandbox: null };
+  if (room.state !== "active") return { room, sandbox: null, isKnown: true };
   try {
     const path = `/v1/rooms/${part(room.room_id)}/sandboxes/${part(agentId)}`;
-    return { room, sandbox: await get<typeof sandboxGet>(path, {}, signal) };
+    return { room, sandbox: await get<typeof sandboxGet>(path, {}, signal), isKnown: true };
   } catch (error) {
     if (!(error instanceof Refused) || error.problem.code !== "sandbox_not_found") throw error;
-    return { room, sandbox: (await endedOf(room.room_id, agentId, signal))[0] ?? null };
+    const sandbox = (await endedOf(room.room_id, agentId, signal))[0] ?? null;
+    const isKnown =
+      sandbox !== null ||
+      (await findPresent(room.room_id, agentId, signal)) !== null ||
+      (await auditOf(room, { agent_id: agentId, limit: 1 }, signal)).items.length > 0;
+    return { room, sandbox, isKnown };
   }
+}
+
+/** The agent among those that are in the room. */
+export async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page: Awaited<ReturnType<typeof get<typeof agentList>>> = await get<typeof agentList>(
+      `/v1/rooms/${part(roomId)}/agents`,
+      { limit: PAGE, cursor },
+      signal,
+    );
+    const found = page.items.find(({ agent_id }) => agent_id === agentId);
+    cursor = page.next_cursor;
+    if (found || cursor === null) return found ?? null;
+  }
+  return null;
 }
 
 /** The agent's sandboxes that were destroyed and are still known, the newest first. */

@@ -2,7 +2,6 @@
 
 import { useEffect } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
-import type { agentList } from "../../../shared/api/fabric.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
 import { now as roomNow } from "../data/now.ts";
@@ -13,6 +12,7 @@ import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Ago, countText } from "../parts/text.tsx";
 import { auditOf } from "../room/load.ts";
+import { findPresent } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";
 import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
@@ -22,7 +22,6 @@ import { loadWaits, WaitsOf } from "./waits.tsx";
 
 const FEW = 12;
 const PAGE = 1000;
-const MOST_PAGES = 5;
 
 export default function Overview({ room, agentId, sandbox }: TabProps) {
   const last = useLoaded(
@@ -115,21 +114,6 @@ function Now({ room, agentId, sandbox }: TabProps) {
       </Shown>
     </>
   );
-}
-
-async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
-  let cursor: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const page: Awaited<ReturnType<typeof get<typeof agentList>>> = await get<typeof agentList>(
-      `/v1/rooms/${part(roomId)}/agents`,
-      { limit: PAGE, cursor },
-      signal,
-    );
-    const found = page.items.find(({ agent_id }) => agent_id === agentId);
-    cursor = page.next_cursor;
-    if (found || cursor === null) return found ?? null;
-  }
-  return null;
 }
 
 function promptsFor(sandbox: TabProps["sandbox"]): string[] {

@@ -77,11 +77,13 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
         <Trouble problem={room.problem} again={room.again} />
       ) : null}
       <Deadlocks roomId={name} />
-      <Tabs
-        label="Room"
-        at={roomPath(roomId, tab)}
-        tabs={TABS.map(({ path, name }) => [roomPath(roomId, path), name])}
-      />
+      {room.problem?.code === "room_not_found" ? null : (
+        <Tabs
+          label="Room"
+          at={roomPath(roomId, tab)}
+          tabs={TABS.map(({ path, name }) => [roomPath(roomId, path), name])}
+        />
+      )}
       {!chosen ? (
         <Empty title="A room has no such page." />
       ) : isLost ? (

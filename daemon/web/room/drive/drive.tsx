@@ -53,8 +53,10 @@ export default function Drive({ room, again }: TabProps) {
       : `${here}?path=${part(path)}&file=${part(entry.path)}`;
   if (!isActive) {
     return (
-      <Empty title="This room has ended. Its drive is kept for a while.">
-        <Line words={["room", "list", "--state", "destroyed"]} />
+      <Empty title="This room was destroyed. Its files cannot be shown.">
+        <p>
+          The <a href={`/audit?room=${part(roomId)}&event=drive.`}>audit log</a> has what was written by calls.
+        </p>
       </Empty>
     );
   }
