@@ -612,6 +612,8 @@ describe("devices", () => {
     expect((await poll(body.device_code)).body.error).toBe("slow_down");
     const page = await ada.send("/device", { step: "look", user_code: body.user_code.toLowerCase() });
     expect(page.text).toContain("127.0.0.1");
+    // It is compared with that of the terminal, however it was typed.
+    expect(page.text).toContain(`shows the code ${body.user_code}.`);
     const done = await ada.send("/device", { user_code: body.user_code, ...allow });
     expect(done).toMatchObject({ status: 200, text: expect.stringContaining("It is in") });
     const { status, body: tokens } = await poll(body.device_code);
