@@ -15,6 +15,7 @@ import { buildOnHost } from "./build-on-host.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
+import { fetchWarning } from "./dockerfile-network.ts";
 import { type ConfigOption, IS_HOST, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
@@ -69,6 +70,8 @@ function build(): Command {
   return withImageOptions(it, "of a Dockerfile: ").action(async (id: string, options: BuildOptions) => {
     const { dockerfile } = options;
     const recipe = dockerfile === undefined ? recipeIn(options) : ofDockerfile(id, dockerfile, options);
+    const warning = dockerfile !== undefined && options.egress === undefined && fetchWarning(dockerfile);
+    if (warning) await say(warning);
     const order = {
       ...{ template_id: id, recipe: recipe ?? null, args: options.buildArg ?? {} },
       ...{ secrets: asBase64(options.secret), registry_auth: read(options.registryAuth) ?? null },

@@ -1,0 +1,29 @@
+/** A Dockerfile whose RUN lines fetch something although no host is allowed: known before a build that would fail minutes later. */
+import { readFileSync } from "node:fs";
+
+/** Programs that fetch, as the first words of a command. */
+const FETCHES =
+  /(?:^|&&|\|\||;|\|)\s*(?:sudo\s+)?((?:apt-get|apt|apk|dnf|yum|microdnf|zypper)\s+(?:-\S+\s+)*(?:update|upgrade|install|add)|(?:python3?\s+-m\s+)?pip3?\s+install|uv\s+(?:pip|sync|add)|(?:npm|pnpm|yarn|bun)\s+(?:ci|install|i|add)|cargo\s+(?:install|build|fetch)|go\s+(?:get|install|mod)|gem\s+install|curl|wget|git\s+clone)\b/;
+
+/** The first command of a RUN that fetches, or null. */
+export function fetchIn(dockerfile: string): string | null {
+  // A line goes on behind a backslash; lines of comment between are none of it.
+  const text = dockerfile.replaceAll(/^\s*#.*\n/gm, "").replaceAll(/\\\s*\n/g, " ");
+  for (const [, command = ""] of text.matchAll(/^\s*RUN\s+(?:--\S+\s+)*(.*)$/gim)) {
+    const found = FETCHES.exec(command.trim())?.[1];
+    if (found) return found.replaceAll(/\s+/g, " ");
+  }
+  return null;
+}
+
+/** The warning about this file, or null. A file that cannot be read is the build's to refuse. */
+export function fetchWarning(dockerfile: string): string | null {
+  let command: string | null;
+  try {
+    command = fetchIn(readFileSync(dockerfile, "utf8"));
+  } catch {
+    return null;
+  }
+  if (command === null) return null;
+  return `RUN ${command}: no host is allowed, so it will fail. Allow what it fetches from, such as --egress deb.debian.org.`;
+}
