@@ -108,7 +108,7 @@ function textOf(about: string, summary: Omit<Summary, "text" | "warnings">): str
   const span = `${minute(from_at)} to ${minute(to_at)} UTC`;
   const { success, denied, error } = outcomes;
   const sentences = [
-    `${about}: ${total} ${total === 1 ? "record" : "records"} from ${span}; ${success} succeeded, ${denied} were denied, ${error} failed.`,
+    `${about}: ${total} ${total === 1 ? "record" : "records"} from ${span}; ${success} succeeded, ${denied} ${denied === 1 ? "was" : "were"} denied, ${error} failed.`,
     named(
       "Most often",
       events.map(({ event, count: n }) => [event, n]),
