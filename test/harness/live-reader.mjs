@@ -1,12 +1,12 @@
 /**
  * What is live on the hub's pages, in a real browser: `node live-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON: cookies of
- * who is signed in, a key, the room, and the paths of six windows, each with a text that shows that what is live on it has come. Prints
- * one JSON object with what was seen.
+ * who is signed in, a key, the room, the paths of six windows, each with a text that shows that what is live on it has come, and whether
+ * a command has failed. Prints one JSON object with what was seen.
  */
 import { openBrowser } from "./browser.mjs";
 
 const [executablePath, url, pictures, told] = process.argv.slice(2);
-const { cookies, key, room, windows } = JSON.parse(told);
+const { cookies, key, room, windows, isFailing } = JSON.parse(told);
 const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
 const TABS = ["", "/timeline", "/waits", "/messages", "/drive", "/ports", "/checkpoints", "/agents/alice"];
 const seen = {};
@@ -66,6 +66,13 @@ for (const [n, name] of [
   await look(tabs[n], name);
 await api("POST", `/v1/rooms/${room}/messages/${asked.message_id}/reply`, { source: "bob", payload: 1 });
 await Promise.all(pages.map((page) => page.locator(".ring[role=alert]").waitFor({ state: "detached" })));
+// A command that failed is among Home's failures, though the call that ran it succeeded.
+if (isFailing) {
+  await first.goto(`${url}/`);
+  await first.getByRole("button", { name: "Skip setup" }).click();
+  await first.locator("table .state.bad").first().waitFor();
+  seen.failures = await first.locator('td[data-label="Outcome"] .state.bad').allTextContents();
+}
 seen.noted = noted;
 await close();
 console.log(JSON.stringify(seen));

@@ -26,18 +26,25 @@ async function follow(daemon: TestDaemon): Promise<void> {
   await daemon.room(ROOM);
   for (const agent of ["alice", "bob"]) await daemon.ok("GET", `/v1/rooms/${ROOM}/messages?agent_id=${agent}`);
   await daemon.sandbox(ROOM, "worker", 9100);
+  await daemon.exec(ROOM, "worker", { command: "exit 3" });
   const windows: Json[] = [];
   for (let n = 0; n < WINDOWS; n++) {
     const argv = ["sh", "-c", PRINT];
     const made = await daemon.ok("POST", `/v1/rooms/${ROOM}/sandboxes/worker/terminals`, { rows: 24, cols: 80, argv });
     windows.push({ path: `/agents/worker/terminal?terminal=${made.terminal_id}`, shows: "line-" });
   }
-  const seen = await seenBy("live-reader.mjs", daemon, { key: daemon.apiKey, room: ROOM, windows }, {});
+  const seen = await seenBy(
+    "live-reader.mjs",
+    daemon,
+    { key: daemon.apiKey, room: ROOM, windows, isFailing: true },
+    {},
+  );
   console.log(
     `beside ${WINDOWS} terminals a window loads in ${Math.round(seen.seventh_ms)} ms; a deadlock is on every page after ${Math.round(seen.deadlock_ms)} ms`,
   );
   expect(seen.live).toBe(WINDOWS);
   expect(seen.seventh_ms).toBeLessThan(1000);
   expect(seen.deadlock_ms).toBeLessThan(1000);
+  expect(seen.failures).toContain("exit 3");
   expect(seen.noted).toEqual({ complaints: [], violations: [], strangers: [], overflows: [] });
 }

@@ -4,7 +4,7 @@ import type { roomWaits, Wait } from "../../../shared/api/overview.ts";
 import { get, part } from "../data/api.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
-import { Foreign, Since, visible } from "../parts/text.tsx";
+import { Foreign, Since } from "../parts/text.tsx";
 import { WAIT_WORDS } from "../parts/waits.ts";
 
 export type Waits = Awaited<ReturnType<typeof loadWaits>>;
@@ -18,14 +18,8 @@ const MOST_NAMED = 5;
 export function WaitsOf({ waits, room, agent }: { waits: Waits; room: string; agent: string }) {
   const own = waits.waits.filter(({ agent_id, type }) => agent_id === agent && type !== "command");
   const others = waits.waits.filter(({ agent_id, on }) => agent_id !== agent && on.includes(agent));
-  const cycles = waits.cycles.filter(({ agents }) => agents.includes(agent));
   return (
     <>
-      {cycles.map(({ text }) => (
-        <p key={text} class="trouble">
-          They wait for each other: {visible(text)}
-        </p>
-      ))}
       {own.length + others.length === 0 ? (
         <p class="now">
           <State look="quiet">waits for nobody</State>

@@ -9,6 +9,7 @@ import { useEvery } from "../data/every.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
+import { failureOf } from "../parts/failure.ts";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
@@ -19,6 +20,8 @@ import { HostHealth } from "./host-health.tsx";
 /** As many as one looks at on a home page. */
 const FEW = 8;
 
+/** Of the newest commands that ended, those that failed are failures too. */
+const ENDED = 100;
 /** Active rooms that are looked over. */
 const MOST_ROOMS = 1000;
 /** Of the others only how many they are is shown. */
@@ -50,15 +53,20 @@ export default function Overview() {
   const failed = useLoaded(
     "failed",
     async (signal) => {
-      const [errors, denied] = await Promise.all(
-        ["error", "denied"].map((outcome) =>
-          get<typeof orgAuditList>("/v1/orgs/self/audit", { outcome, limit: FEW, reads: false }, signal),
-        ),
-      );
-      const all = [...(errors?.items ?? []), ...(denied?.items ?? [])];
-      return all.sort((one, other) => other.seq - one.seq).slice(0, FEW);
+      const list = (query: Record<string, string | number>) =>
+        get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, reads: false }, signal);
+      const found = await Promise.all([
+        list({ outcome: "error", limit: FEW }),
+        list({ outcome: "denied", limit: FEW }),
+        list({ event: "exec.finished", limit: ENDED }),
+      ]);
+      const all = new Map(found.flatMap(({ items }) => items.map((record) => [record.audit_id, record])));
+      return [...all.values()]
+        .filter((record) => failureOf(record) !== null)
+        .sort((one, other) => other.seq - one.seq)
+        .slice(0, FEW);
     },
-    (record) => record.outcome !== "success" && !isReading(record),
+    (record) => failureOf(record) !== null && !isReading(record),
   );
   return (
     <>
