@@ -65,6 +65,7 @@ export interface Glances {
 }
 
 export function RoomTable({ items, askedMs, isEnded = false }: Glances) {
+  const worth = items.some(({ cost }) => cost !== null && cost.credits > 0) ? "Cost" : "Sandbox time";
   const isQuiet = nowMs.value - askedMs > MINUTE_MS;
   return (
     <div class="scroll">
@@ -83,7 +84,7 @@ export function RoomTable({ items, askedMs, isEnded = false }: Glances) {
               </>
             )}
             <th class="num">Drive</th>
-            <th class="num">Cost</th>
+            <th class="num">{worth}</th>
             <th>Made</th>
             <th>Labels</th>
           </tr>
@@ -131,7 +132,7 @@ export function RoomTable({ items, askedMs, isEnded = false }: Glances) {
               <td data-label="Drive" class="num">
                 {isUnknown(room) ? UNKNOWN : sizeText(room.drive.used_bytes)}
               </td>
-              <td data-label="Cost" class="num">
+              <td data-label={worth} class="num">
                 {costText(room.cost)}
               </td>
               <td data-label="Made">
