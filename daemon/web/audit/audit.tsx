@@ -74,6 +74,15 @@ export default function Audit() {
         </div>
         {opened ? <OpenRecord id={opened} known={shown.find(({ audit_id }) => audit_id === opened)} /> : null}
       </div>
+      {cursor === undefined && !problem ? null : <BelowRecords chain={chain} filters={filters} />}
+    </>
+  );
+}
+
+/** Shown once the records are there, so that they push nothing down. */
+function BelowRecords({ chain, filters }: { chain: ReturnType<typeof useChain>; filters: Filters }) {
+  return (
+    <>
       <h2>Chain</h2>
       <Verify chain={chain} />
       <h2>Export</h2>

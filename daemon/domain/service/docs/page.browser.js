@@ -3,31 +3,24 @@
  * copying examples. The page reads the same without it: what needs it is hidden until it runs.
  */
 (() => {
-  const THEMES = ["auto", "light", "dark"];
+  const THEMES = ["system", "light", "dark"];
   const root = document.documentElement;
 
-  /** The reader's choice, where the browser keeps one for this origin. */
+  /** The person's choice for this browser, in the cookie that all pages of the service have. */
   const stored = {
-    get: () => {
-      try {
-        return localStorage.getItem("theme") ?? "auto";
-      } catch {
-        return "auto";
-      }
-    },
+    get: () => /(?:^|;\s*)roomd-colours=(light|dark)(?:;|$)/.exec(document.cookie)?.[1] ?? "system",
     set: (theme) => {
-      try {
-        localStorage.setItem("theme", theme);
-      } catch {}
+      // biome-ignore lint/suspicious/noDocumentCookie: the server reads it for its other pages, and not all browsers have a cookie store.
+      document.cookie = `roomd-colours=${theme}; Path=/; Max-Age=34560000; SameSite=Lax`;
     },
   };
 
   // Before the page is drawn.
-  root.dataset.theme = THEMES.includes(stored.get()) ? stored.get() : "auto";
+  root.dataset.theme = stored.get();
 
   function offerThemes(button) {
     const show = () => {
-      button.textContent = `theme: ${root.dataset.theme}`;
+      button.textContent = `Colours: ${root.dataset.theme}`;
     };
     button.addEventListener("click", () => {
       root.dataset.theme = THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % THEMES.length];

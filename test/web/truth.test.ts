@@ -1,0 +1,92 @@
+/** Whether the pages say what is so, in a real browser: order, failures, what there is no more; and that they keep still, and their colours. */
+import { beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
+
+/** What browsers call good. */
+const MOST_SHIFT = 0.1;
+if (!hasBrowser) console.log(`what pages say: left out, because there is no ${CHROMIUM}`);
+
+let seen: Json;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  // It is restarted at the same address.
+  await using daemon = await TestDaemon.start({ env: { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` } });
+  seen = await seenBy(
+    "truth-reader.mjs",
+    daemon,
+    { key: daemon.apiKey, url: daemon.webUrl },
+    {
+      "make a link": async () => {
+        const { stdout } = await daemon.cli(["user", "link", "owner@example.org", "--json"]);
+        return JSON.parse(stdout).url;
+      },
+      stop: () => daemon.end("SIGTERM"),
+      start: () => daemon.serve(),
+    },
+  );
+}, 300_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("a link that is pasted into the tab of one that is not valid opens its page", () => {
+  expect(seen.pasted).not.toContain("not valid");
+});
+
+inBrowser("a room or agent that never was has no tabs, and a page of an agent follows its arrival", () => {
+  expect([seen.tabs_of_nothing, seen.tabs_of_nobody]).toEqual([0, 0]);
+});
+
+inBrowser("nothing is promised of a drive that was deleted with its room", () => {
+  expect(seen.drive).not.toMatch(/is kept/);
+  expect(seen.drive).toContain("Its files cannot be shown");
+});
+
+inBrowser("rooms that ended come newest first, without columns of what they no longer do", () => {
+  expect(seen.ended.rows).toEqual(["third", "second", "first"]);
+  expect(seen.ended.columns).not.toContain("Running");
+});
+
+inBrowser("Home's failures are those of agents and programs, without pages that a person opened", () => {
+  expect(seen.failures).toContain("room.destroyed");
+  expect(seen.failures).not.toContain("room.read");
+});
+
+inBrowser("the audit's times are in the order of its rows", () => {
+  expect(seen.times.length).toBeGreaterThan(8);
+  expect(seen.times).toEqual(seen.times.toSorted((one: number, other: number) => other - one));
+});
+
+inBrowser("nothing jumps while a page loads", () => {
+  for (const [path, shift] of Object.entries(seen.shifts)) expect([path, shift]).toEqual([path, expect.any(Number)]);
+  const moved = Object.entries<number>(seen.shifts).filter(([, shift]) => shift > MOST_SHIFT);
+  expect(moved).toEqual([]);
+});
+
+inBrowser("account, colours and sign out are in sight on long pages", () => {
+  for (const foot of Object.values(seen.foot)) expect(foot).toEqual([true, true]);
+});
+
+inBrowser("chosen colours are those of every page", () => {
+  const [, background] = seen.dark["/rooms"];
+  for (const [path, [isInPage, colour]] of Object.entries<[boolean, string]>(seen.dark)) {
+    // The API's page is the same for all, and its script sets them before it is drawn.
+    if (path !== "/docs") expect([path, isInPage, colour]).toEqual([path, true, background]);
+  }
+  expect(seen.docs).toEqual(["dark", "Colours: dark"]);
+  expect(seen.system_again).toBe("system");
+});
+
+inBrowser("a form that was refused keeps what was typed, and has its error at the field", () => {
+  expect(seen.form).toMatchObject({ name: "name", value: "k".repeat(129), has_focus: true });
+  expect(seen.form.said).toMatch(/^Name must have at least 1 and at most 128/);
+});
+
+inBrowser("while the service restarts no page says that it has ended", () => {
+  expect(seen.badges).not.toContainEqual(expect.stringContaining("ended"));
+});
+
+inBrowser("nothing is wrong with these pages", () => {
+  expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
+});
