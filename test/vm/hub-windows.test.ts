@@ -6,6 +6,7 @@ import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 const ROOM = "stuck";
 const WINDOWS = 6;
+const SLOWER = 4;
 const DEADLINE_MS = 300_000;
 const PRINT = "n=0; while :; do n=$((n + 1)); echo line-$n; sleep 1; done";
 
@@ -40,11 +41,12 @@ async function follow(daemon: TestDaemon): Promise<void> {
     {},
   );
   console.log(
-    `beside ${WINDOWS} terminals a window loads in ${Math.round(seen.seventh_ms)} ms; a deadlock is on every page after ${Math.round(seen.deadlock_ms)} ms`,
+    `beside ${WINDOWS} terminals a window loads in ${Math.round(seen.seventh_ms)} ms, alone in ${Math.round(seen.alone_ms)}; a deadlock is on every page after ${Math.round(seen.deadlock_ms)} ms, one wait on one page after ${Math.round(seen.wait_ms)}`,
   );
   expect(seen.live).toBe(WINDOWS);
-  expect(seen.seventh_ms).toBeLessThan(1000);
-  expect(seen.deadlock_ms).toBeLessThan(1000);
+  // Where others leave little of the processors, as soon as a few times what one window, or one change on one page, takes then.
+  expect(seen.seventh_ms).toBeLessThan(Math.max(1000, SLOWER * seen.alone_ms));
+  expect(seen.deadlock_ms).toBeLessThan(Math.max(1000, SLOWER * seen.wait_ms));
   expect(seen.failures).toContain("exit 3");
   expect(seen.noted).toEqual({ complaints: [], violations: [], strangers: [], overflows: [] });
 }

@@ -75,7 +75,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
                 <Who record={record} />
               </td>
               {showsRoom ? (
-                <td data-label="Room">
+                <td data-label="Room" class="who">
                   {record.room_id === null ? null : (
                     <a href={`${roomPath(record.room_id)}?uid=${record.room_uid ?? ""}`}>
                       <Foreign text={record.room_id} />
