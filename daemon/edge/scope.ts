@@ -42,7 +42,11 @@ function requireOfSession(
 ): void {
   const reads: readonly string[] = scopes;
   if (ofAccount && gives.length === 0) {
-    throw new ServiceError("insufficient_scope", { detail: `A ${role} has no keys.`, details: { required: access } });
+    throw new ServiceError("insufficient_scope", {
+      detail: `The role ${role} does not give access to this.`,
+      hint: "An owner or admin can change your role.",
+      details: { required: access },
+    });
   }
   const mayLook = watched || reads.includes(access);
   if (access !== "account" && !ofAccount && !mayLook) throw new ServiceError("hub_is_read_only");

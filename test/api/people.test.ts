@@ -305,6 +305,11 @@ describe("members", () => {
     expect(keys.find(({ key_id }: Json) => key_id === own.key_id)).toMatchObject({ state: "revoked" });
     expect((await bob.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("insufficient_scope");
     expect((await bob.see("/account/keys")).text).toContain("Viewers cannot create API keys");
+    // Of webhooks it is no refusal about keys.
+    expect((await bob.api("GET", "/v1/orgs/self/webhooks")).body).toMatchObject({
+      code: "insufficient_scope",
+      detail: "The role viewer does not give access to this.",
+    });
     expect((await set(ada, member, "admin")).body).toMatchObject({ role: "admin" });
     expect((await set(bob, owner, "member")).body.code).toBe("insufficient_scope");
     expect((await bob.api("POST", "/v1/orgs/self/invitations", { role: "owner" })).body.code).toBe(
