@@ -406,6 +406,8 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
 
 // The place of a screen: no sandbox, one without, one with it.
 {
+  // An agent of the room, if without a sandbox.
+  await api("POST", `/v1/rooms/${ROOM}/messages`, { source: "worker", topic: "steps", payload: "here" });
   const { page, go } = await opened(`/rooms/${ROOM}/agents/worker/screen`);
   let template = "default";
   const line = page.getByText(`roomd sandbox create ${ROOM} worker --template desktop`, { exact: true });
