@@ -72,14 +72,20 @@ withGuests("the template default", { prepare }, (guests) => {
   });
 
   if (!LONG)
-    console.log("root's installs are left out, since pip and npm take a minute without KVM; ROOMD_TEST_LONG=1 runs them");
+    console.log(
+      "root's installs are left out, since pip and npm take a minute without KVM; ROOMD_TEST_LONG=1 runs them",
+    );
   // Programs that root installs are on every user's PATH, so root comes second.
-  test.each(LONG ? ["agent", "root"] : ["agent"])("installs programs of pip and npm as %s", { timeout: LONG_MS }, async (user) => {
-    await sh("pip install --quiet tiny", user);
-    expect(await sh("tiny-pip; python3 -c 'import tiny; print(tiny.answer)'", user)).toBe("42\n42");
-    await sh("npm install --global tiny", user);
-    expect(await sh("tiny-npm", user)).toBe("42");
-  });
+  test.each(LONG ? ["agent", "root"] : ["agent"])(
+    "installs programs of pip and npm as %s",
+    { timeout: LONG_MS },
+    async (user) => {
+      await sh("pip install --quiet tiny", user);
+      expect(await sh("tiny-pip; python3 -c 'import tiny; print(tiny.answer)'", user)).toBe("42\n42");
+      await sh("npm install --global tiny", user);
+      expect(await sh("tiny-npm", user)).toBe("42");
+    },
+  );
 
   if (!LONG)
     console.log(
