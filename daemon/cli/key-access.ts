@@ -1,9 +1,11 @@
 /**
  * Who a command about keys acts as: the operator, on the service's own data, or the caller, over the API with their own key. The operator
- * is meant by --org or --config, and on the service's host by a user who may open its data, if there is one organization.
+ * is meant by --org or --config, and on the service's host by a user who may open its data, if there is one organization and ROOMD_URL
+ * names no other host.
  */
 import { existsSync } from "node:fs";
 import type { OrgId } from "../../shared/ids.ts";
+import { isLoopback } from "./listeners.ts";
 import { type ConfigOption, IS_HOST, type Operator, ownConfiguration, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf } from "./org-option.ts";
 
@@ -22,12 +24,18 @@ export async function withKeyAccess<T>(
   { asOperator, asCaller }: Ways<T>,
 ): Promise<T> {
   const isNamed = options.org !== undefined || options.config !== undefined;
-  if (!isNamed && !ownsData(options)) return await asCaller();
+  if (!isNamed && (namesAnotherHost() || !ownsData(options))) return await asCaller();
   const done = await withOperator(options, async (operator) => {
     const isAmbiguous = !isNamed && (await operator.listOrgs()).length > 1;
     return isAmbiguous ? null : { value: await asOperator(operator, await orgOf(operator, options)) };
   });
   return done === null ? await asCaller() : done.value;
+}
+
+/** Whether the environment has a service on another host than this one. */
+function namesAnotherHost(): boolean {
+  const url = URL.parse(process.env.ROOMD_URL?.trim() ?? "");
+  return url !== null && !isLoopback(url.hostname);
 }
 
 /** Whether this is the service's host and its data this user's to open. */

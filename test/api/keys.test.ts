@@ -29,6 +29,14 @@ const me = async (key: string) => (await as(key, "GET", "/v1/me")).body;
 const shownOf = async (keyId: string): Promise<Json> =>
   (await daemon.ok("GET", `${KEYS}?limit=1000`)).items.find((each: Json) => each.key_id === keyId);
 
+test("on the service's host the command line changes its data, unless ROOMD_URL names another host", async () => {
+  expect((await daemon.cli(["key", "list"])).status).toBe(0);
+  const { status, stderr } = await daemon.cli(["key", "create", "--name", "x"], undefined, {
+    ROOMD_URL: "http://rooms.invalid:1",
+  });
+  expect([status === 0, stderr]).toEqual([false, expect.stringContaining("rooms.invalid")]);
+});
+
 describe("a key that is made", () => {
   test("works at once as what it was made as, and is shown once", async () => {
     const body = { name: "reader", scopes: ["rooms:read"], room_ids: ["a"], agent_id: "w-1", expires_in_seconds: 60 };
