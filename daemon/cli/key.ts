@@ -10,7 +10,6 @@ import { allItems } from "./list-options.ts";
 import { type ConfigOption, withConfigOption } from "./operator.ts";
 import { type OrgOption, withOrgOption } from "./org-option.ts";
 import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
-import { ago } from "./relative-time.ts";
 import { seconds, secondsOrZero, word } from "./values.ts";
 
 export function keyCommand(): Command {
@@ -98,9 +97,9 @@ function list(): Command {
             key.room_ids === null ? "all" : key.room_ids.join(" "),
             key.agent_id,
             key.state,
-            ago(key.created_at),
-            ago(key.last_used_at),
-            ago(key.expires_at),
+            key.created_at,
+            key.last_used_at,
+            key.expires_at,
           ]),
         ),
       );

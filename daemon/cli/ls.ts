@@ -12,7 +12,6 @@ import { command } from "./command.ts";
 import { asList, type ListOptions } from "./list-options.ts";
 import { bytesText, type JsonOption, moreLines, print, printable, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { ago } from "./relative-time.ts";
 import { type Target, target } from "./values.ts";
 
 export function lsCommand(): Command {
@@ -38,7 +37,7 @@ async function listRooms({ limit, cursor, ...options }: LsOptions): Promise<void
   await show(await call(roomList, { state: "active", limit, cursor }), options, ({ items, next_cursor }) => [
     ...table(
       ["ROOM", "SANDBOXES", "DRIVE", "CREATED"],
-      items.map((room) => [room.room_id, room.sandbox_count, bytesText(room.drive.used_bytes), ago(room.created_at)]),
+      items.map((room) => [room.room_id, room.sandbox_count, bytesText(room.drive.used_bytes), room.created_at]),
     ),
     ...moreLines(next_cursor),
   ]);
@@ -51,7 +50,7 @@ async function listSandboxes({ room_id, agent }: Target, { limit, cursor, ...opt
       ["AGENT", "STATE", "MEMORY", "TEMPLATE", "CREATED"],
       items
         .filter(({ agent_id, sandbox_id }) => agent === null || agent === agent_id || agent === sandbox_id)
-        .map((each) => [each.agent_id, each.state, `${each.memory_mib} MiB`, each.template_id, ago(each.created_at)]),
+        .map((each) => [each.agent_id, each.state, `${each.memory_mib} MiB`, each.template_id, each.created_at]),
     ),
     ...moreLines(next_cursor),
   ]);
@@ -129,7 +128,7 @@ export function psCommand(): Command {
         rows.flatMap(({ room_id: room, agent_id, state, commands }) =>
           (commands.length > 0 ? commands : [null]).map((each) => [
             ...[room, agent_id, state],
-            each && ago(each.started_at),
+            each?.started_at ?? null,
             each && commandText(each.argv).slice(0, MAX_SHOWN_CHARACTERS),
           ]),
         ),

@@ -5,6 +5,7 @@
 import { styleText } from "node:util";
 import { plainJson } from "../core/text.ts";
 import type { CliError } from "./cli-error.ts";
+import { ago } from "./relative-time.ts";
 import { textWidth } from "./text-width.ts";
 
 /** What --json sets on every command. */
@@ -71,9 +72,11 @@ export function showError(error: CliError, json: boolean): Promise<void> {
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }
 
-/** Columns under their headers, as wide as they must be. */
+/** Columns under their headers, as wide as they must be; a timestamp as the time since then, except in columns of records. */
 export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
-  const cells = rows.map((row) => row.map(cellText));
+  const now = Date.now();
+  const textOf = (cell: Cell, column: number) => cellText(EXACT.has(headers[column] ?? "") ? cell : sinceText(cell, now));
+  const cells = rows.map((row) => row.map(textOf));
   const widths = headers.map((header, column) =>
     Math.max(header.length, ...cells.map((row) => textWidth(row[column] ?? ""))),
   );
@@ -122,6 +125,13 @@ export function paint(style: Style, text: string, stream: Stream = process.stdou
 }
 
 export type Cell = string | number | null;
+
+/** Columns of records, whose exact times matter. */
+const EXACT = new Set(["AT", "UNTIL"]);
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+const sinceText = (cell: Cell, now: number): Cell =>
+  typeof cell === "string" && TIMESTAMP.test(cell) ? ago(cell, now) : cell;
 
 function cellText(cell: Cell): string {
   return cell === null || cell === "" ? "-" : printable(String(cell));

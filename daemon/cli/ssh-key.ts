@@ -10,7 +10,6 @@ import { KEY_NOTES, withKeyAccess } from "./key-access.ts";
 import { type ConfigOption, withConfigOption } from "./operator.ts";
 import { type OrgOption, withOrgOption } from "./org-option.ts";
 import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
-import { ago } from "./relative-time.ts";
 import { seconds } from "./values.ts";
 
 type Options = JsonOption & ConfigOption & OrgOption;
@@ -67,8 +66,8 @@ function list(words: string): Command {
           key.name,
           key.algorithm,
           key.fingerprint,
-          ago(key.created_at),
-          ago(key.expires_at),
+          key.created_at,
+          key.expires_at,
         ]),
       ),
     );

@@ -27,7 +27,7 @@ import { reportProgress } from "./progress.ts";
 import { getPrompt, LISTED_PROMPTS } from "./prompts.ts";
 import type { Session } from "./sessions.ts";
 import { smallCall } from "./small/next.ts";
-import { meantTool, understand } from "./synonyms.ts";
+import { meantTool, namesSandbox, understand } from "./synonyms.ts";
 import { carryOut } from "./tools/index.ts";
 
 /** How long a client may keep the list: it changes with the daemon's version only. */
@@ -128,14 +128,20 @@ function resultOf(answer: Answer, given: Arguments, notes: string[], looked: Arg
   return toolResult(content, { text: notes.length > 0 ? `[${notes.join("; ")}]\n${answer.text}` : answer.text });
 }
 
+const DRIVE_TOOLS = "fs_";
+const DRIVE_HINT =
+  "Its files are those of the room's drive, /mnt/drive in every sandbox; sandbox_exec reads and writes a sandbox's other files. ";
+
 /** A refusal's hint in terms of the client's tools; for unknown arguments, the list of known ones. */
 function advised(answer: Answer, tool: Tool, tools: ReadonlyMap<string, unknown>): Answer {
   if (answer.ok) return answer;
   const { problem } = answer;
-  const isUnknown = problem.errors.some(({ code, field }) => code === "unknown_field" && !field.includes("."));
-  const hint = isUnknown
-    ? `${tool.name} takes ${argumentNames(tool).join(", ")}.`
-    : problem.hint && spelled(problem.hint, { kind: "mcp", tools });
+  const unknown = problem.errors.filter(({ code, field }) => code === "unknown_field" && !field.includes("."));
+  const ofDrive = tool.name.startsWith(DRIVE_TOOLS) && unknown.some(({ field }) => namesSandbox(field));
+  const hint =
+    unknown.length > 0
+      ? `${ofDrive ? DRIVE_HINT : ""}${tool.name} takes ${argumentNames(tool).join(", ")}.`
+      : problem.hint && spelled(problem.hint, { kind: "mcp", tools });
   return { ...answer, problem: { ...problem, hint } };
 }
 

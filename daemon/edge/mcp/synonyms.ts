@@ -14,11 +14,12 @@ export interface Understood {
 }
 
 const AGENT = ["sandbox", "agent_id", "agent"];
+const SANDBOX = [...AGENT, "agent_name", "sandbox_id", "sandbox_name", "agentId", "sandboxId"];
 const MESSAGE = ["payload", "message", "text", "body", "content", "data"];
 /** Words for the same thing: a tool has at most one of each row. */
 const ROWS: readonly (readonly string[])[] = [
   ["room_id", "room", "room_name", "roomId"],
-  [...AGENT, "agent_name", "sandbox_id", "sandbox_name", "agentId", "sandboxId"],
+  SANDBOX,
   ["command", "cmd", "shell", "script", "bash"],
   ["argv", "args", "arguments"],
   ["code", "source_code", "python"],
@@ -86,6 +87,9 @@ const WAITS = ["agent_wait"];
 
 /** More arguments than any tool has: each is looked for among all synonyms, and a message may have a quarter of a million. */
 const MOST_ARGUMENTS = 200;
+
+/** Whether an argument of this name means a sandbox. */
+export const namesSandbox = (name: string): boolean => SANDBOX.includes(name);
 
 export function understand(tool: Tool, sent: Arguments): Understood {
   if (Object.keys(sent).length > MOST_ARGUMENTS) return { given: { ...sent }, taken: [] };

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from roomd import ForkError, Sandbox, TemplateBuildError, TimeoutError
+from roomd import ForkError, ProblemError, Sandbox, TemplateBuildError, TimeoutError
 from roomd.service import Templates
 
 from .scripted import Reply, ScriptedService, lines, ok, problem
@@ -32,6 +32,12 @@ class LifetimesTest(ScriptedService):
         self.assertEqual(self.sent()[0]["ttl_seconds"], 86_400)
         self.assertEqual(self.sent()[1]["lifecycle"], {"idle_after_seconds": 900, "on_idle": "hibernate"})
         self.assertEqual(self.methods[-1], "DELETE")
+
+    def test_one_whose_key_was_used_with_other_options_leaves_the_room_of_that_call(self) -> None:
+        self.replies = [ok({"room_id": "a"}), problem(409, "idempotency_key_reused", False)]
+        with self.assertRaises(ProblemError):
+            Sandbox.create(url=self.client.url, api_key="key-1", idempotency_key="k")
+        self.assertEqual(self.methods, ["POST", "POST"])
 
     def test_its_end_can_be_set_from_now(self) -> None:
         with self.create() as made:

@@ -139,6 +139,11 @@ export function isUndone(error: unknown): boolean {
   return error instanceof ProblemError;
 }
 
+/** Whether the idempotency key was used with other options before: the room is the earlier call's. */
+export function isOfEarlierCall(error: unknown): boolean {
+  return error instanceof ProblemError && error.code === "idempotency_key_reused";
+}
+
 function wantedOf(agent_id: string, options: SandboxOptions): SandboxCreateRequest {
   const {
     template,

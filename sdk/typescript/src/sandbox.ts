@@ -14,6 +14,7 @@ import {
   checkSandboxOptions,
   createRoom,
   createSandbox,
+  isOfEarlierCall,
   isUndone,
   OWN_ROOM_LABEL,
   type OwnSandboxOptions,
@@ -110,7 +111,7 @@ export class Sandbox extends SandboxMembers {
       return Sandbox.#owned(client, record, options);
     } catch (error) {
       const end = () => client.call("room_destroy", { room_id, drive: "delete" }, { waitMs: ENDING_MS });
-      if (mayBe) await end().catch(() => {});
+      if (mayBe && !isOfEarlierCall(error)) await end().catch(() => {});
       client.close();
       throw error;
     }

@@ -44,8 +44,8 @@ test("prints a table for people and the service's own JSON for programs", async 
   await using service = await standIn(() => new Response(text, { headers: { "Content-Type": "application/json" } }));
   const people = await run(["room", "list", "--label", "team=web", "--limit", "1", "--cursor", "c/0"], service);
   expect(people.stdout.split("\n")).toEqual([
-    "ROOM  STATE   SANDBOXES  DRIVE    FILES  CREATED                   EXPIRES",
-    "a     active  2          2.0 KiB  3      2026-01-31T12:00:00.000Z  -",
+    expect.stringMatching(/^ROOM {2}STATE {3}SANDBOXES {2}DRIVE {4}FILES {2}CREATED {2,}EXPIRES$/),
+    expect.stringMatching(/^a {5}active {2}2 {10}2\.0 KiB {2}3 {6}\d+ d ago {2}-$/),
     "more with --cursor c1",
     "",
   ]);

@@ -306,6 +306,18 @@ test("a file of the drive that looks like a guest's own is said to be the drive'
   expect(structuredContent.notes).toEqual(["this is a file of the drive: in sandboxes it is /mnt/drive/root/a"]);
 });
 
+test("a tool of the drive that is called with a sandbox names the tool for a sandbox's files", async () => {
+  for (const [name, field] of [
+    ["fs_read", "sandbox"],
+    ["fs_write", "agent_id"],
+  ] as const) {
+    const args = { room_id: "r", path: "/a", ...(name === "fs_write" ? { content: "x" } : {}), [field]: "w" };
+    const { structuredContent } = await callIn(await worldOf(), "usual", name, args);
+    expect(structuredContent).toMatchObject({ code: "unknown_field", hint: expect.stringContaining("sandbox_exec") });
+    expect(structuredContent.hint).toContain(`${name} takes room_id`);
+  }
+});
+
 test("the small set makes its own room and sandbox, with the SDKs' lifetimes", async () => {
   const world = new World();
   const answer = await callIn(world, "small", "run", { command: "echo 42" });

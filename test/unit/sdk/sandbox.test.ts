@@ -87,6 +87,15 @@ describe("a sandbox with a room to itself", () => {
     expect(ended()).toHaveLength(1);
   });
 
+  test("leaves it to an earlier call with the same idempotency key and other options", async () => {
+    answers = { [ROOMS]: [ok({ room_id: "a" })] };
+    await roomd.rooms.create({ idempotencyKey: "k" });
+    const name = String(service.bodies()[0]?.room_id);
+    answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [problem(409, "idempotency_key_reused", false)];
+    await expect(alone({ idempotencyKey: "k" })).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    expect(ended()).toEqual([]);
+  });
+
   test("is called as its client's options say, and ended as the call's say", async () => {
     const place = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
     answers = { [ROOMS]: [ok({ room_id: "a" })] };
