@@ -3,12 +3,14 @@
  * nothing but the program that it is for.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { testAlone, until, withGuests } from "../harness/guests.ts";
 import { writeImage } from "../harness/oci-image.ts";
+import { run, SshClient, sshPort } from "../harness/ssh-client.ts";
 
 const MIB = 1024 * 1024;
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -192,6 +194,13 @@ testAlone(
       "/app/data",
       "/app/data/in.txt",
     ]);
+    using ssh = new SshClient(sshPort(daemon));
+    await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: ssh.publicKey });
+    const copy = join(ssh.home, "copy");
+    const batch = `get /app/data/in.txt ${copy}\nput ${copy} /app/data/out.txt\n`;
+    const { status, stderr } = await run("sftp", [...ssh.options, "-o", "User=a@bare", "-b", "-", "127.0.0.1"], batch);
+    expect([status, stderr, readFileSync(copy, "utf8")]).toEqual([0, "", "text"]);
+    expect(await (await files.get("/app/data/out.txt")).text()).toBe("text");
     await daemon.ok("DELETE", `${files.base}?path=/app/data&recursive=true`);
     expect(await files.problem("GET", "/stat?path=/app/data")).toBe("path_not_found");
   },
