@@ -11,7 +11,7 @@ import type { Server } from "bun";
 import type { Certificate } from "../core/certificate.ts";
 import { errnoOf } from "../core/service-error.ts";
 
-const LOOPBACK_6 = "::1";
+export const LOOPBACK_6 = "::1";
 
 /** With what a server answers to TLS. */
 export interface ServeTls extends Certificate {

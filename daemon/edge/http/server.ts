@@ -21,7 +21,7 @@ import { type MembersListener, openMembersListener } from "../hosts/listener.ts"
 import { answerPeer } from "../hosts/moves.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { answerWhereabouts, type Whereabouts } from "../hosts/whereabouts.ts";
-import { type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
+import { LOOPBACK_6, type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { LiveConnection } from "../live/index.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, rewritePath, toRoute } from "../route.ts";
@@ -97,8 +97,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const isEncrypted = options.tls !== null;
   const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
-  const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peer, headers) });
   const byLocalhost = isIPv4(options.hostname) && new URL(peopleUrl(options.url)).hostname === "localhost";
+  // A client that asks localhost may come from either address of this host: it is one client, and one proxy.
+  const peerOf = (peer: string | null) => (byLocalhost && peer === LOOPBACK_6 ? LOOPBACK_4 : peer);
+  const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peerOf(peer), headers) });
   const listener = openListener({ ...options, byLocalhost }, options.tls && tlsOf(options.tls), (listen) =>
     serve(deps, options, { app, arrivals, turns, senderOf: ofClient, peers: null }, listen),
   );
@@ -115,6 +117,8 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
     },
   };
 }
+
+const LOOPBACK_4 = "127.0.0.1";
 
 type SenderOf = (peer: string | null, headers: Headers) => Sender;
 type App = ReturnType<typeof makeApp>;
