@@ -34,7 +34,7 @@ import { requireSupported } from "./openai-agents/workspace.ts";
 import type { Room } from "./room.ts";
 import { Roomd } from "./roomd.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
+import { GRACE_SECONDS, type SandboxOptions, sandboxOptionsOf } from "./sandbox-create.ts";
 import type { CallOptions } from "./transport.ts";
 
 export type { RoomdSandboxSession, RoomdSessionState };
@@ -80,7 +80,10 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     const room = this.#room ?? (await this.#makeRoom(wanted.maxDurationSeconds));
     let sandbox: Sandbox | null = null;
     try {
-      sandbox = await room.createSandbox(agentId, { ...wanted, labels: { ...wanted.labels, ...LABEL } });
+      sandbox = await room.createSandbox(agentId, {
+        ...sandboxOptionsOf(wanted),
+        labels: { ...wanted.labels, ...LABEL },
+      });
       return await this.#begin(sandbox, manifest, endOf(room, sandbox, this.#room === undefined), wanted);
     } catch (error) {
       await (this.#room ? sandbox?.destroy() : room.destroy({ drive: "delete" }))?.catch(() => {});

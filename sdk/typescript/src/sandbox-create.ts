@@ -62,6 +62,11 @@ const OWN_OPTIONS: Record<Exclude<keyof OwnSandboxOptions, keyof SandboxSpelling
   ttlSeconds: true,
 };
 
+/** The options of a new sandbox among those of an adapter. */
+export function sandboxOptionsOf(options: SandboxOptions): SandboxOptions {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(OPTIONS, name)));
+}
+
 /** Throws UsageError for options that `Sandbox.create` does not have. */
 export function checkOwnOptions(options: OwnSandboxOptions): void {
   if (typeof options === "string") throw new UsageError(`Sandbox.create takes options: { template: "${options}" }.`);
