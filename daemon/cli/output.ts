@@ -75,7 +75,8 @@ export function showError(error: CliError, json: boolean): Promise<void> {
 /** Columns under their headers, as wide as they must be; a timestamp as the time since then, except in columns of records. */
 export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const now = Date.now();
-  const textOf = (cell: Cell, column: number) => cellText(EXACT.has(headers[column] ?? "") ? cell : sinceText(cell, now));
+  const textOf = (cell: Cell, column: number) =>
+    cellText(EXACT.has(headers[column] ?? "") ? cell : sinceText(cell, now));
   const cells = rows.map((row) => row.map(textOf));
   const widths = headers.map((header, column) =>
     Math.max(header.length, ...cells.map((row) => textWidth(row[column] ?? ""))),

@@ -61,14 +61,7 @@ function list(words: string): Command {
     await showValue({ items, next_cursor: null }, options, () =>
       table(
         ["SSH KEY", "NAME", "KIND", "FINGERPRINT", "CREATED", "EXPIRES"],
-        items.map((key) => [
-          key.ssh_key_id,
-          key.name,
-          key.algorithm,
-          key.fingerprint,
-          key.created_at,
-          key.expires_at,
-        ]),
+        items.map((key) => [key.ssh_key_id, key.name, key.algorithm, key.fingerprint, key.created_at, key.expires_at]),
       ),
     );
   });

@@ -21,7 +21,7 @@ import { type MembersListener, openMembersListener } from "../hosts/listener.ts"
 import { answerPeer } from "../hosts/moves.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { answerWhereabouts, type Whereabouts } from "../hosts/whereabouts.ts";
-import { LOOPBACK_6, type Listener, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
+import { type Listener, LOOPBACK_6, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { LiveConnection } from "../live/index.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, rewritePath, toRoute } from "../route.ts";
