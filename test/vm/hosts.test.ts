@@ -59,6 +59,10 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     expect(await owner.sh("r", "worker", "wc -c '/root/of other/é.txt'")).toMatch(/^38000 /);
     expect(await mcp.call("read_file", { ...where, path: "/root/none" })).toMatchObject({ code: "path_not_found" });
     expect(await mcp.call("read_file", { ...where, path: "/root" })).toMatchObject({ code: "is_directory" });
+    // A URL would resolve it, and the other host carry out another operation.
+    for (const path of ["/../../../../sandboxes", "/root/../../etc/passwd", "/%2e%2e/../x"])
+      expect(await mcp.call("write_file", { ...where, path, content: "x" })).toMatchObject({ code: "invalid_path" });
+    expect(await mcp.call("read_file", { ...where, path: "/root/./of other//é.txt" })).toMatchObject({ ok: true });
     expect(await mcp.call("read_file", { ...where, offset: 38_000 })).toMatchObject({ ok: true });
     await mcp.close();
   });

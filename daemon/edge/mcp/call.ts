@@ -141,7 +141,7 @@ export class ToolCall {
     return await this.#walk(inOneBody(this.#bound(operation)), args, withinMs);
   }
 
-  /** The same for an operation whose body or answer is a file, of which the answer is at most the range that is asked for. */
+  /** The same for an operation with a file as its body or response; the response is at most the requested range. */
   async askFile(operation: Operation, args: Arguments, sent: Sent): Promise<Reply> {
     return await this.#walk(this.#bound(operation), args, this.leftMs, sent);
   }
@@ -311,8 +311,11 @@ export class ToolCall {
     const { others } = this.#deps;
     if (!others) throw new Error(`${operation.name} is asked of no other host`);
     const { authorization, request_id, ip } = this.#visit;
-    const url = `http://${host.address}${pathOf(operation, params)}?${new URLSearchParams(query)}`;
-    const asked = requestOf(url, operation.method, authorization === null ? {} : { authorization }, sent);
+    const path = pathOf(operation, params);
+    const url = new URL(`http://${host.address}${path}?${new URLSearchParams(query)}`);
+    // A URL resolves dot segments: it would name another operation of that host.
+    if (url.pathname !== path) throw new ServiceError("invalid_path", { detail: 'The path contains "..".' });
+    const asked = requestOf(url.href, operation.method, authorization === null ? {} : { authorization }, sent);
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
     return await outcomeOf(await forwardRequest(others.client, host, asked, about, this.#signal));
   }

@@ -89,7 +89,11 @@ function inGuest(call: ToolCall, place: Place): Files {
 }
 
 /** A path as the rest of a URL, whose slash comes before it. */
-const rest = (path: string) => path.replace(/^\//, "");
+const rest = (path: string) =>
+  path
+    .split("/")
+    .filter((name) => name !== "" && name !== ".")
+    .join("/");
 
 /** Nothing, where the part begins at the end of the file. */
 function endOf(reply: Reply, offset: number): FilePart | null {
