@@ -1,4 +1,4 @@
-/** A Dockerfile whose RUN lines fetch something although no host is allowed: known before a build that would fail minutes later. */
+/** RUN lines of a Dockerfile that use the network although no host is allowed: reported before a build that would fail minutes later. */
 import { readFileSync } from "node:fs";
 
 /** Programs that fetch, as the first words of a command. */
@@ -7,7 +7,7 @@ const FETCHES =
 
 /** The first command of a RUN that fetches, or null. */
 export function fetchIn(dockerfile: string): string | null {
-  // A line goes on behind a backslash; lines of comment between are none of it.
+  // A backslash continues a line; comment lines in between are skipped.
   const text = dockerfile.replaceAll(/^\s*#.*\n/gm, "").replaceAll(/\\\s*\n/g, " ");
   for (const [, command = ""] of text.matchAll(/^\s*RUN\s+(?:--\S+\s+)*(.*)$/gim)) {
     const found = FETCHES.exec(command.trim())?.[1];
@@ -25,5 +25,5 @@ export function fetchWarning(dockerfile: string): string | null {
     return null;
   }
   if (command === null) return null;
-  return `RUN ${command}: no host is allowed, so it will fail. Allow what it fetches from, such as --egress deb.debian.org.`;
+  return `RUN ${command}: no host is allowed, so it will fail. Allow its sources, such as --egress deb.debian.org.`;
 }

@@ -1,6 +1,6 @@
-/** Commands and options of other programs, with what has the same effect here, where that is not similar to them. */
+/** Commands and options of other programs, with their dissimilar equivalents here. */
 
-/** Commands by other names, each with what to run instead. */
+/** Commands by other names, with their equivalents. */
 export const COMMANDS: Record<string, string> = {
   attach: "execution attach",
   bash: "shell",
@@ -68,7 +68,7 @@ export const OPTIONS: Record<string, string> = {
   "--name": "The name of a sandbox is its agent: `roomd sandbox create ROOM AGENT`.",
 };
 
-/** The hint to what a command line was refused for, or null. `args` is the whole line. */
+/** The hint for a refused command line, or null. `args` is the whole line. */
 export function familiarHint(detail: string, args: readonly string[]): string | null {
   const command = /^unknown command '([\w-]+)'$/.exec(detail)?.[1];
   const option = /^unknown option '(-[\w-]+)'$/.exec(detail)?.[1];

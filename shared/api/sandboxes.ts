@@ -451,7 +451,7 @@ export const sandboxHibernate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/hibernate",
   summary: "Put a sandbox to sleep on disk",
   description:
-    "Saves its memory and devices to disk and ends its processes; one in standby is resumed for it. It uses no memory and no CPU, survives a restart of the host, and keeps its ports and files. Its guest_cid is free meanwhile: a resume takes it again, or another one if it is in use. Resume continues it; connections are closed, and programs in /etc/roomd/after-restore.d are run. Where it cannot be saved it goes on as before.",
+    "Saves its memory and devices to disk and ends its processes; one in standby is resumed for it. It uses no memory and no CPU, survives a restart of the host, and keeps its ports and files. Its guest_cid is free meanwhile: a resume takes it again, or another one if it is in use. Resume continues it; connections are closed, and programs in /etc/roomd/after-restore.d are run. If it cannot be saved, it keeps running.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,

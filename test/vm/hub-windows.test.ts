@@ -1,4 +1,4 @@
-/** Six windows of the hub, each with a terminal of a real guest that prints: how soon a seventh loads, and what each is told meanwhile. */
+/** Six windows of the hub, each with a terminal of a real guest that prints: the load time of a seventh, and the updates of each. */
 import { expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { testAlone } from "../harness/guests.ts";

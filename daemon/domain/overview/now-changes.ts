@@ -36,7 +36,7 @@ function deadlockLines(before: RoomState, now: RoomState): Line[] {
 /** Clients that see the same have the same state, which may be a megabyte. */
 const keys = new WeakMap<RoomState, string>();
 
-/** What two equal states have in common. The sentences of deadlocks contain their age, and change by themselves. */
+/** The comparable part of a state: without the sentences of deadlocks, which contain their age. */
 export function keyOf(room: RoomState): string {
   const known = keys.get(room);
   if (known !== undefined) return known;

@@ -46,7 +46,7 @@ interface Look {
   /** For each client, which gets a state of its own to send. */
   eachMs: number;
   found: Found;
-  /** By what callers see. */
+  /** Keyed by the caller's view. */
   states: Map<string, RoomState>;
 }
 

@@ -1,4 +1,4 @@
-"""Options and members of other sandbox SDKs, and those that are none: Python refuses them, and names those that there are."""
+"""Options and members of other sandbox SDKs, and unknown ones: Python refuses them and names the valid ones."""
 
 import asyncio
 import inspect

@@ -114,7 +114,7 @@ test.each<[string, () => unknown, string]>([
   expect((error as Error).message).toContain(message);
 });
 
-test("names that nobody uses are absent, and options may be undefined", async () => {
+test("unused names are absent, and options may be undefined", async () => {
   expect(untyped.nothing).toBeUndefined();
   expect(Object.keys(untyped)).not.toContain("kill");
   const refused = untyped.exec("ls", { timeout: undefined, retry: { after: "interrupted" } });

@@ -134,7 +134,7 @@ class Sandbox:
             has_room = True
             made = cls._created(client, room_id, OWN_AGENT, None, calls, options)
         except BaseException as error:
-            # A refused create left no room; one whose idempotency key was used with other options is the earlier call's.
+            # A refused create left no room. With a reused idempotency key, the room is the earlier call's.
             is_of_earlier_call = isinstance(error, ProblemError) and error.code == "idempotency_key_reused"
             if not is_of_earlier_call and (has_room or not isinstance(error, ProblemError)):
                 # A call that the cancellation does not reach.

@@ -103,5 +103,5 @@ def _missing(self: Any, name: str) -> Any:
 
 def _alternative(name: str, known: Mapping[str, str], among: Any) -> str:
     close = get_close_matches(name, among, 1)
-    there = known.get(name) or (close[0] if close else None)
-    return "." if there is None else f": use {there}."
+    valid = known.get(name) or (close[0] if close else None)
+    return f": use {valid}." if valid else "."
