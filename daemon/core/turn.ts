@@ -45,48 +45,6 @@ export class LongWork {
   }
 }
 
-/** Time that admitted work may use in one turn of the event loop: about 30 refused requests, and too short to be noticed by other clients. */
-const ADMITTED_MS = 2;
-
-/**
- * Admission of synchronous work to turns of the event loop, by time: a turn admits work for 2 ms, then the rest waits for the next
- * turn. Owners take turns in the queue; the work of one owner keeps its order.
- */
-export class TurnBudget {
-  readonly #waiting = new FairQueue<() => void>();
-  #isScheduled = false;
-  #startedAt = 0;
-
-  /** Null if the owner's work may start now, else a promise that resolves when it may. */
-  enter(owner: string): Promise<void> | null {
-    this.#schedule();
-    if (this.#waiting.isEmpty && this.#hasTime()) return null;
-    return new Promise((resolve) => this.#waiting.add(owner, resolve));
-  }
-
-  #hasTime(): boolean {
-    return performance.now() - this.#startedAt < ADMITTED_MS;
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#startedAt = performance.now();
-    setImmediate(() => void this.#admit());
-  }
-
-  async #admit(): Promise<void> {
-    this.#startedAt = performance.now();
-    do {
-      this.#waiting.take()?.();
-      // The synchronous part of the admitted work runs in the microtask before this one continues.
-      await null;
-    } while (!this.#waiting.isEmpty && this.#hasTime());
-    this.#isScheduled = false;
-    if (!this.#waiting.isEmpty) this.#schedule();
-  }
-}
-
 /** What all flows together move in a turn of the event loop: more of a gigabyte would be felt by who comes meanwhile. */
 const BYTES_IN_A_TURN = 64 * 1024;
 const flows = new LongWork();

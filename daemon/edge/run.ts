@@ -18,6 +18,7 @@ import type { RoomCall, RoomCalls } from "../core/room-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Traces } from "../core/traces.ts";
 import { makeAnswers } from "./answers.ts";
+import { Begin } from "./begin.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
 import { Elsewhere } from "./elsewhere.ts";
 import type { Gather } from "./gather/gather.ts";
@@ -32,7 +33,6 @@ import { type RecordDeps, Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
 import { callEnd } from "./span.ts";
 import { discard, type Hold, Tenure } from "./tenure.ts";
-import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
 
 export type { RoadReply, RoadRequest };
@@ -69,8 +69,8 @@ export interface Road {
   recognise(request: Credentials): Caller;
   /** Before a password is compared. Throws rate_limited where the address has failed too often. */
   requireAttempt(ip: string | null): void;
-  /** The turns of those who have shown no key and no session, for a door that asks nothing of the road. */
-  turns: Pick<Turns, "enterUnknown" | "refused">;
+  /** The start of requests, for doors that answer by themselves. */
+  begin: Pick<Begin, "request" | "unknownGoesOn" | "refused">;
   /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
   failuresWritten(): Promise<unknown>;
   /** Records what was only counted so far. */
@@ -88,7 +88,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const callers = new Callers(deps);
   const readInput = makeInputReader();
   const rates = new Rates(deps.rates);
-  const turns = new Turns();
+  const begin = new Begin();
   const many = new Many();
   const rateRefusals = new RateRefusals(database, log);
   const answers = makeAnswers(database);
@@ -122,6 +122,14 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     };
     const walk = new Walk(operation, request, records, { traces: deps.traces, signal });
     const { call } = walk;
+    /** What was waited for; the loop's time is the organization's again. */
+    const continued = async <T>(waited: Promise<T>): Promise<T> => {
+      try {
+        return await waited;
+      } finally {
+        if (call.caller) begin.goesOn(call.caller, operation.name);
+      }
+    };
     const refused = (error: unknown) => {
       const shown = ofWhoLeft(request.signal, error);
       return refusalOf(shown, toProblem(shown, request.request_id, log), walk);
@@ -146,31 +154,31 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
             () => request.signal,
             () => walk.phase.is === "kept",
           );
-        const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
+        const turn = begin.call(call.caller, operation.name, walk.rate?.isWithin ?? true);
         if (turn) await turn;
         requireScope(call.caller, operation);
         inRoom = enterRoom(deps.roomCalls, call.caller, request.params);
       }
       // Nobody waits for what is there already: nearly every call that only reads is over in one go.
       const found = bound.find(call, request.params);
-      const target = found instanceof Promise ? await found : found;
+      const target = found instanceof Promise ? await continued(found) : found;
       const read =
         inRoom && hasFields(operation)
           ? inRoom.coming(async (over) => await readInput(bound, request, target, over))
           : readInput(bound, request, target);
-      const { input, body_sha256 } = read instanceof Promise ? await read : read;
+      const { input, body_sha256 } = read instanceof Promise ? await continued(read) : read;
       tenure?.require();
       const chosen = call.caller && request.hop === undefined ? deps.choose(operation, call.caller, input) : null;
       if (chosen) throw new Elsewhere(chosen);
       const calls = callsIn(operation, input);
       if (call.caller && calls > 1) walk.rate = rates.takeMore(call.caller, walk.rate, calls - 1);
       rates.require(call.caller, walk.rate);
-      if (call.caller && calls > 1) leave = await many.enter(call.caller.org_id, calls);
+      if (call.caller && calls > 1) leave = await continued(many.enter(call.caller.org_id, calls));
       // Who reads the records finds what was read before.
-      if (operation.access === "audit:read") await records.writeReadings();
+      if (operation.access === "audit:read") await continued(records.writeReadings());
       deps.requireSpace(operation);
       const claiming = answers.claim(walk, body_sha256);
-      const { before, claim } = claiming instanceof Promise ? await claiming : claiming;
+      const { before, claim } = claiming instanceof Promise ? await continued(claiming) : claiming;
       if (before) {
         reply = before;
       } else {
@@ -186,7 +194,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         };
         const onAll = deps.gather ? deps.gather.of(operation, call.caller, request) : null;
         const working = onAll ? onAll(input, own) : own(input);
-        const done = working instanceof Promise ? await (tenure ? tenure.until(working) : working) : working;
+        const done = working instanceof Promise ? await continued(tenure ? tenure.until(working) : working) : working;
         reply = doneAs(walk, done);
         if (claim) await faultPoint("call.worked");
       }
@@ -209,7 +217,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     leave();
     try {
       const settling = records.settle(walk, reply);
-      if (settling) await settling;
+      if (settling) await continued(settling);
       walk.settle(true);
     } catch (error) {
       // What cannot be recorded is not acknowledged, and nobody takes it.
@@ -243,7 +251,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     },
     recognise: (request) => callers.identify(request),
     requireAttempt: (ip) => callers.requireAttempt(ip),
-    turns,
+    begin,
     failuresWritten: () => callers.failuresWritten,
     branch: answers.branch,
     stop: () => {

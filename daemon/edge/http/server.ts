@@ -12,7 +12,6 @@ import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { peopleUrl } from "../../core/people-url.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { TurnBudget } from "../../core/turn.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { PeerCalls } from "../../domain/rooms/index.ts";
 import type { HostClient } from "../hosts/client.ts";
@@ -93,7 +92,6 @@ export interface HttpServer extends Pick<Listener, "url" | "stop"> {
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
   const arrivals: Arrivals = new WeakMap();
-  const turns = new TurnBudget();
   const isEncrypted = options.tls !== null;
   const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
@@ -102,7 +100,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const peerOf = (peer: string | null) => (byLocalhost && peer === LOOPBACK_6 ? LOOPBACK_4 : peer);
   const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peerOf(peer), headers) });
   const listener = openListener({ ...options, byLocalhost }, options.tls && tlsOf(options.tls), (listen) =>
-    serve(deps, options, { app, arrivals, turns, senderOf: ofClient, peers: null }, listen),
+    serve(deps, options, { app, arrivals, senderOf: ofClient, peers: null }, listen),
   );
   return {
     url: listener.url,
@@ -112,7 +110,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
       const encrypted = isEncrypted ? app : makeApp(deps, options, arrivals, true);
       const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
       return openMembersListener(address, who, (listen) =>
-        serve(deps, options, { app: encrypted, arrivals, turns, senderOf: ofMember, peers: deps.peers }, listen),
+        serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember, peers: deps.peers }, listen),
       );
     },
   };
@@ -178,7 +176,6 @@ function routable({ request, url }: Arrival, arrivals: Arrivals): Request {
 interface Served {
   app: App;
   arrivals: Arrivals;
-  turns: TurnBudget;
   senderOf: SenderOf;
   /** Where members alone are let in. */
   peers: PeerCalls | null;
@@ -187,7 +184,7 @@ interface Served {
 function serve(
   deps: HttpDeps,
   options: HttpOptions,
-  { app, arrivals, turns, senderOf, peers }: Served,
+  { app, arrivals, senderOf, peers }: Served,
   listen: ServeOptions,
 ): RunningServer {
   return Bun.serve<SocketData>({
@@ -200,9 +197,10 @@ function serve(
     development: false,
     error: (error) => unexpected(deps, error),
     fetch: async (request, server) => {
-      const address = server.requestIP(request)?.address ?? null;
+      const peer = server.requestIP(request);
+      const address = peer?.address ?? null;
       // Requests that are pipelined on one connection would all be answered in one turn of the event loop.
-      const turn = turns.enter(address ?? "unknown");
+      const turn = deps.road.begin.request(address, String(peer?.port));
       if (turn) await turn;
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);

@@ -10,7 +10,7 @@
  */
 import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
-import type { TurnBudget } from "../../core/turn.ts";
+import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 
 /** Requests a stream, with the credentials of the connection. */
@@ -36,8 +36,7 @@ export class LiveConnection implements Conversation {
   readonly mostBytes = MOST_LIVE_FRAME_BYTES;
   readonly #streams = new Map<number, Stream>();
   readonly #over: () => void;
-  readonly #turns: TurnBudget;
-  readonly #owner: string;
+  readonly #owner: OwnerName;
   #openedInTurn = 0;
   #client: Talker | null = null;
   #ask: Ask | null = null;
@@ -46,8 +45,7 @@ export class LiveConnection implements Conversation {
   #sent: Promise<void> = Promise.resolve();
 
   /** `over` is called once, when the connection has ended. Streams are opened in turns of `owner`. */
-  constructor(turns: TurnBudget, owner: string, over: () => void) {
-    this.#turns = turns;
+  constructor(owner: OwnerName, over: () => void) {
     this.#owner = owner;
     this.#over = over;
   }
@@ -118,7 +116,7 @@ export class LiveConnection implements Conversation {
         const detail = "The path is not that of a stream which a live connection carries.";
         return this.#refuse(id, 404, problemOf("route_not_found", detail));
       }
-      const turn = this.#turns.enter(this.#owner);
+      const turn = loopTime.enter(this.#owner, "live.open");
       if (turn) await turn;
       if (over.signal.aborted) return;
       const response = await this.#ask(asked, over.signal);

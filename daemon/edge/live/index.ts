@@ -1,9 +1,9 @@
 /** The call that opens a live connection, and all connections that are open. */
 import { liveSocket } from "../../../shared/api/live.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { TurnBudget } from "../../core/turn.ts";
 import type { Hold } from "../tenure.ts";
 import { LiveConnection } from "./connection.ts";
 
@@ -20,7 +20,6 @@ export interface Live {
 
 export function makeLive({ hold }: { hold: Hold }): Live {
   const open = new Map<LiveConnection, string>();
-  const turns = new TurnBudget();
   const bound = bind(liveSocket, {
     run: ({ caller }, _input, _target, transfer) => {
       requireWebSocket(transfer);
@@ -32,7 +31,7 @@ export function makeLive({ hold }: { hold: Hold }): Live {
         });
       }
       let letGo = () => {};
-      const connection = new LiveConnection(turns, caller.org_id, () => {
+      const connection = new LiveConnection(ownerOf(caller.org_id), () => {
         open.delete(connection);
         letGo();
       });

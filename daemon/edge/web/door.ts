@@ -220,12 +220,12 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       if (path === NOTICE_PATH && deps.billing.isOn) return await takeNotice(request);
       if (isHubFile(path)) return answerHubFile(path, request.headers);
       if (endpoints.has(path)) {
-        await road.turns.enterUnknown("program");
+        road.begin.unknownGoesOn(request.ip);
         return await endpoints.answer(request);
       }
       let isUnknown = true;
       const answered = async (response: Response) => {
-        if (isUnknown && response.status === 429) await road.turns.refused();
+        if (isUnknown && response.status === 429) await road.begin.refused();
         return response;
       };
       try {
@@ -236,7 +236,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         isUnknown = visit.caller === null;
         const elsewhere = isUnknown ? canonicalOf(request) : null;
         if (elsewhere !== null) return answerWith({ to: elsewhere }, request.headers);
-        if (isUnknown) await road.turns.enterUnknown("page");
+        if (isUnknown) road.begin.unknownGoesOn(request.ip);
         return await answered(answerWith(goingOn(await handler(visit), visit), request.headers, visit));
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);

@@ -1,6 +1,5 @@
 /** A live connection takes turns: a client that sends many requests for streams holds up no other client. */
 import { expect, test } from "vitest";
-import { TurnBudget } from "../../../daemon/core/turn.ts";
 import { LiveConnection } from "../../../daemon/edge/live/connection.ts";
 import { MOST_LIVE_STREAMS } from "../../../shared/api/live.ts";
 
@@ -9,7 +8,7 @@ const PATH = "/v1/rooms/r/now";
 function connect(ask: (path: string) => Promise<Response>) {
   const said: { id: number; type: string }[] = [];
   const closed: number[] = [];
-  const connection = new LiveConnection(new TurnBudget(), "org", () => {});
+  const connection = new LiveConnection("org:a", () => {});
   connection.start({
     say: (text) => void said.push(JSON.parse(text)),
     send: () => Promise.resolve(),

@@ -7,12 +7,12 @@ import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { untraced } from "../../../daemon/core/traces.ts";
 import { UnkeptWork } from "../../../daemon/core/work.ts";
 import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
+import { Begin } from "../../../daemon/edge/begin.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road } from "../../../daemon/edge/run.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
 import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/server.ts";
-import { Turns } from "../../../daemon/edge/turns.ts";
 import type { LiveCommand } from "../../../daemon/host/guest-link/command.ts";
 import type { GuestPort } from "../../../daemon/host/guest-link/connect.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
@@ -155,7 +155,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
   } as unknown as Ssh;
 
   const road: Road = {
-    turns: new Turns(),
+    begin: new Begin(),
     run: async (bound, request) => {
       asked.push(bound.operation.name);
       try {

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Bound, bind } from "../../../../daemon/core/operation.ts";
+import { Begin } from "../../../../daemon/edge/begin.ts";
 import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
 import { type HttpDeps, type HttpServer, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
 import type { RoadRequest } from "../../../../daemon/edge/run.ts";
@@ -16,6 +17,7 @@ function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): { server:
   const asked: RoadRequest[] = [];
   const bound = bind(roomGet, { run: async () => ({ outcome: "found", body: {} }) } as never);
   const road = {
+    begin: new Begin(),
     run: async ({ operation }: Bound, request: RoadRequest) => {
       asked.push(request);
       const done = { outcome: "found", body: { operation: operation.name, ...request.params } };

@@ -5,6 +5,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import type { Gate } from "../../../../daemon/domain/ports/gate.ts";
+import { Begin } from "../../../../daemon/edge/begin.ts";
 import { Connection } from "../../../../daemon/edge/hosts/connection.ts";
 import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
 import { PeerClient } from "../../../../daemon/edge/hosts/moves.ts";
@@ -75,6 +76,7 @@ function door(host: string, ports: Gate, more: Partial<HttpDeps> = {}) {
   const log = makeLog("error", () => {});
   const deps = {
     operations: [],
+    road: { begin: new Begin() },
     ports,
     mcp: null,
     web: null,

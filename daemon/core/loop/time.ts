@@ -1,0 +1,291 @@
+/**
+ * Scheduler of the event loop: start-time fair queueing (Goyal, Vin, Cheng 1996) by measured time.
+ *
+ * A piece is one callback of the event loop with its microtasks, up to the next one that names an owner. Each account has a finish tag in
+ * virtual time; a piece advances the tag by its duration, and the account with the lowest tag runs next. The tag of an idle account is
+ * raised to the virtual time less a small credit, so that it cannot save up time.
+ *
+ *   enter ─▶ nobody waits, the turn has time left ─▶ starts immediately
+ *        └─▶ otherwise queued: account ─▶ network ─▶ key, sandbox or connection, in order of arrival
+ *
+ * A turn starts at most 8 queued pieces, and none after 1 ms. Each has a macrotask of its own, except that an account with short pieces
+ * starts up to 4 in one: polling the sockets after each would cost more than the pieces.
+ */
+import { FairQueue } from "../fair-queue.ts";
+import { accountOf, type OwnerName } from "./owner.ts";
+
+export interface LoopTimeDeps {
+  /** Monotonic time in milliseconds. */
+  now(): number;
+  /** Calls back in the next turn of the event loop. */
+  defer(callback: () => void): void;
+  /** Calls back after so many milliseconds. */
+  after(ms: number, callback: () => void): void;
+  /** Processor time of this thread in milliseconds, for pieces that seem long. */
+  cpu(): number;
+}
+
+/** A piece as it is reported: `ms` is elapsed time, `cpuMs` an upper bound of the thread's processor time, measured for long pieces only. */
+export interface Piece {
+  owner: OwnerName;
+  /** Operation, or kind of work. */
+  label: string;
+  ms: number;
+  cpuMs: number | null;
+}
+
+/** Time in which queued pieces start. */
+const START_MS = 1;
+/** Time of a turn in which work that finds no queue starts immediately: about 30 refused requests. */
+const FREE_MS = 2;
+const MOST_STARTS = 8;
+const MOST_TOGETHER = 4;
+/** Average piece of an account whose pieces start together, and the piece that ends this for a second. */
+const SHORT_MS = 0.15;
+const LONG_MS = 1;
+const LONG_REMEMBERED_MS = 1_000;
+/** Lead of an account that was idle. A larger one would let many accounts pass each other. */
+const CREDIT_MS = 1;
+/** No piece may take longer. An account has 5 % of the time for those that do, and 250 ms in advance: beyond, it pauses. */
+const OVERRUN_MS = 20;
+const OVERRUN_SHARE = 0.05;
+const OVERRUN_BURST_MS = 250;
+const MOST_PAUSE_MS = 2_000;
+/** Weight of a new piece in an account's average. */
+const SMOOTHING = 1 / 8;
+/** Idle accounts are dropped beyond this number: their tags have no effect. */
+const MOST_ACCOUNTS = 1_024;
+/** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
+const MOST_LEAD_MS = 2_000;
+/** Age of the reading of the processor time that a piece is compared with. */
+const CPU_READ_EVERY_MS = 5;
+
+interface Turn {
+  owner: OwnerName;
+  label: string;
+  within: string;
+  start(): void;
+}
+
+class Account {
+  /** Virtual time at which its last piece ended. */
+  tag = 0;
+  /** In milliseconds; long until it is known to be short. */
+  average = LONG_MS;
+  lastLongAt = Number.NEGATIVE_INFINITY;
+  pausedUntil = Number.NEGATIVE_INFINITY;
+  readonly #overrun = { ms: 0, at: 0 };
+  /** Networks take turns, and in each its connections; an organization is one network. */
+  readonly #owners = new FairQueue<Turn>();
+  readonly #within = new Map<OwnerName, FairQueue<Turn>>();
+  waiting = 0;
+
+  add(turn: Turn): void {
+    const own = this.#within.get(turn.owner) ?? new FairQueue<Turn>();
+    this.#within.set(turn.owner, own);
+    own.add(turn.within, turn);
+    this.#owners.add(turn.owner, turn);
+    this.waiting++;
+  }
+
+  /** Pauses once its long pieces use more than their share of the time. */
+  overran(ms: number, now: number): void {
+    const earned = (now - this.#overrun.at) * OVERRUN_SHARE;
+    this.#overrun.ms = Math.max(0, this.#overrun.ms - earned) + ms;
+    this.#overrun.at = now;
+    const beyond = this.#overrun.ms - OVERRUN_BURST_MS;
+    if (beyond > 0) this.pausedUntil = now + Math.min(beyond / OVERRUN_SHARE, MOST_PAUSE_MS);
+  }
+
+  take(): Turn | undefined {
+    const next = this.#owners.take();
+    const own = next && this.#within.get(next.owner);
+    const turn = own?.take();
+    if (!turn) return undefined;
+    if (own?.isEmpty) this.#within.delete(turn.owner);
+    this.waiting--;
+    return turn;
+  }
+}
+
+export class LoopTime {
+  readonly #deps: LoopTimeDeps;
+  readonly #accounts = new Map<string, Account>();
+  /** Accounts with queued pieces. */
+  readonly #queued = new Set<Account>();
+  readonly #used = new Map<string, number>();
+  #virtual = 0;
+  #current: { account: Account; owner: OwnerName; label: string; pieces: number } | null = null;
+  #since = 0;
+  #turnStartedAt = 0;
+  #isScheduled = false;
+  /** Whether a timer runs until the earliest pause ends. */
+  #isPausing = false;
+  #cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
+  #observe: (piece: Piece) => void = () => {};
+
+  constructor(deps: LoopTimeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Milliseconds of each account since the start: `org:ID`, `net` or `host`. */
+  get used(): ReadonlyMap<string, number> {
+    return this.#used;
+  }
+
+  /** Queued pieces. */
+  get waiting(): number {
+    return [...this.#queued].reduce((sum, { waiting }) => sum + waiting, 0);
+  }
+
+  /** Calls `observe` at the end of each piece. */
+  observe(observe: (piece: Piece) => void): void {
+    this.#observe = observe;
+  }
+
+  /**
+   * Starts a piece of the owner: null if it starts immediately, otherwise a promise that resolves when it may. `within` is the key, sandbox
+   * or connection, which take turns within their owner; each keeps its order.
+   */
+  enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
+    const account = this.#account(owner);
+    const isFree = this.#schedule();
+    if (!isFree || this.#queued.size > 0 || account.pausedUntil > this.#deps.now())
+      return this.#wait(account, owner, label, within);
+    this.#start(account, owner, label);
+    this.#virtual = Math.max(this.#virtual, account.tag);
+    return null;
+  }
+
+  /** As `enter`, but lets queued pieces and other callbacks run first. */
+  next(owner: OwnerName, label: string, within = ""): Promise<void> {
+    this.#schedule();
+    return this.#wait(this.#account(owner), owner, label, within);
+  }
+
+  /** Charges the time from now on to this owner: a callback that could not be held back starts, or work continues after an await. */
+  goesOn(owner: OwnerName, label: string): void {
+    this.#schedule();
+    this.#start(this.#account(owner), owner, label);
+  }
+
+  #account(owner: OwnerName): Account {
+    const name = accountOf(owner);
+    const known = this.#accounts.get(name);
+    if (known) return known;
+    if (this.#accounts.size >= MOST_ACCOUNTS) this.#dropIdle();
+    const account = new Account();
+    this.#accounts.set(name, account);
+    return account;
+  }
+
+  /** Tags below the virtual time less the credit are those of new accounts. */
+  #dropIdle(): void {
+    const now = this.#deps.now();
+    for (const [name, account] of this.#accounts) {
+      const isIdle = account.waiting === 0 && account !== this.#current?.account;
+      if (isIdle && account.tag <= this.#virtual - CREDIT_MS && account.pausedUntil <= now) this.#accounts.delete(name);
+    }
+  }
+
+  #wait(account: Account, owner: OwnerName, label: string, within: string): Promise<void> {
+    return new Promise((start) => {
+      if (account.waiting === 0) {
+        account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
+        this.#queued.add(account);
+      }
+      account.add({ owner, label, within, start });
+    });
+  }
+
+  /** Has the turn end its last piece. False if its free time is used up. */
+  #schedule(): boolean {
+    const now = this.#deps.now();
+    if (this.#isScheduled) return now - this.#turnStartedAt < FREE_MS;
+    this.#isScheduled = true;
+    this.#turnStartedAt = now;
+    this.#deps.defer(this.#turn);
+    return true;
+  }
+
+  /** Between turns: ends the piece of the last, and starts queued pieces. */
+  readonly #turn = (): void => {
+    this.#end();
+    this.#isScheduled = false;
+    if (this.#queued.size === 0) return;
+    const now = this.#deps.now();
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { pausedUntil } of this.#queued) earliest = Math.min(earliest, pausedUntil);
+    if (earliest > now) {
+      this.#resumeAfter(earliest - now);
+      return;
+    }
+    this.#isScheduled = true;
+    this.#turnStartedAt = now;
+    const starts = Math.min(MOST_STARTS, this.waiting);
+    for (let n = 0; n < starts; n++) this.#deps.defer(this.#startNext);
+    this.#deps.defer(this.#turn);
+  };
+
+  #resumeAfter(ms: number): void {
+    if (this.#isPausing) return;
+    this.#isPausing = true;
+    this.#deps.after(ms, () => {
+      this.#isPausing = false;
+      this.#schedule();
+    });
+  }
+
+  readonly #startNext = (): void => {
+    const now = this.#end();
+    if (now - this.#turnStartedAt >= START_MS) return;
+    const account = this.#lowest(now);
+    if (!account) return;
+    this.#virtual = Math.max(this.#virtual, account.tag);
+    const isShort = account.average < SHORT_MS && now - account.lastLongAt > LONG_REMEMBERED_MS;
+    for (let n = 0; n < (isShort ? MOST_TOGETHER : 1); n++) {
+      const turn = account.take();
+      if (!turn) break;
+      if (n === 0) this.#start(account, turn.owner, turn.label);
+      else if (this.#current) this.#current.pieces++;
+      turn.start();
+    }
+    if (account.waiting === 0) this.#queued.delete(account);
+  };
+
+  #lowest(now: number): Account | null {
+    let lowest: Account | null = null;
+    for (const account of this.#queued) {
+      if (account.pausedUntil <= now && (lowest === null || account.tag < lowest.tag)) lowest = account;
+    }
+    return lowest;
+  }
+
+  #start(account: Account, owner: OwnerName, label: string): void {
+    const now = this.#end();
+    if (now - this.#cpu.at > CPU_READ_EVERY_MS) this.#cpu = { at: now, read: this.#deps.cpu() };
+    if (account.waiting === 0) account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
+    this.#current = { account, owner, label, pieces: 1 };
+    this.#since = now;
+  }
+
+  /** Charges the current piece; returns the time. */
+  #end(): number {
+    const now = this.#deps.now();
+    const piece = this.#current;
+    if (!piece) return now;
+    this.#current = null;
+    const ms = now - this.#since;
+    const { account, owner, label, pieces } = piece;
+    account.tag = Math.min(account.tag + ms, this.#virtual + MOST_LEAD_MS);
+    account.average += (ms / pieces - account.average) * SMOOTHING;
+    if (ms > LONG_MS) account.lastLongAt = now;
+    const name = accountOf(owner);
+    this.#used.set(name, (this.#used.get(name) ?? 0) + ms);
+    // On a busy host a piece is also long while the thread is descheduled, which its owner cannot help.
+    const cpuMs = ms > OVERRUN_MS ? this.#deps.cpu() - this.#cpu.read : null;
+    if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
+    this.#observe({ owner, label, ms, cpuMs });
+    return now;
+  }
+}
