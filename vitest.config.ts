@@ -55,7 +55,7 @@ export default defineConfig({
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     projects: [
-      // The computing rings; `packaging/check` runs the virtual host beside them.
+      // The computing rings; `packaging/check` runs the virtual host and guests beside them.
       ring("house", 0, ONE_PROCESS),
       ring("unit", 0, { ...ONE_PROCESS, exclude: OWN_PROCESS }),
       ring("unit-alone", 0, { ...COMPUTING, include: OWN_PROCESS }),

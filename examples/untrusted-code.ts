@@ -16,7 +16,7 @@ while True:
 await using sandbox = await Sandbox.create({ egress: [] });
 await sandbox.files.write("/root/task.py", code);
 const result = await sandbox.exec(["python3", "/root/task.py"], {
-  timeoutMs: 30_000,
+  timeoutMs: 10_000,
   onStdout: (text) => process.stdout.write(text),
 });
-console.log(result.timedOut ? "stopped after 30 s" : `exit ${result.exitCode}`);
+console.log(result.timedOut ? "stopped after 10 s" : `exit ${result.exitCode}`);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
+import { sampled } from "../harness/sampled.ts";
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -56,7 +57,15 @@ async function expectRecorded(name: string): Promise<{ made: number; recovered: 
   return { made: here.length, recovered: here.filter((key_id) => recovered.includes(key_id)).length };
 }
 
-test.each(["round.written", "round.true", "commit.before", "commit.written", "commit.after"])(
+test.each(
+  sampled("points at which a host dies", [
+    "round.written",
+    "round.true",
+    "commit.before",
+    "commit.written",
+    "commit.after",
+  ]),
+)(
   "a host that dies at %s has recorded all that is true, or does when it starts again",
   async (point) => {
     const seen = [];

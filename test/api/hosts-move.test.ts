@@ -3,11 +3,10 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { LONG, until, untilState } from "../harness/guests.ts";
+import { until, untilState } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
+import { sampled } from "../harness/sampled.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
-
-if (!LONG) console.log("steps of a move at which a host is killed: 6 of 12; ROOMD_TEST_LONG=1 runs all");
 
 let service: TestHosts;
 let one: TestDaemon;
@@ -196,13 +195,11 @@ describe("a room that is moved", () => {
 });
 
 describe("either host is killed at any step", () => {
-  const atSource = LONG
-    ? ["copied", "noted", "saved", "packed", "sent", "claimed", "handed", "retired"]
-    : ["copied", "sent", "claimed", "retired"];
-  const atGoal = LONG ? ["received", "ready", "placed", "arrived"] : ["ready", "placed"];
+  const atSource = ["copied", "noted", "saved", "packed", "sent", "claimed", "handed", "retired"];
+  const atGoal = ["received", "ready", "placed", "arrived"];
   const cases = [...atSource.map((point) => [point, "host-1"]), ...atGoal.map((point) => [point, "host-2"])];
 
-  test.each(cases)(
+  test.each(sampled("steps of a move at which a host is killed", cases))(
     "at move.%s, on %s",
     async (point, killed) => {
       const room_id = `kill-${point}`;

@@ -22,7 +22,7 @@ export const SHORT_SECONDS = 3;
 export const TEST_DIR = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
 
 /** The parts that `packaging/check` runs beside each other; each writes its own file of durations. */
-const PARTS = ["computing", "host", "vm"] as const;
+const PARTS = ["api", "host", "unit", "vm"] as const;
 
 /** Path of the durations that a part of the check has measured. */
 export function measuredPath(part: string): string {

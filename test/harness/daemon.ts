@@ -13,6 +13,7 @@ import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
 import { newDatabase } from "./new-database.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
+import { handOnVerified, receiveVerified } from "./verified.ts";
 
 export type { Json } from "./json.ts";
 
@@ -67,6 +68,7 @@ export class TestDaemon {
   orgId = "";
   operatorKey = "";
   readonly #program: readonly [string, ...string[]];
+  readonly #hasGuests: boolean;
   #process: ChildProcess | null = null;
   #log: string[] = [];
 
@@ -74,6 +76,7 @@ export class TestDaemon {
     // Sockets have short paths only: not below a deep temporary directory.
     this.home = mkdtempSync("/tmp/roomd-t-");
     this.#program = options.program ?? [BINARY];
+    this.#hasGuests = options.guests ?? false;
     this.dataDir = join(this.home, "data");
     this.runtimeDir = join(this.home, "run");
     mkdirSync(this.dataDir);
@@ -118,6 +121,7 @@ export class TestDaemon {
       daemon.apiKey = made.api_key;
       daemon.orgId = made.org_id;
       daemon.operatorKey = made.operator_key;
+      if (options.guests) receiveVerified(daemon);
       await daemon.serve();
       return daemon;
     } catch (error) {
@@ -337,6 +341,7 @@ export class TestDaemon {
   /** Ends the daemon and every guest of it, and removes its directories. Throws when it has left a secret. */
   async stop(): Promise<void> {
     await this.end("SIGTERM");
+    if (this.#hasGuests) handOnVerified(this);
     const leaks = this.leaks();
     for (const line of this.leftovers()) {
       const pid = /^process (\d+):/.exec(line)?.[1];

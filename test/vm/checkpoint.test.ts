@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { LONG, processesOf, until, withGuests } from "../harness/guests.ts";
+import { processesOf, until, withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
 
 const PROGRAM = readFileSync("test/fixtures/branching_agent.py", "utf8");
 const AGENTS = ["one", "two", "three", "four"];
 const ROUNDS = 10;
 const LONG_MS = 300_000;
-if (!LONG) console.log("points at which a daemon is killed: 5 of 11; ROOMD_TEST_LONG=1 runs all");
 
 /** Each message that an agent is sent, once. */
 const sentTo = (agent: string): string[] =>
@@ -145,16 +145,14 @@ withGuests("checkpoints", {}, (guests) => {
     };
     const taken = async (): Promise<Json[]> => (await guests.daemon.ok("GET", "/v1/rooms/first/checkpoints")).items;
 
-    test.each([
-      ...(LONG
-        ? ([
-            ["checkpoints", "checkpoint.copied", 0],
-            ["checkpoints", "checkpoint.cut", 0],
-          ] as const)
-        : []),
-      ["checkpoints", "checkpoint.whole", 0],
-      ["fork", "fork.drive", 1],
-    ] as const)(
+    test.each(
+      sampled("kills amid a checkpoint or fork", [
+        ["checkpoints", "checkpoint.copied", 0],
+        ["checkpoints", "checkpoint.cut", 0],
+        ["checkpoints", "checkpoint.whole", 0],
+        ["fork", "fork.drive", 1],
+      ] as const),
+    )(
       "while it does %s, at %s, leaves all of it or nothing",
       async (verb, point, extra) => {
         const { daemon } = guests;
@@ -176,7 +174,7 @@ withGuests("checkpoints", {}, (guests) => {
       LONG_MS,
     );
 
-    test.each(["fork.made", ...(LONG ? ["start.begun"] : [])])(
+    test.each(sampled("kills while the room of a fork is made", ["fork.made", "start.begun"]))(
       "while it makes a room, at %s, has the next make the rest of it",
       async (point) => {
         const { daemon } = guests;
@@ -271,7 +269,13 @@ withGuests("checkpoints", {}, (guests) => {
       LONG_MS,
     );
 
-    test.each([...(LONG ? ["restore.noted", "restore.ended", "restore.given"] : []), "restore.turned", "start.begun"])(
+    test.each(
+      sampled(
+        "kills amid a restore",
+        ["restore.noted", "restore.ended", "restore.given", "restore.turned", "start.begun"],
+        1,
+      ),
+    )(
       "that is being turned back when the daemon is killed, at %s, is turned back by the next",
       async (point) => {
         const { daemon } = guests;

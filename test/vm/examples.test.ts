@@ -35,7 +35,7 @@ const PRINTED: Record<string, readonly string[]> = {
     "all three are done",
   ],
   "long-job.ts": ["step 1", "step 5", "finished", "exit 0"],
-  "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 30 s"],
+  "untrusted-code.ts": ["working 2", "no network: URLError", "stopped after 10 s"],
   "web-preview.ts": ["200 <h1>Made in a sandbox</h1>"],
 };
 

@@ -8,6 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
 import type { Answer, Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, processesOf, remainsOf, until, untilState, withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
 
 const MOODY = resolve("test/fixtures/moody-program");
 
@@ -62,13 +63,15 @@ const moody = {
 withGuests("a step of create that fails", moody, (guests) => {
   beforeAll(() => guests.daemon.room("faults"));
 
-  test.for([
-    ["qemu", "fail", /^machine_failed .*exit 3/],
-    ["virtiofsd", "fail", /^devices_failed .*exit 3/],
-    ["vhost_device_vsock", "fail", /^devices_failed .*exit 3/],
-    ["virtiofsd", "gone", /^devices_failed .*exit 127/],
-    ["virtiofsd", "hang", /^devices_failed .*10000 ms/],
-  ] as const)("unwinds: %s, which does %s", async ([program, mood, reason]) => {
+  test.for(
+    sampled("programs that fail a create", [
+      ["qemu", "fail", /^machine_failed .*exit 3/],
+      ["virtiofsd", "fail", /^devices_failed .*exit 3/],
+      ["vhost_device_vsock", "fail", /^devices_failed .*exit 3/],
+      ["virtiofsd", "gone", /^devices_failed .*exit 127/],
+      ["virtiofsd", "hang", /^devices_failed .*10000 ms/],
+    ] as const),
+  )("unwinds: %s, which does %s", async ([program, mood, reason]) => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const path = join(daemon.home, program);

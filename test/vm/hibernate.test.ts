@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { LONG, processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
+import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
 
 /**
  * Counts in memory, as which nothing but its own memory can tell; keeps a digest of 32 random MiB, which it compares each time; and
@@ -27,8 +28,6 @@ while True:
 
 /** For an interpreter and its digests on a busy host that emulates the processor. */
 const WORKS_MS = 60_000;
-
-if (!LONG) console.log("points at which a daemon is killed: 4 of 8; ROOMD_TEST_LONG=1 runs all");
 
 withGuests("hibernation", {}, (guests) => {
   beforeAll(() => guests.daemon.room("winter"));
@@ -117,23 +116,25 @@ withGuests("hibernation", {}, (guests) => {
   });
 
   describe("a daemon that is killed", () => {
-    test.each([
-      // While it is saved: until that is whole, the guest goes on.
-      ["hibernate", "hibernate.saved", "running"],
-      ["hibernate", "hibernate.kept", "hibernated"],
-      // While it is restored: until that is forgotten, it is on disk.
-      ["resume", "run.spend.before", "hibernated"],
-      ["resume", "run.spend.after", "running"],
-      // Beside those between which its state changes.
-      ...(LONG
-        ? ([
-            ["hibernate", "undo.machine.after", "hibernated"],
-            ["resume", "run.machine.after", "hibernated"],
-            ["resume", "run.load.after", "hibernated"],
-            ["resume", "run.resume.after", "running"],
-          ] as const)
-        : []),
-    ] as const)("on its way to %s, at %s, finds it %s", async (verb, point, expected) => {
+    test.each(
+      sampled(
+        "points at which a daemon is killed",
+        [
+          // While it is saved: until that is whole, the guest goes on.
+          ["hibernate", "hibernate.saved", "running"],
+          ["hibernate", "hibernate.kept", "hibernated"],
+          // While it is restored: until that is forgotten, it is on disk.
+          ["resume", "run.spend.before", "hibernated"],
+          ["resume", "run.spend.after", "running"],
+          // Beside those between which its state changes.
+          ["hibernate", "undo.machine.after", "hibernated"],
+          ["resume", "run.machine.after", "hibernated"],
+          ["resume", "run.load.after", "hibernated"],
+          ["resume", "run.resume.after", "running"],
+        ] as const,
+        2,
+      ),
+    )("on its way to %s, at %s, finds it %s", async (verb, point, expected) => {
       const { daemon } = guests;
       const name = point.replaceAll(".", "-");
       const { sandbox_id } = await daemon.sandbox("winter", name, guests.cid());

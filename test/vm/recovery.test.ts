@@ -11,6 +11,7 @@ import { openConnection } from "../../daemon/db/client.ts";
 import { rooms } from "../../daemon/domain/rooms/table.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, processesOf, remainsOf, until, untilState, withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
 
 const FAULT = "ROOMD_FAULT_POINT";
 /** "Within seconds" is far less than any deadline of ours, and more than a busy host adds. */
@@ -47,16 +48,18 @@ const stopped = (daemon: TestDaemon, sandboxId = "") => {
 withGuests("a daemon that ends between two steps", {}, (guests) => {
   beforeAll(() => guests.daemon.room("cut"));
 
-  test.for([
-    "sandbox.accepted",
-    "run.directories.after",
-    "run.machine.before",
-    "run.machine.after",
-    "run.load.after",
-    "run.devices.after",
-    "run.plug.after",
-    "run.agent.after",
-  ])("of a create, at %s, leaves nothing but a record that says so", async (point) => {
+  test.for(
+    sampled("ends of a daemon amid a create", [
+      "sandbox.accepted",
+      "run.directories.after",
+      "run.machine.before",
+      "run.machine.after",
+      "run.load.after",
+      "run.devices.after",
+      "run.plug.after",
+      "run.agent.after",
+    ]),
+  )("of a create, at %s, leaves nothing but a record that says so", async (point) => {
     const { daemon } = guests;
     const cid = guests.cid();
     await cutOff(daemon, `${point}=kill`, () => daemon.ok("POST", from("cut"), body("late", cid)));
@@ -70,7 +73,11 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
   });
 
   test.for(
-    ["undo.agent.before", "undo.machine.before", "undo.machine.after", "undo.directories.after"].concat([
+    sampled("ends of a daemon amid a delete", [
+      "undo.agent.before",
+      "undo.machine.before",
+      "undo.machine.after",
+      "undo.directories.after",
       "sandbox.ended",
       "sandbox.erased",
     ]),
@@ -91,7 +98,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
     expect(items[0]).toMatchObject({ sandbox_id, source: "reconciler", outcome: "success" });
   });
 
-  test.for(["room.emptied", "room.retired"])(
+  test.for(sampled("ends of a daemon amid the end of a room", ["room.emptied", "room.retired"]))(
     "of a room's end, at %s, deletes the drive as it was asked to",
     async (point) => {
       const { daemon } = guests;

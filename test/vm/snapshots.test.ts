@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { LONG, remainsOf, until, withGuests } from "../harness/guests.ts";
+import { remainsOf, until, withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
 
 /** Counts in memory, keeps a digest of random memory that it compares, and appends to a file of its own disk and to one of the drive. */
 const WORK = `import hashlib, os, sys, time
@@ -25,8 +26,6 @@ while True:
     open("/root/count", "w").write(str(n))
     time.sleep(0.05)
 `;
-
-if (!LONG) console.log("points at which a daemon is killed: 4 of 7; ROOMD_TEST_LONG=1 runs all");
 
 withGuests("snapshots", {}, (guests) => {
   beforeAll(() => guests.daemon.room("tree"));
@@ -174,58 +173,57 @@ withGuests("snapshots", {}, (guests) => {
   });
 
   describe("a daemon that is killed", () => {
-    test.each([
-      ["snapshots", "snapshot.cut", 1],
-      ["snapshots", "snapshot.whole", 1],
-      ["rollback", "hibernate.kept", 0],
-      ["rollback", "run.spend.after", 0],
-      ...(LONG
-        ? ([
-            ["snapshots", "hibernate.saved", 1],
-            ["rollback", "hibernate.saved", 0],
-            ["rollback", "run.load.after", 0],
-          ] as const)
-        : []),
-    ] as const)(
-      "while it does %s, at %s, leaves the sandbox whole and no half of a snapshot",
-      async (verb, point, extra) => {
-        const { daemon } = guests;
-        const before: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
-        const last = before.items.filter(({ mode }: Json) => mode === "full").at(-1);
-        await daemon.end("SIGTERM");
-        daemon.env[FAULT_VARIABLE] = `${point}=kill`;
-        await daemon.serve();
-        const body = verb === "rollback" ? { snapshot_id: last.snapshot_id } : {};
-        const key = { "idempotency-key": crypto.randomUUID() };
-        await daemon.api("POST", path("root", `/${verb}`), body, key).catch(() => null);
-        await until("it is dead", () => !daemon.runs);
-        delete daemon.env[FAULT_VARIABLE];
-        await daemon.serve();
-        const settled = await until("it is settled", async () => {
-          const found = await daemon.ok("GET", path("root"));
-          return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
-        });
-        if (settled.state === "hibernated") await daemon.ok("POST", path("root", "/resume"));
+    test.each(
+      sampled(
+        "points at which a daemon is killed",
+        [
+          ["snapshots", "snapshot.cut", 1],
+          ["snapshots", "snapshot.whole", 1],
+          ["rollback", "hibernate.kept", 0],
+          ["rollback", "run.spend.after", 0],
+          ["snapshots", "hibernate.saved", 1],
+          ["rollback", "hibernate.saved", 0],
+          ["rollback", "run.load.after", 0],
+        ] as const,
+        2,
+      ),
+    )("while it does %s, at %s, leaves the sandbox whole and no half of a snapshot", async (verb, point, extra) => {
+      const { daemon } = guests;
+      const before: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
+      const last = before.items.filter(({ mode }: Json) => mode === "full").at(-1);
+      await daemon.end("SIGTERM");
+      daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+      await daemon.serve();
+      const body = verb === "rollback" ? { snapshot_id: last.snapshot_id } : {};
+      const key = { "idempotency-key": crypto.randomUUID() };
+      await daemon.api("POST", path("root", `/${verb}`), body, key).catch(() => null);
+      await until("it is dead", () => !daemon.runs);
+      delete daemon.env[FAULT_VARIABLE];
+      await daemon.serve();
+      const settled = await until("it is settled", async () => {
+        const found = await daemon.ok("GET", path("root"));
+        return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
+      });
+      if (settled.state === "hibernated") await daemon.ok("POST", path("root", "/resume"));
+      await goesOn("root");
+      await flawless("root");
+      if (verb === "snapshots") {
+        // The same call again is gone on with, and harms nothing.
+        const again = await daemon.api("POST", path("root", "/snapshots"), body, key);
+        expect([again.status, again.body.agent_id]).toEqual([201, "root"]);
         await goesOn("root");
         await flawless("root");
-        if (verb === "snapshots") {
-          // The same call again is gone on with, and harms nothing.
-          const again = await daemon.api("POST", path("root", "/snapshots"), body, key);
-          expect([again.status, again.body.agent_id]).toEqual([201, "root"]);
-          await goesOn("root");
-          await flawless("root");
-        }
-        const after: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
-        expect(after.items).toHaveLength(before.items.length + extra);
-        const { room_uid } = { room_uid: readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "" };
-        const directory = join(daemon.dataDir, "rooms", room_uid, "snapshots");
-        const names = after.items.map(({ snapshot_id }: Json) => snapshot_id).sort();
-        await until(
-          "what was half done is gone",
-          () => JSON.stringify(readdirSync(directory).sort()) === JSON.stringify(names),
-        );
-      },
-    );
+      }
+      const after: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
+      expect(after.items).toHaveLength(before.items.length + extra);
+      const { room_uid } = { room_uid: readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "" };
+      const directory = join(daemon.dataDir, "rooms", room_uid, "snapshots");
+      const names = after.items.map(({ snapshot_id }: Json) => snapshot_id).sort();
+      await until(
+        "what was half done is gone",
+        () => JSON.stringify(readdirSync(directory).sort()) === JSON.stringify(names),
+      );
+    });
   });
 
   test("all of it goes with the room", async () => {
