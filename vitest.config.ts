@@ -27,7 +27,7 @@ function guestFiles(): number {
   return existsSync("/dev/vhost-vsock") ? 1 : Number(process.env.ROOMD_TEST_GUEST_FILES ?? 2);
 }
 
-/** Files of the unit ring that mock modules for their whole process, or measure its memory. */
+/** Files of the unit ring that mock modules for their whole process, or measure its memory or turns. */
 const OWN_PROCESS = [
   "test/unit/cli/reach.test.ts",
   "test/unit/core/kept-file.test.ts",
@@ -35,6 +35,8 @@ const OWN_PROCESS = [
   "test/unit/edge/hosts/forward.test.ts",
   "test/unit/host/guest/bring-forward.test.ts",
   "test/unit/host/guest/pool.test.ts",
+  "test/unit/hostile/fabric.test.ts",
+  "test/unit/hostile/guest-frames.test.ts",
   "test/unit/web/messages-kept.test.ts",
 ];
 

@@ -10,7 +10,7 @@ export async function linkOver(fd: number, options: Omit<LinkOptions, "transport
   const link = new Link({ ...options, transport });
   await adopt(fd, {
     open: (socket) => transport.open(socket),
-    data: (_, chunk) => link.receive(chunk),
+    data: (_, chunk) => void link.receive(chunk),
     drain: () => transport.flush(),
     close: () => link.close("the connection ended"),
     error: (_, error) => link.close(error.message),

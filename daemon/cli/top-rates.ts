@@ -22,6 +22,9 @@ interface HostRates {
   /** Of all processors together. */
   cpu_percent: number | null;
   requests_per_second: number | null;
+  /** Of the service's event loop, altogether and by owner. */
+  loop_percent: number | null;
+  loop_owners: { owner: string; percent: number }[];
 }
 
 export function ratesOf(before: Top | null, now: Top): TopRates {
@@ -49,9 +52,23 @@ export function ratesOf(before: Top | null, now: Top): TopRates {
     rates: {
       cpu_percent: busy === null || idle === null || busy + idle === 0 ? null : percent(busy / (busy + idle)),
       requests_per_second: perSecond(was?.requests, host.requests),
+      loop_percent: percent(perSecond(was?.loop.busy_seconds, host.loop.busy_seconds)),
+      loop_owners: loopOwners(was?.loop.owners ?? [], host.loop.owners, perSecond),
     },
   };
   return { items, not_shown: now.not_shown, host: hostRates, at: now.at, interval_seconds: seconds };
+}
+
+type PerSecond = (was: number | null | undefined, is: number | null) => number | null;
+type Owners = NonNullable<Top["host"]>["loop"]["owners"];
+
+/** Those that used any of it, the largest share first. */
+function loopOwners(before: Owners, now: Owners, perSecond: PerSecond) {
+  const known = new Map(before.map(({ owner, busy_seconds }) => [owner, busy_seconds]));
+  return now
+    .map(({ owner, busy_seconds }) => ({ owner, percent: percent(perSecond(known.get(owner), busy_seconds)) ?? 0 }))
+    .filter((each) => each.percent > 0)
+    .toSorted((a, b) => b.percent - a.percent);
 }
 
 const percent = (share: number | null) => (share === null ? null : Math.round(share * 1000) / 10);

@@ -114,7 +114,24 @@ function headerOf(rates: TopRates | null, cols: number): string[] {
     sandboxes,
     ...(host ? [part(`${requestsText(host.rates.requests_per_second)} requests/s`)] : []),
   ];
-  return [...flow(first, cols), ...flow(host ? gaugesOf(host) : sumsOf(items), cols)];
+  const loop = host && host.rates.loop_percent !== null ? flow(loopOf(host), cols) : [];
+  return [...flow(first, cols), ...flow(host ? gaugesOf(host) : sumsOf(items), cols), ...loop];
+}
+
+const MOST_OWNERS = 4;
+const OWNERS: Record<string, string> = { net: "without a key", host: "roomd" };
+
+/** The event loop of the service: who uses it, and its longest piece. */
+function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): Part[] {
+  const owners = rates.loop_owners.slice(0, MOST_OWNERS);
+  const { longest } = loop;
+  return [
+    gauge("loop", rates.loop_percent ?? 0, `${(rates.loop_percent ?? 0).toFixed(1)}%`),
+    ...owners.map(({ owner, percent }) =>
+      part(`${OWNERS[owner] ?? owner.replace(/^org:/, "")} ${percent.toFixed(1)}%`),
+    ),
+    ...(longest ? [part(`longest ${longest.ms.toFixed(1)} ms (${longest.label})`)] : []),
+  ];
 }
 
 function gaugesOf({ cpu, memory, disk, rates }: NonNullable<TopRates["host"]>): Part[] {

@@ -6,6 +6,7 @@
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
 import { countLog } from "../core/log.ts";
+import { loopTime, watchLoop } from "../core/loop/index.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { peopleUrl } from "../core/people-url.ts";
@@ -22,6 +23,7 @@ import { planReach } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { makeLive } from "../edge/live/index.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
+import { threadTime } from "../host/thread-time.ts";
 import { composeAgents } from "./agents.ts";
 import { backUpApart } from "./backup-process.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
@@ -64,6 +66,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const backupPlan = planBackups(config);
 
   const base = await openBase({ ...options, log }, tracesPlan);
+  loopTime.measureBy(threadTime);
   const loop = watchLoopDelay();
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null, peers: null };
@@ -214,6 +217,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopBilling = billing.start();
   const stopWebhooks = webhooks.start();
   backups.start();
+  // From now on: what a start does in one go holds up no client.
+  const watch = watchLoop(loopTime, log, config["log.level"]);
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
 
   return {
@@ -225,6 +230,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await backups.stop();
       const unsaved = processors.stop();
       loop.stop();
+      watch.stop();
       upkeep.stop();
       stopEnding();
       quotaWatch.stop();

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import type { Bells } from "../core/bells.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
+import { loopFigures } from "../core/loop/index.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import { sparingly } from "../core/sparing.ts";
 import { countRecords, makeAudit } from "../domain/audit/index.ts";
@@ -148,6 +149,7 @@ export function composeService(base: Base, told: Told) {
       logged: told.logged,
       loopDelays: told.loopDelays,
     }),
+    loop: loopFigures,
     requests: told.requests,
     limits: inspected.limits,
     rates: told.rates,

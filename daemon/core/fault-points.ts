@@ -98,7 +98,8 @@ export const FAULT_POINTS: readonly string[] = [
 
 interface Fault {
   point: string;
-  does: "kill" | "stall" | "throw";
+  /** `compute` and `sleep` block the event loop. */
+  does: "kill" | "stall" | "throw" | "compute" | "sleep";
   /** Passings of the point that do nothing, before the one that does. */
   passes: number;
 }
@@ -106,13 +107,16 @@ interface Fault {
 /** Throws on a point that does not exist: a test would otherwise wait for it in vain. */
 export function readFault(text: string | undefined): Fault | null {
   if (text === undefined || text === "") return null;
-  const [, point = "", does = "", nth = "1"] = /^([\w.]+)=(kill|stall|throw)(?:@([1-9]\d*))?$/.exec(text) ?? [];
+  const [, point = "", does = "", nth = "1"] =
+    /^([\w.]+)=(kill|stall|throw|compute|sleep)(?:@([1-9]\d*))?$/.exec(text) ?? [];
   if (!FAULT_POINTS.includes(point)) throw new Error(`${FAULT_VARIABLE}=${text} names no point of this program`);
   if (does === "stall" && (SYNCHRONOUS as readonly string[]).includes(point)) {
     throw new Error(`${FAULT_VARIABLE}=${text}: nothing can wait at ${point}`);
   }
   return { point, does: does as Fault["does"], passes: Number(nth) - 1 };
 }
+
+const BLOCKED_MS = 500;
 
 const fault = readFault(process.env[FAULT_VARIABLE]);
 
@@ -131,6 +135,10 @@ function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
     });
     return undefined;
   }
+  if (wanted.does === "sleep") Bun.sleepSync(BLOCKED_MS);
+  const until = performance.now() + BLOCKED_MS;
+  while (wanted.does === "compute" && performance.now() < until);
+  if (wanted.does === "sleep" || wanted.does === "compute") return undefined;
   return new Promise((resolve) => {
     // Whoever hears of it may answer at once, and the signal ends a process that does not await it.
     if (wanted.does === "stall") process.once("SIGUSR2", () => resolve());

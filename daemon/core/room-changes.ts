@@ -1,6 +1,6 @@
 /** Rooms whose current state clients follow: each client is woken after a possible change, so that no client polls. */
 import type { RoomUid } from "../../shared/ids.ts";
-import type { Bells } from "./bells.ts";
+import type { Bells, Wait } from "./bells.ts";
 
 const BELL = "now";
 /** Commits that tell no room, such as of requests that have expired, are looked for in all rooms after this time: each look takes a while. */
@@ -74,8 +74,8 @@ export class RoomChanges {
   }
 
   /** Resolves once the room has changed more than `seen` times, or `signal` is given. Throws the error that ended the room. */
-  async after(roomUid: RoomUid, seen: number, signal: AbortSignal): Promise<void> {
-    const wait = { key: BELL, deadlineMs: Number.POSITIVE_INFINITY, signal };
+  async after(roomUid: RoomUid, seen: number, { owner, signal }: Pick<Wait, "owner" | "signal">): Promise<void> {
+    const wait = { key: BELL, owner, deadlineMs: Number.POSITIVE_INFINITY, signal };
     await this.#bells.wait(roomUid, wait, () => (this.count(roomUid) > seen ? true : null));
   }
 }

@@ -18,14 +18,17 @@ export interface AgentWait {
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
 
-/** Waits for others: each that begins looks at all that lead on from it. */
-const MOST_OF_AGENT = 128;
-const MOST_OF_ROOM = 2048;
+/** Limits by what is waited for. A wait for other agents is checked against all that lead on from it; messages wake every wait for them. */
+const LIMITS = {
+  agents: { what: "for replies and at barriers", ofAgent: 128, ofRoom: 2048 },
+  messages: { what: "for messages", ofAgent: 128, ofRoom: 10_000 },
+} as const;
+type Kind = keyof typeof LIMITS;
 
 export class WaitGraph {
   readonly #rooms = new Map<string, Map<string, Set<AgentWait>>>();
-  /** How many of a room are for somebody. */
-  readonly #counts = new Map<string, number>();
+  /** Waits of a room by kind. */
+  readonly #counts = { agents: new Map<string, number>(), messages: new Map<string, number>() };
   readonly #changed: (roomUid: string) => void;
 
   /** `changed` is called after a wait has begun or ended. */
@@ -48,7 +51,7 @@ export class WaitGraph {
     if (!isNew) return;
     const room = this.#rooms.get(roomUid) ?? new Map<string, Set<AgentWait>>();
     this.#rooms.set(roomUid, room);
-    this.#count(roomUid, wait, 1);
+    this.#count(roomUid, kindOf(wait), 1);
     for (const agentId of wait.agents) {
       const waits = room.get(agentId) ?? new Set();
       room.set(agentId, waits.add(wait));
@@ -58,7 +61,7 @@ export class WaitGraph {
 
   leave(roomUid: string, wait: AgentWait): void {
     if (!this.#isIn(roomUid, wait)) return;
-    this.#count(roomUid, wait, -1);
+    this.#count(roomUid, kindOf(wait), -1);
     const room = this.#rooms.get(roomUid);
     for (const agentId of wait.agents) {
       const waits = room?.get(agentId);
@@ -67,6 +70,13 @@ export class WaitGraph {
     }
     if (room?.size === 0) this.#rooms.delete(roomUid);
     this.#changed(roomUid);
+  }
+
+  /** Counts a wait for all messages of a room; returns what ends it. Throws quota_exceeded. */
+  watch(roomUid: string): () => void {
+    this.#requireRoom(roomUid, "messages");
+    this.#count(roomUid, "messages", 1);
+    return () => this.#count(roomUid, "messages", -1);
   }
 
   /** What an agent waits for. */
@@ -85,21 +95,27 @@ export class WaitGraph {
     return wait.agents.some((agentId) => room?.get(agentId)?.has(wait));
   }
 
-  #count(roomUid: string, wait: AgentWait, by: number): void {
-    if (!isForSomebody(wait)) return;
-    const count = (this.#counts.get(roomUid) ?? 0) + by;
-    if (count > 0) this.#counts.set(roomUid, count);
-    else this.#counts.delete(roomUid);
+  #count(roomUid: string, kind: Kind, by: number): void {
+    const counts = this.#counts[kind];
+    const count = (counts.get(roomUid) ?? 0) + by;
+    if (count > 0) counts.set(roomUid, count);
+    else counts.delete(roomUid);
   }
 
   #requireSpace(roomUid: string, wait: AgentWait): void {
-    if (!isForSomebody(wait)) return;
-    const ofRoom = this.#counts.get(roomUid) ?? 0;
-    if (ofRoom >= MOST_OF_ROOM) throw tooMany("The room", ofRoom, MOST_OF_ROOM);
+    const kind = kindOf(wait);
+    this.#requireRoom(roomUid, kind);
+    const { ofAgent: cap } = LIMITS[kind];
     for (const agentId of wait.agents) {
-      const ofAgent = [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].filter(isForSomebody).length;
-      if (ofAgent >= MOST_OF_AGENT) throw tooMany(agentId, ofAgent, MOST_OF_AGENT);
+      const used = [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].filter((other) => kindOf(other) === kind).length;
+      if (used >= cap) throw tooMany(agentId, kind, used, cap);
     }
+  }
+
+  #requireRoom(roomUid: string, kind: Kind): void {
+    const used = this.#counts[kind].get(roomUid) ?? 0;
+    const { ofRoom: cap } = LIMITS[kind];
+    if (used >= cap) throw tooMany("The room", kind, used, cap);
   }
 
   /** From one of the wait's agents round to itself, or null. Each agent, and what is waited for, is looked at once. */
@@ -127,11 +143,11 @@ export class WaitGraph {
   }
 }
 
-const isForSomebody = (wait: AgentWait): boolean => wait.about() !== null;
+const kindOf = (wait: AgentWait): Kind => (wait.about() === null ? "messages" : "agents");
 
-const tooMany = (who: string, used: number, cap: number) =>
+const tooMany = (who: string, kind: Kind, used: number, cap: number) =>
   new ServiceError("quota_exceeded", {
-    detail: `${who} has ${used} waits for replies and at barriers already, which is the maximum.`,
+    detail: `${who} has ${used} waits ${LIMITS[kind].what} already, which is the maximum.`,
     details: { limit: "waits", used, cap },
     hint: "Wait for fewer at a time, or send without waiting and read the inbox.",
   });

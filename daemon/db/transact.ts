@@ -1,7 +1,7 @@
 /**
- * Owns transactions. Writes of one turn of the event loop share one commit, and those of the next turns while each brings more, so that a
- * flood of requests pays for one fsync together; each write still succeeds or fails alone, by its savepoint. What comes while a commit
- * is being flushed is the next one.
+ * Transactions. Writes of one turn of the event loop share one commit, and those of the next turns while each brings more, so that a
+ * flood of requests pays for one fsync together; each write still succeeds or fails alone, by its savepoint. Writes that arrive during a flush
+ * are part of the next commit, and so are those that do not fit into the time of one: owners of the event loop's time take turns.
  *
  * A write may run twice, and may be rolled back after it ran. So whatever it changes in memory it gives a step to `undo` for:
  *
@@ -9,7 +9,9 @@
  *   the whole rolled back    all steps of the commit run; then the writes may run again
  *   committed                the steps are forgotten
  */
+import { FairQueue } from "../core/fair-queue.ts";
 import { faultPoint } from "../core/fault-points.ts";
+import { loopTime, type OwnerName } from "../core/loop/index.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { nextTurn } from "../core/turn.ts";
 import type { Checkpoints } from "./checkpoints.ts";
@@ -19,10 +21,14 @@ import { type Rehearsed, tried } from "./rehearsal.ts";
 
 /** How long a commit waits at most for others to be part of it, while each turn of the event loop brings more. */
 const GATHER_MS = 2;
+/** Time of the writes of one commit; the last may exceed it. The event loop waits for a commit. */
+const WRITE_MS = 4;
 
 interface Write {
+  owner: OwnerName;
   work(queries: Queries): unknown;
   vital: boolean;
+  isEarly: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -67,9 +73,10 @@ export function makeDatabase(
   log: LogSync | null = null,
   checkpoints: Checkpoints | null = null,
 ): Database {
-  let waiting: Write[] = [];
-  /** What is committed before that. */
-  let early: Write[] = [];
+  const waiting = new FairQueue<Write>();
+  let waitingCount = 0;
+  /** Committed before the others. */
+  const early: Write[] = [];
   let timer: Timer | null = null;
   const listeners: ((flushMs: number) => void)[] = [];
   const lastWrites: ((queries: Queries) => void)[] = [];
@@ -80,18 +87,31 @@ export function makeDatabase(
   let isUnderWay = false;
   if (log) connection.execute("PRAGMA synchronous = NORMAL");
 
+  const next = (): Write | undefined => {
+    const first = early.shift() ?? waiting.take();
+    if (first && !first.isEarly) waitingCount--;
+    return first;
+  };
+
   const flush = async () => {
-    const batch = [...early, ...waiting];
-    [early, waiting] = [[], []];
     clearTimeout(timer ?? undefined);
     timer = null;
+    /** The writes of this commit, as far as they are known: on a full disk the same are tried again. */
+    const batch: Write[] = [];
     for (;;) {
       const outcomes: (() => void)[] = [];
       memory.open();
       try {
         faultPoint("commit.before");
         connection.step("BEGIN IMMEDIATE");
+        const until = performance.now() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
+        for (let write = next(); write; write = performance.now() < until ? next() : undefined) {
+          batch.push(write);
+          loopTime.goesOn(write.owner, "db.write");
+          outcomes.push(attempt(connection, memory, write));
+        }
+        loopTime.goesOn("host", "db.commit");
         for (const write of lastWrites) write(connection.queries);
         faultPoint("commit.written");
         connection.step("COMMIT");
@@ -104,6 +124,8 @@ export function makeDatabase(
         }
         memory.backTo(0);
         memory.close();
+        // It did not even begin: all fail, or are tried again, together.
+        if (batch.length === 0) for (let write = next(); write; write = next()) batch.push(write);
         if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
         for (const write of batch) write.reject(asServiceError(error));
         return;
@@ -125,9 +147,9 @@ export function makeDatabase(
     const until = performance.now() + GATHER_MS;
     let seen: number;
     do {
-      seen = waiting.length;
+      seen = waitingCount;
       await nextTurn();
-    } while (waiting.length > seen && performance.now() < until);
+    } while (waitingCount > seen && performance.now() < until);
   };
 
   const schedule = () => {
@@ -142,22 +164,28 @@ export function makeDatabase(
       await flush();
       isUnderWay = false;
       flushing = null;
+      if (waitingCount > 0 || (early.length > 0 && timer === null)) schedule();
     });
   };
-  const queued = <T>(queue: Write[], work: (queries: Queries) => T, vital: boolean) =>
+  const queued = <T>(work: (queries: Queries) => T, how: { vital: boolean; isEarly: boolean }) =>
     new Promise<T>((resolve, reject) => {
-      queue.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
+      const write = { owner: loopTime.owner, work, ...how, resolve: resolve as (value: unknown) => void, reject };
+      if (how.isEarly) early.push(write);
+      else {
+        waiting.add(write.owner, write);
+        waitingCount++;
+      }
     });
 
   return {
     queries: connection.queries,
     commit: (work, vital = true) => {
       schedule();
-      return queued(waiting, work, vital);
+      return queued(work, { vital, isEarly: false });
     },
     commitWithin: (ms, work) => {
       timer ??= setTimeout(schedule, ms);
-      return queued(early, work, false);
+      return queued(work, { vital: false, isEarly: true });
     },
     rehearse: (works, seen) => {
       memory.open();
@@ -177,7 +205,7 @@ export function makeDatabase(
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),
     close: async () => {
-      if (early.length > 0) schedule();
+      if (early.length > 0 || waitingCount > 0) schedule();
       while (flushing ?? following) await (flushing ?? following);
       checkpoints?.close();
       log?.close();

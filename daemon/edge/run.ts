@@ -70,7 +70,7 @@ export interface Road {
   /** Before a password is compared. Throws rate_limited where the address has failed too often. */
   requireAttempt(ip: string | null): void;
   /** The start of requests, for doors that answer by themselves. */
-  begin: Pick<Begin, "request" | "unknownGoesOn" | "refused">;
+  begin: Begin;
   /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
   failuresWritten(): Promise<unknown>;
   /** Records what was only counted so far. */
@@ -144,7 +144,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       if (maker) throw new Elsewhere(maker);
       call.caller = callers.of(bound, request);
       if (call.caller) {
-        walk.rate = rates.take(call.caller);
+        walk.rate = request.rate === undefined ? rates.take(call.caller) : request.rate;
         // Who is known in another way than by a key is watched over by the door.
         const held = call.caller.session ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
         if (held !== null)

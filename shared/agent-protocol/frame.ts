@@ -87,12 +87,18 @@ export class FrameDecoder {
   readonly #maxPayload: number;
   #pending: Uint8Array = new Uint8Array(0);
   #have = 0;
+  #taken = 0;
 
   constructor(maxPayload: number) {
     this.#maxPayload = maxPayload;
   }
 
-  /** Takes the next bytes of the stream. Throws FrameError on a length that no frame may have. */
+  /** Bytes of the last chunk up to the end of the last frame. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes the next bytes of the stream; a caller that stops early passes the rest, after `taken` bytes, again. Throws FrameError on a length that no frame may have. */
   *push(chunk: Uint8Array): Generator<Frame> {
     const view = viewOf(chunk);
     let offset = 0;
@@ -101,6 +107,7 @@ export class FrameDecoder {
       if (this.#have === 0 && left >= HEADER_BYTES) {
         const total = this.#totalLength(view, offset);
         if (left >= total) {
+          this.#taken = offset + total;
           yield frameAt(view, offset, total, false);
           offset += total;
           continue;
@@ -111,6 +118,7 @@ export class FrameDecoder {
       if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
         this.#pending = new Uint8Array(0);
         this.#have = 0;
+        this.#taken = offset;
         yield frameAt(pending, 0, pending.byteLength, true);
       }
     }

@@ -113,18 +113,21 @@ export class Link {
     return this.#closedReason;
   }
 
-  /** Takes bytes from the transport. Any breach of the protocol closes the link. */
-  receive(chunk: Uint8Array): void {
-    if (this.#closedReason !== null) return;
+  /** Takes bytes from the transport, at most so many frames; returns how many bytes. Any breach of the protocol closes the link. */
+  receive(chunk: Uint8Array, mostFrames = Number.POSITIVE_INFINITY): number {
+    if (this.#closedReason !== null) return chunk.byteLength;
     try {
+      let frames = 0;
       for (const frame of this.#decoder.push(chunk)) {
         this.#options.onFrame?.(frame.type, frame.payload.byteLength);
         this.#dispatch(frame);
-        if (this.#closedReason !== null) return;
+        if (this.#closedReason !== null) break;
+        if (++frames === mostFrames) return this.#decoder.taken;
       }
     } catch (error) {
       this.close(error instanceof Error ? error.message : String(error));
     }
+    return chunk.byteLength;
   }
 
   /** Begins a stream with a request that has a `method`. */

@@ -6,6 +6,8 @@ import { agentId, SANDBOX_STATES } from "./sandboxes.ts";
 
 /** Those that have not failed come first. */
 export const MAX_TOP = 1000;
+/** Owners of the event loop's time. */
+export const MAX_LOOP_OWNERS = 20;
 
 const guests = "Null while it has no virtual machine.";
 
@@ -61,6 +63,26 @@ export const topGet = operation({
           resident_bytes: Type.Integer({ description: "In use by sandboxes." }),
         }),
         disk: fields({ size_bytes: Type.Integer(), free_bytes: Type.Integer() }),
+        loop: record("HostLoop", {
+          busy_seconds: Type.Number({ description: "Of the service's event loop." }),
+          owners: Type.Array(
+            fields({
+              owner: Type.String({
+                description: "org:ID, net for clients without a key, host for the service itself.",
+              }),
+              busy_seconds: Type.Number(),
+            }),
+            { maxItems: MAX_LOOP_OWNERS, description: "Those that used the most." },
+          ),
+          waiting: Type.Integer({ description: "Pieces of work that wait for it." }),
+          longest: nullable(
+            record("LoopPiece", {
+              label: Type.String({ description: "Operation or kind of work." }),
+              owner: Type.String(),
+              ms: Type.Number(),
+            }),
+          ),
+        }),
       }),
     ),
     at: timestamp,

@@ -71,7 +71,7 @@ test.each([
   [
     "of more fields than are told of",
     422,
-    () => `{${Array.from({ length: 70_000 }, (_, n) => `"f${n}":1`).join(",")}}`,
+    () => `{${Array.from({ length: 15_000 }, (_, n) => `"f${n}":1`).join(",")}}`,
   ],
 ])("one %s is not looked through", async (_, status, write) => {
   await daemon.room("hostile").catch(() => {});

@@ -1,5 +1,6 @@
 /** The figures for Prometheus: that they are what happened, in a format that is read here strictly, and who may see them. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LOOP_KINDS } from "../../daemon/core/loop/figures.ts";
 import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { makeIsFromHost } from "../../daemon/edge/http/from-host.ts";
 import { SOURCES } from "../../shared/api/audit.ts";
@@ -94,6 +95,8 @@ describe("the figures", () => {
       mode: ["busy", "idle"],
       outcome: ["taken", "not_taken", "dropped", "done", "failed"],
       receiver: ["taking", "failing"],
+      class: ["org", "net", "host"],
+      label: [...Object.keys(operations), ...LOOP_KINDS],
     };
     for (const { labels } of parse(text)) {
       const { le = "+Inf", ...rest } = labels;

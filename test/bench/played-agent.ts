@@ -74,7 +74,7 @@ export class PlayedAgent {
     const socket = await Bun.connect({
       unix: this.#path,
       socket: {
-        data: (_, bytes) => link.receive(bytes),
+        data: (_, bytes) => void link.receive(bytes),
         drain: () => flush(),
         close: () => link.close("the socket was closed"),
         error: () => link.close("the socket has failed"),

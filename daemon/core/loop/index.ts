@@ -1,9 +1,13 @@
 /** The event loop of this process: its scheduler, and the account of its time. */
+import { LoopFigures } from "./figures.ts";
 import { LoopTime } from "./time.ts";
 
+export type { LoopFigures } from "./figures.ts";
 export type { OwnerName } from "./owner.ts";
 export { ownerOf } from "./owner.ts";
+export { Pieces } from "./pieces.ts";
 export { LoopTime } from "./time.ts";
+export { watchLoop } from "./watch.ts";
 
 // The loop's own: a test that replaces the clock of the process does not stop it.
 const { setImmediate, setTimeout } = globalThis;
@@ -18,3 +22,5 @@ export const loopTime = new LoopTime({
     return (user + system) / 1_000;
   },
 });
+
+export const loopFigures = new LoopFigures(loopTime, now);

@@ -32,6 +32,14 @@ export interface Piece {
   label: string;
   ms: number;
   cpuMs: number | null;
+  /** Time in the queue. */
+  waitedMs: number;
+}
+
+/** Where the running piece is shown; times are of the scheduler's clock. */
+export interface Display {
+  start(now: number, owner: OwnerName, label: string): void;
+  end(): void;
 }
 
 /** Time in which queued pieces start. */
@@ -64,6 +72,7 @@ interface Turn {
   owner: OwnerName;
   label: string;
   within: string;
+  queuedAt: number;
   start(): void;
 }
 
@@ -110,12 +119,13 @@ class Account {
 
 export class LoopTime {
   readonly #deps: LoopTimeDeps;
+  #readCpu: () => number;
   readonly #accounts = new Map<string, Account>();
   /** Accounts with queued pieces. */
   readonly #queued = new Set<Account>();
   readonly #used = new Map<string, number>();
   #virtual = 0;
-  #current: { account: Account; owner: OwnerName; label: string; pieces: number } | null = null;
+  #current: { account: Account; owner: OwnerName; label: string; pieces: number; waitedMs: number } | null = null;
   #since = 0;
   #turnStartedAt = 0;
   #isScheduled = false;
@@ -123,9 +133,17 @@ export class LoopTime {
   #isPausing = false;
   #cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
   #observe: (piece: Piece) => void = () => {};
+  #display: Display | null = null;
 
   constructor(deps: LoopTimeDeps) {
     this.#deps = deps;
+    this.#readCpu = deps.cpu;
+  }
+
+  /** Has the thread's processor time read by this function from now on. */
+  measureBy(cpu: () => number): void {
+    this.#readCpu = cpu;
+    this.#cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
   }
 
   /** Milliseconds of each account since the start: `org:ID`, `net` or `host`. */
@@ -133,9 +151,23 @@ export class LoopTime {
     return this.#used;
   }
 
-  /** Queued pieces. */
-  get waiting(): number {
-    return [...this.#queued].reduce((sum, { waiting }) => sum + waiting, 0);
+  /** Owner of the piece that runs; the service, between pieces. */
+  get owner(): OwnerName {
+    return this.#current?.owner ?? "host";
+  }
+
+  /** Queued pieces by kind of owner. */
+  get waiting(): Record<"org" | "net" | "host", number> {
+    const waiting = { org: 0, net: 0, host: 0 };
+    for (const [name, account] of this.#accounts) {
+      if (account.waiting > 0) waiting[name === "net" || name === "host" ? name : "org"] += account.waiting;
+    }
+    return waiting;
+  }
+
+  /** Shows which piece runs, from its start on; null: nowhere. */
+  show(display: Display | null): void {
+    this.#display = display;
   }
 
   /** Calls `observe` at the end of each piece. */
@@ -194,7 +226,7 @@ export class LoopTime {
         account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
         this.#queued.add(account);
       }
-      account.add({ owner, label, within, start });
+      account.add({ owner, label, within, queuedAt: this.#deps.now(), start });
     });
   }
 
@@ -222,7 +254,8 @@ export class LoopTime {
     }
     this.#isScheduled = true;
     this.#turnStartedAt = now;
-    const starts = Math.min(MOST_STARTS, this.waiting);
+    let starts = 0;
+    for (const { waiting } of this.#queued) starts = Math.min(MOST_STARTS, starts + waiting);
     for (let n = 0; n < starts; n++) this.#deps.defer(this.#startNext);
     this.#deps.defer(this.#turn);
   };
@@ -246,7 +279,7 @@ export class LoopTime {
     for (let n = 0; n < (isShort ? MOST_TOGETHER : 1); n++) {
       const turn = account.take();
       if (!turn) break;
-      if (n === 0) this.#start(account, turn.owner, turn.label);
+      if (n === 0) this.#start(account, turn.owner, turn.label, now - turn.queuedAt);
       else if (this.#current) this.#current.pieces++;
       turn.start();
     }
@@ -261,12 +294,13 @@ export class LoopTime {
     return lowest;
   }
 
-  #start(account: Account, owner: OwnerName, label: string): void {
+  #start(account: Account, owner: OwnerName, label: string, waitedMs = 0): void {
     const now = this.#end();
-    if (now - this.#cpu.at > CPU_READ_EVERY_MS) this.#cpu = { at: now, read: this.#deps.cpu() };
+    if (now - this.#cpu.at > CPU_READ_EVERY_MS) this.#cpu = { at: now, read: this.#readCpu() };
     if (account.waiting === 0) account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
-    this.#current = { account, owner, label, pieces: 1 };
+    this.#current = { account, owner, label, pieces: 1, waitedMs };
     this.#since = now;
+    this.#display?.start(now, owner, label);
   }
 
   /** Charges the current piece; returns the time. */
@@ -275,17 +309,18 @@ export class LoopTime {
     const piece = this.#current;
     if (!piece) return now;
     this.#current = null;
+    this.#display?.end();
     const ms = now - this.#since;
-    const { account, owner, label, pieces } = piece;
+    const { account, owner, label, pieces, waitedMs } = piece;
     account.tag = Math.min(account.tag + ms, this.#virtual + MOST_LEAD_MS);
     account.average += (ms / pieces - account.average) * SMOOTHING;
     if (ms > LONG_MS) account.lastLongAt = now;
     const name = accountOf(owner);
     this.#used.set(name, (this.#used.get(name) ?? 0) + ms);
     // On a busy host a piece is also long while the thread is descheduled, which its owner cannot help.
-    const cpuMs = ms > OVERRUN_MS ? this.#deps.cpu() - this.#cpu.read : null;
+    const cpuMs = ms > OVERRUN_MS ? this.#readCpu() - this.#cpu.read : null;
     if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
-    this.#observe({ owner, label, ms, cpuMs });
+    this.#observe({ owner, label, ms, cpuMs, waitedMs });
     return now;
   }
 }

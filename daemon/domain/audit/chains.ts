@@ -1,6 +1,7 @@
 /** Owns reading organizations' chains for whoever sends their records on: from a place on, and waiting there for what comes. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Bells } from "../../core/bells.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { chainHead } from "./chain-head.ts";
@@ -54,7 +55,7 @@ export class Chains {
   async after(orgId: string, seq: number, signal: AbortSignal): Promise<AuditRecord[]> {
     const key = chainKey(orgId);
     await walks.turn(key);
-    const wait = { key: CHAIN_BELL, deadlineMs: Number.POSITIVE_INFINITY, signal };
+    const wait = { key: CHAIN_BELL, owner: ownerOf(orgId), deadlineMs: Number.POSITIVE_INFINITY, signal };
     const rows = await this.#bells.wait(bellGroup(key), wait, () => {
       const found = chainRecords(this.#queries, key, seq, AT_ONCE);
       return found.length > 0 ? found : null;

@@ -4,6 +4,7 @@
  */
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
@@ -126,7 +127,8 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
   const { bells } = deps;
   const { org_id, room_uid, tail, signal, follow: waits } = timeline;
   let { after } = timeline;
-  const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? Number.POSITIVE_INFINITY : 0, signal };
+  const deadlineMs = waits ? Number.POSITIVE_INFINITY : 0;
+  const wait = { key: room_uid ?? CHAIN_BELL, owner: ownerOf(org_id), deadlineMs, signal };
   try {
     while (!signal.aborted) {
       const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));

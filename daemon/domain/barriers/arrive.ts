@@ -5,6 +5,7 @@
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { now } from "../../core/clock.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -54,7 +55,12 @@ export function makeArrive(deps: BarrierDeps): Bound {
         if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
         const ended = await bells.wait(
           room_uid,
-          { key: barrierBell(barrier_id), deadlineMs: timeoutMs, signal: call.signal },
+          {
+            key: barrierBell(barrier_id),
+            owner: ownerOf(call.caller.org_id),
+            deadlineMs: timeoutMs,
+            signal: call.signal,
+          },
           () => {
             const row = standing(deps, kept, terms);
             return row.state === "waiting" ? null : row;

@@ -21,7 +21,8 @@ export function putFile(drive: Drive): Bound {
         mode: parseMode(input.mode, FILE_MODE),
         owner: parseOwner(input.owner),
         overwrite: input.overwrite ?? true,
-        fill: (write, over) => receive(transfer.body, AbortSignal.any([call.signal, over]), write),
+        fill: (write, over) =>
+          receive(transfer.body, { orgId: call.caller.org_id, signal: AbortSignal.any([call.signal, over]) }, write),
         check: async () => requireEtag(place, path, transfer),
       });
       call.audit.details = { path: body.path, size_bytes: body.size_bytes, sha256: body.sha256 };

@@ -7,6 +7,7 @@ import { agentWait } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -18,9 +19,9 @@ import { inboxBell, ROOM_BELL } from "./bells.ts";
 import { goneUpTo } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
+import { allMessages, comingAgain, openMessages, type Row, roomMessages } from "./inbox-store.ts";
 import { messageJson, toMessage } from "./record.ts";
-import { type Part, type Row, Scan, takesAll } from "./scan.ts";
+import { type Part, Scan, takesAll } from "./scan.ts";
 import { findDelivery, handOut, hasUnread, markRead } from "./store.ts";
 import { tellRead, traceOf } from "./trace.ts";
 
@@ -72,12 +73,22 @@ async function readRoom(
 ): Promise<Part> {
   const { queries } = deps.database;
   requireKept(queries, room_uid, after);
-  const scan = new Scan(after, limit, input, (from, most) =>
-    roomMessages(queries, { room_uid, after: from, limit: most }),
-  );
-  await scan.catchUp(call.signal);
-  const wait = { key: ROOM_BELL, deadlineMs: input.wait_ms ?? 0, signal: call.signal };
-  return (await deps.bells.wait(room_uid, wait, () => scan.look())) ?? NOTHING;
+  const scan = new Scan(after, limit, input, roomMessages(queries, room_uid));
+  const { owner, signal, pieces } = workOf(call);
+  const deadlineMs = input.wait_ms ?? 0;
+  const leave = deadlineMs > 0 ? deps.agents.waits.watch(room_uid) : null;
+  try {
+    const wait = { key: ROOM_BELL, owner, deadlineMs, signal };
+    return (await deps.bells.wait(room_uid, wait, () => scan.look(pieces, signal))) ?? NOTHING;
+  } finally {
+    leave?.();
+  }
+}
+
+/** The call's part in the event loop. */
+function workOf({ caller, signal }: KeyCall) {
+  const owner = ownerOf(caller.org_id);
+  return { owner, signal, pieces: new Pieces(loopTime, owner, agentWait.name) };
 }
 
 /** Throws history_gone: some of what came after this place has gone. From 0 on is all that there is. */
@@ -112,17 +123,15 @@ async function readInbox(
     database.commit((write) => markRead(write, passed), false).catch(() => {});
   }
   if (state === "active") await see(deps, room_uid, agent_id);
-  const page = (from: number, most: number) => ({ room_uid, agent_id, after: from, limit: most });
-  const read = after === null ? openMessages : messagesFrom;
-  const scan = new Scan(after ?? 0, limit, input, (from, most) => read(queries, page(from, most)));
-  await scan.catchUp(call.signal);
-  const comingUpTo = (until: number) => (from: number, most: number) =>
-    comingAgain(queries, { ...page(from, most), until });
-  const look = (): Part | null => {
+  const inbox = { room_uid, agent_id };
+  const { owner, signal, pieces } = workOf(call);
+  const scan = new Scan(after ?? 0, limit, input, (after === null ? openMessages : allMessages)(queries, inbox));
+  const look = async (): Promise<Part | null> => {
     // What comes again has an answer of its own: what follows is read from the same place the next time.
-    const again = after === null ? null : new Scan(0, limit, input, comingUpTo(after)).look();
+    const repeated = after === null ? null : new Scan(0, limit, input, comingAgain(queries, inbox, after));
+    const again = await repeated?.look(pieces, signal);
     if (again) return { ...again, more: true };
-    const found = scan.look();
+    const found = await scan.look(pieces, signal);
     if (!found) agents.requireAlive(room_uid, agent_id);
     return found;
   };
@@ -137,7 +146,7 @@ async function readInbox(
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
     const { rows, more } =
-      (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? NOTHING;
+      (await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look)) ?? NOTHING;
     const told = (row: Row) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, row);
     return { rows: await markHandedOut(deps, agent_id, rows, told), more };
   } finally {

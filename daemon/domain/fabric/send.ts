@@ -2,6 +2,7 @@
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../shared/api/fabric.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { addressOf, addressRules, isToOne } from "./address.ts";
@@ -56,7 +57,7 @@ export function makeSend(deps: FabricDeps): Bound {
         if (recipient === null) return { outcome: isNew ? "accepted" : "known", body: receipt };
         const deadlineMs = input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS;
         const reply = await awaitReply(deps, row, {
-          ...{ source, recipient, deadlineMs, signal: call.signal },
+          ...{ source, recipient, owner: ownerOf(call.caller.org_id), deadlineMs, signal: call.signal },
           isFirst: (found) => tellRead(deps.traces, { agent_id: source, ...room, trace: call.trace }, found),
         });
         return { outcome: "replied", body: { ...receiptOf(queries, row, false), reply: toMessage(reply) } };

@@ -1,6 +1,7 @@
 /** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
 
 import { now } from "../../core/clock.ts";
+import type { OwnerName } from "../../core/loop/index.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
@@ -36,6 +37,7 @@ export async function awaitReply(
   wait: {
     source: string;
     recipient: string;
+    owner: OwnerName;
     deadlineMs: number;
     signal: AbortSignal;
     /** Hears of the reply unless its inbox was read before. */
@@ -43,8 +45,8 @@ export async function awaitReply(
   },
 ): Promise<MessageRow> {
   const { agents, bells, database } = deps;
-  const { source, recipient, deadlineMs, signal } = wait;
-  const reply = await bells.wait(room_uid, { key: replyBell(message_id), deadlineMs, signal }, () => {
+  const { source, recipient, owner, deadlineMs, signal } = wait;
+  const reply = await bells.wait(room_uid, { key: replyBell(message_id), owner, deadlineMs, signal }, () => {
     const found = findReply(database.queries, { room_uid, reply_to: message_id, source: recipient, agent_id: source });
     if (found) return found;
     // Neither who was asked nor who asks may be gone: nobody could answer, or be answered.

@@ -6,6 +6,7 @@ import { roomNow } from "../../../shared/api/live.ts";
 import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import {
   type Bound,
   bind,
@@ -89,7 +90,7 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
         before = state;
         if (lines.length > 0) yield lines.map((data): StreamEvent => ({ id: null, data }));
         if (!waits) return;
-        await changes.after(room_uid, look.changes, signal);
+        await changes.after(room_uid, look.changes, { owner: ownerOf(caller.org_id), signal });
         const costMs = look.tookMs + changes.clients(room_uid) * look.eachMs;
         const pauseMs = look.at + Math.max(LOOK_MS, costMs / SHARE) - performance.now();
         if (!signal.aborted) await Bun.sleep(Math.max(TOGETHER_MS, pauseMs));

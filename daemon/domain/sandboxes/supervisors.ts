@@ -3,6 +3,7 @@ import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import { newId, type RoomUid } from "../../../shared/ids.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { faultPoint } from "../../core/fault-points.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -395,12 +396,13 @@ function requestsOf(
   allowlist: readonly string[],
 ): GuestRequests {
   const outside = deps.egress.serve({ ...row, room_id, place: placeOf(row) }, allowlist);
-  if (!row.fabric_attached) return outside;
-  const inside = deps.roomCalls({ ...row, room_id });
-  return (stream, request) => {
-    if (Object(request).method === "room_call") inside(stream, request as object);
+  const inside = row.fabric_attached ? deps.roomCalls({ ...row, room_id }) : null;
+  const requests: GuestRequests = (stream, request) => {
+    if (inside && Object(request).method === "room_call") inside(stream, request as object);
     else outside(stream, request);
   };
+  requests.owner = ownerOf(row.org_id);
+  return requests;
 }
 
 /** What a guest was doing when its daemon ended: to stop it was perhaps done, to let it go on is done again. */

@@ -5,6 +5,7 @@ import type { configGet } from "../../../shared/api/service.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Histogram } from "../../core/histogram.ts";
 import type { LogCounts } from "../../core/log.ts";
+import type { LoopFigures } from "../../core/loop/index.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RequestCounts } from "../../core/request-counts.ts";
 import type { FindRoom } from "../../core/room-target.ts";
@@ -35,6 +36,7 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
 }
 
 export interface ServiceDeps {
+  loop: LoopFigures;
   /** This one, and the others that are one service with it. */
   hosts(): OutputOf<typeof hostList>["items"];
   /** The state of each of them: that is known without asking what it has to give. */

@@ -34,6 +34,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
         () => ofSandboxes(deps, figures),
         () => ofRequests(deps),
         () => ofWork(figures),
+        () => ofLoop(deps),
         () => ofStore(figures),
         () => ofHost(),
         () => ofProcess(began.at, began.mostFiles),
@@ -268,6 +269,39 @@ function ofWork({ happened, egress, webhooks, traces, audit_records, logged, loo
       "How late a timer fires, and so how long others wait.",
       distribution(loopDelays),
     ),
+  ];
+}
+
+function ofLoop({ loop }: ServiceDeps): string[] {
+  const used = { org: 0, net: 0, host: 0 };
+  for (const [account, ms] of loop.used) used[account === "net" || account === "host" ? account : "org"] += ms / 1000;
+  const kinds = [...loop.pieces];
+  return [
+    family(
+      "roomd_loop_busy_seconds_total",
+      "counter",
+      "Time of the event loop by owner: organizations, clients without a key, the service itself.",
+      each("class", Object.entries(used)),
+    ),
+    family(
+      "roomd_loop_piece_seconds",
+      "histogram",
+      "Pieces of work of the event loop, by kind.",
+      kinds.flatMap(([label, seconds]) => distribution(seconds, { label })),
+    ),
+    family(
+      "roomd_loop_long_turns_total",
+      "counter",
+      "Pieces that took over 20 ms of processor time, by operation or kind.",
+      each("label", loop.longTurns),
+    ),
+    family(
+      "roomd_loop_waiting",
+      "gauge",
+      "Pieces that wait for the event loop.",
+      each("class", Object.entries(loop.waiting)),
+    ),
+    family("roomd_loop_wait_seconds", "histogram", "Time that pieces waited.", distribution(loop.waits)),
   ];
 }
 

@@ -266,6 +266,17 @@ export const STORY: Record<string, readonly unknown[]> = {
   "disk.used_bytes": [73_400_320],
   "cpu.cores": [16],
   "cpu.busy_seconds": [184_220.31],
+  "host.loop": [
+    {
+      busy_seconds: 512.4,
+      owners: [
+        { owner: "org:org_01KDYYYSM0F2J6N4Q8S3V7XZTR", busy_seconds: 410.9 },
+        { owner: "host", busy_seconds: 98.3 },
+      ],
+      waiting: 0,
+      longest: { label: "room_get", owner: "org:org_01KDYYYSM0F2J6N4Q8S3V7XZTR", ms: 3.1 },
+    },
+  ],
   "cpu.idle_seconds": [1_102_377.9],
   "memory.size_bytes": [67_108_864_000],
   "memory.available_bytes": [48_318_382_080],

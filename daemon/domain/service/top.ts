@@ -1,5 +1,5 @@
 /** Owns the call that tells what is used just now, of the caller's sandboxes and of the host. */
-import { MAX_TOP, type Top, topGet } from "../../../shared/api/top.ts";
+import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/top.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/operation.ts";
 import { useOfHost } from "../../host/use.ts";
@@ -7,6 +7,8 @@ import type { Measured } from "../sandboxes/index.ts";
 import type { ServiceDeps } from "./deps.ts";
 
 const MIB = 1024 ** 2;
+
+const seconds = (ms: number) => Math.round(ms) / 1000;
 
 export function makeTop(deps: ServiceDeps): Bound {
   const startedAt = performance.now();
@@ -36,6 +38,17 @@ export function makeTop(deps: ServiceDeps): Bound {
         resident_bytes: deps.capacity().memory_mib_resident * MIB,
       },
       disk: { size_bytes: disk.size_bytes, free_bytes: disk.free_bytes },
+      loop: loopNow(),
+    };
+  };
+
+  const loopNow = (): NonNullable<Top["host"]>["loop"] => {
+    const { used, waiting, longest } = deps.loop;
+    return {
+      busy_seconds: seconds(used.reduce((sum, [, ms]) => sum + ms, 0)),
+      owners: used.slice(0, MAX_LOOP_OWNERS).map(([owner, ms]) => ({ owner, busy_seconds: seconds(ms) })),
+      waiting: waiting.org + waiting.net + waiting.host,
+      longest: longest && { label: longest.label, owner: longest.owner, ms: Math.round(longest.ms * 10) / 10 },
     };
   };
 

@@ -15,6 +15,7 @@ import type { Log } from "../../core/log.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
+import type { Rate } from "../rate-limit.ts";
 import type { Road } from "../run.ts";
 import { readJsonMessage } from "./body.ts";
 import type { HttpOptions } from "./options.ts";
@@ -28,7 +29,6 @@ const MCP_KEY_PATHS = SET_NAMES.map(keyPathOf);
 export const MCP_PATHS: readonly string[] = [...SET_NAMES.map((set) => TOOL_SETS[set].path), ...MCP_KEY_PATHS];
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
-const NOT_COUNTED = { refusal: null, rate: null };
 /** What the largest of the tools' arguments takes, a file of 16 MiB. */
 const MOST_MESSAGE_BYTES = 23 * 1024 * 1024;
 
@@ -48,6 +48,8 @@ export interface McpMessage {
   trace: TraceContext | null;
   /** Which tools it finds. */
   tool_set: ToolSet;
+  /** Of a tool's call: what the request has left its key, for the tool's first operation. */
+  rate?: Rate | null;
 }
 
 export interface McpDoor {
@@ -111,15 +113,20 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
     return new Response(null, { status: 204 });
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
+  // Before its body is read: a tool that does not exist has no operation, which would count.
+  const { refusal, rate } = road.identify(credentials);
+  const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true);
+  if (turn) await turn;
+  if (refusal) throw refusal;
   const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
+  road.begin.goesOn(caller, "mcp");
   const tool_set = setOf(url.pathname);
   requireGranted(caller, tool_set, message);
-  // A tool's call is counted by what it asks for.
-  const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
-  if (refusal) throw refusal;
   const trace = readTraceparent(request.headers.get(TRACEPARENT));
+  // The operation of a tool's call is this one request.
+  const counted = message.method === CALL ? { rate } : {};
   const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, trace, tool_set };
-  const response = await mcp.answer({ request, message, ...visit });
+  const response = await mcp.answer({ request, message, ...visit, ...counted });
   setAll(response.headers, addRate({}, rate));
   return response;
 }

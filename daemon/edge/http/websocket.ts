@@ -16,6 +16,9 @@ const IDLE_SECONDS = 60;
 /** Most that a browser shows of a reason. */
 const MOST_REASON_BYTES = 123;
 const TOO_LARGE = 1009;
+/** Messages of a client in one turn of the event loop, beyond which it is disconnected: each costs a call, however small. */
+const MOST_IN_A_TURN = 2_000;
+const TOO_MANY = 1008;
 
 /** What the route's handler answers with once the connection is no longer HTTP's. */
 export const UPGRADED = new Response(null);
@@ -27,6 +30,8 @@ export interface SocketData {
   conversation: Conversation;
   /** Who waits until there is room for more. */
   drained: PromiseWithResolvers<void> | null;
+  /** Messages in this turn of the event loop. */
+  heard: number;
 }
 
 export function isHandshake(headers: Headers): boolean {
@@ -70,7 +75,7 @@ export function upgrade(
   conversation: Conversation,
   headers: Headers,
 ): boolean {
-  return server.upgrade(request, { data: { conversation, drained: null }, headers });
+  return server.upgrade(request, { data: { conversation, drained: null, heard: 0 }, headers });
 }
 
 export const websocket: WebSocketHandler<SocketData> = {
@@ -80,6 +85,7 @@ export const websocket: WebSocketHandler<SocketData> = {
   open: (socket) => socket.data.conversation.start(talkerOf(socket)),
   message: (socket, message) => {
     const { conversation } = socket.data;
+    if (isOften(socket.data)) return socket.close(TOO_MANY, "too many messages at a time");
     if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
     else if (typeof message === "string") conversation.hear(message);
     // A copy: the memory of the frame is used again.
@@ -91,6 +97,15 @@ export const websocket: WebSocketHandler<SocketData> = {
     data.conversation.left(code, reason);
   },
 };
+
+function isOften(data: SocketData): boolean {
+  if (data.heard === 0) {
+    setImmediate(() => {
+      data.heard = 0;
+    });
+  }
+  return ++data.heard > MOST_IN_A_TURN;
+}
 
 function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
   const { data } = socket;

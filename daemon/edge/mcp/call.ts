@@ -20,6 +20,7 @@ import type { HostClient } from "../hosts/client.ts";
 import { forwardJson, forwardRequest } from "../hosts/forward.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
+import type { Rate } from "../rate-limit.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import type { Outcome } from "../walk.ts";
 import { bytesOf, type FileBytes, outcomeOf, requestOf, type Sent, transferOf } from "./file-bytes.ts";
@@ -38,6 +39,8 @@ export interface Visit {
   trace: TraceContext | null;
   /** How large it was. */
   bytes: number;
+  /** What it has left its key; the first operation counts as this request. */
+  rate?: Rate | null;
 }
 
 export interface Refused {
@@ -86,7 +89,9 @@ export class ToolCall {
   /** As the client sent them. */
   readonly given: Arguments;
   readonly #deps: CallDeps;
-  readonly #visit: Visit;
+  readonly #visit: Omit<Visit, "rate">;
+  /** Of the next operation, where that is the first. */
+  #rate: { rate?: Rate | null };
   /** Ends when the client cancels the call, or is gone. */
   readonly #signal: AbortSignal;
   readonly #translate: (next: NamedCall) => NamedCall;
@@ -95,7 +100,9 @@ export class ToolCall {
     this.tool = asked.tool;
     this.given = asked.given;
     this.#deps = deps;
-    this.#visit = visit;
+    const { rate, ...rest } = visit;
+    this.#visit = rest;
+    this.#rate = rate === undefined ? {} : { rate };
     this.#signal = asked.signal;
     this.#translate = asked.translate ?? ((next) => next);
   }
@@ -212,8 +219,11 @@ export class ToolCall {
     );
     const key =
       takesIdempotencyKey(operation) && typeof args.idempotency_key === "string" ? args.idempotency_key : null;
+    const counted = this.#rate;
+    this.#rate = {};
     return {
       ...this.#visit,
+      ...counted,
       source: "mcp",
       token: null,
       path: pathOf(operation, params),

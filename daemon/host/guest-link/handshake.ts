@@ -15,6 +15,7 @@ import {
   StreamErrorCode,
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
+import type { OwnerName } from "../../core/loop/index.ts";
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
 
@@ -25,8 +26,12 @@ const GUEST_CHANNELS = 1;
 /** 256 connections whose far ends do not read. */
 const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 
-/** Carries out what the guest asks: ends the stream. */
-export type GuestRequests = (stream: Stream, request: unknown) => void;
+/** Carries out a request of the guest: ends the stream. */
+export interface GuestRequests {
+  (stream: Stream, request: unknown): void;
+  /** Whose time of the event loop the guest's frames take; the service's if absent. */
+  owner?: OwnerName;
+}
 export const NOTHING_TO_ASK: GuestRequests = (stream) =>
   stream.fail(StreamErrorCode.unknown_method, "nothing can be asked here");
 
@@ -72,8 +77,9 @@ export class GuestLink {
     });
   }
 
-  receive(bytes: Uint8Array): void {
-    this.#link.receive(bytes);
+  /** Takes bytes, at most so many frames; returns how many bytes. */
+  receive(bytes: Uint8Array, mostFrames?: number): number {
+    return this.#link.receive(bytes, mostFrames);
   }
 
   close(reason: string): void {
@@ -99,6 +105,11 @@ export class GuestLink {
   /** Resolves with the reason once the connection has ended. */
   get closed(): Promise<string> {
     return this.#closed.promise;
+  }
+
+  /** Whose time of the event loop its frames take. */
+  get owner(): OwnerName {
+    return this.#requests.owner ?? "host";
   }
 
   get isClosed(): boolean {

@@ -46,6 +46,16 @@ function answerAt(second: number, count = 30, hosts = true): Top {
             resident_bytes: MIB,
           },
           disk: { size_bytes: 100 * MIB, free_bytes: 5 * MIB },
+          loop: {
+            busy_seconds: 1 + 0.25 * second,
+            owners: [
+              { owner: "host", busy_seconds: 0.5 + 0.05 * second },
+              { owner: "org:org_2", busy_seconds: 0.2 },
+              { owner: "org:org_1", busy_seconds: 0.1 + 0.2 * second },
+            ],
+            waiting: 0,
+            longest: { label: "room_get", owner: "org:org_1", ms: 7.25 },
+          },
         }
       : null,
     at: new Date(Date.parse("2026-01-31T13:00:00Z") + second * 1000).toISOString(),
@@ -62,7 +72,15 @@ describe("rates", () => {
     const { items, host, interval_seconds } = ratesOf(answerAt(0), answerAt(2));
     expect(interval_seconds).toBe(2);
     expect(items[20]?.rates).toEqual({ cpu_percent: 20, sent_bytes_per_second: 10, received_bytes_per_second: 0 });
-    expect(host?.rates).toEqual({ cpu_percent: 25, requests_per_second: 25 });
+    expect(host?.rates).toEqual({
+      cpu_percent: 25,
+      requests_per_second: 25,
+      loop_percent: 25,
+      loop_owners: [
+        { owner: "org:org_1", percent: 20 },
+        { owner: "host", percent: 5 },
+      ],
+    });
   });
 
   test("are not known of what is new, has gone, or began again", () => {
@@ -120,6 +138,7 @@ describe("the screen", () => {
     expect(text(viewOf())).toContain(
       "CPU [|||       ] 25.0% of 4 cores   memory [||||||||  ] 6G of 8G   disk [|||||||||",
     );
+    expect(text(viewOf())).toContain("loop [|||       ] 25.0%   org_1 20.0%   roomd 5.0%   longest 7.3 ms (room_get)");
     expect(text(views["without the host"])).toMatch(
       /^roomd {3}2 rooms {3}3 sandboxes \(1 creating, 1 starting, 1 running\)\nCPU 3.0% {3}memory 870M/,
     );

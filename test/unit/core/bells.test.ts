@@ -6,7 +6,7 @@ const never = new AbortController().signal;
 const destroyed = () => new ServiceError("room_destroying");
 
 function waiter(bells: Bells, look: () => number | null, options: { signal?: AbortSignal; deadlineMs?: number } = {}) {
-  return bells.wait("room", { key: "k", deadlineMs: 60_000, signal: never, ...options }, look);
+  return bells.wait("room", { key: "k", owner: "host", deadlineMs: 60_000, signal: never, ...options }, look);
 }
 
 describe("a bell", () => {
@@ -63,14 +63,16 @@ describe("a bell", () => {
   test("ends all waits of a group by its error, also one that comes late, and what throws while looking", async () => {
     const bells = new Bells();
     const waits = Array.from({ length: 100 }, () => waiter(bells, () => null));
-    const other = bells.wait("other", { key: "k", deadlineMs: 50, signal: never }, () => null);
+    const other = bells.wait("other", { key: "k", owner: "host", deadlineMs: 50, signal: never }, () => null);
     bells.end("room", destroyed());
     for (const outcome of await Promise.allSettled([...waits, waiter(bells, () => null)])) {
       expect(outcome).toMatchObject({ status: "rejected", reason: { code: "room_destroying" } });
     }
     expect(await other).toBeNull();
     bells.close(new ServiceError("shutting_down"));
-    await expect(bells.wait("other", { key: "k", deadlineMs: 50, signal: never }, () => null)).rejects.toMatchObject({
+    await expect(
+      bells.wait("other", { key: "k", owner: "host", deadlineMs: 50, signal: never }, () => null),
+    ).rejects.toMatchObject({
       code: "shutting_down",
     });
   });

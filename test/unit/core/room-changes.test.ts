@@ -8,6 +8,7 @@ import type { RoomUid } from "../../../shared/ids.ts";
 
 const [ROOM, OTHER] = ["rom_1", "rom_2"] as RoomUid[] as [RoomUid, RoomUid];
 const NEVER = new AbortController().signal;
+const BY = { owner: "host", signal: NEVER } as const;
 
 /** Whether a wait is still waiting, once all that is due has run. */
 async function waits(wait: Promise<unknown>): Promise<boolean> {
@@ -22,7 +23,7 @@ test("a change of the room wakes its clients, that of another does not", async (
   const changes = new RoomChanges(new Bells());
   changes.enter(ROOM);
   changes.enter(OTHER);
-  const wait = changes.after(ROOM, changes.count(ROOM), NEVER);
+  const wait = changes.after(ROOM, changes.count(ROOM), BY);
   changes.changed(OTHER);
   expect(await waits(wait)).toBe(true);
   changes.changed(ROOM);
@@ -34,8 +35,8 @@ test("a change between a look and the wait is not lost", async () => {
   changes.enter(ROOM);
   const seen = changes.count(ROOM);
   changes.changed(ROOM);
-  await changes.after(ROOM, seen, NEVER);
-  expect(await waits(changes.after(ROOM, changes.count(ROOM), NEVER))).toBe(true);
+  await changes.after(ROOM, seen, BY);
+  expect(await waits(changes.after(ROOM, changes.count(ROOM), BY))).toBe(true);
 });
 
 test("a message, a barrier or a record of the room is a change of it alone", () => {
@@ -51,7 +52,7 @@ test("a message, a barrier or a record of the room is a change of it alone", () 
 test("commits of no room in particular, however many, are one change of each room, after a while", async () => {
   const changes = new RoomChanges(new Bells(), 10);
   changes.enter(ROOM);
-  const wait = changes.after(ROOM, 0, NEVER);
+  const wait = changes.after(ROOM, 0, BY);
   for (let commit = 0; commit < 100; commit++) changes.anyChanged();
   expect(changes.count(ROOM)).toBe(0);
   await wait;
@@ -76,8 +77,8 @@ test("the end of a room, or of its client, ends the wait", async () => {
   const changes = new RoomChanges(bells);
   changes.enter(ROOM);
   const gone = new AbortController();
-  const left = changes.after(ROOM, 0, gone.signal);
-  const ended = changes.after(ROOM, 0, NEVER);
+  const left = changes.after(ROOM, 0, { owner: "host", signal: gone.signal });
+  const ended = changes.after(ROOM, 0, BY);
   gone.abort();
   await left;
   bells.end(ROOM, new ServiceError("room_destroying"));

@@ -119,10 +119,14 @@ describe("waits at once", () => {
     }
   };
 
-  test("of an agent are so many, those for messages not counted", () => {
+  test("of an agent are 128, and as many for messages", () => {
     const graph = new WaitGraph();
     const inbox = (): AgentWait => ({ ...waitOf("a"), about: () => null, shown: { type: "inbox", id: null } });
-    for (let count = 0; count < 500; count++) graph.enter(ROOM, inbox());
+    const inboxes = Array.from({ length: 128 }, inbox);
+    for (const wait of inboxes) graph.enter(ROOM, wait);
+    expect(codeOf(graph, inbox())).toBe("quota_exceeded");
+    graph.leave(ROOM, inboxes[0] as AgentWait);
+    expect(codeOf(graph, inbox())).toBeNull();
     const all = Array.from({ length: 128 }, (_, at) => waitOf("a", `b${at}`));
     for (const wait of all) graph.enter(ROOM, wait);
     expect(codeOf(graph, waitOf("a", "c"))).toBe("quota_exceeded");

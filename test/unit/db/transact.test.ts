@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { loopTime, type OwnerName } from "../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
@@ -45,10 +46,42 @@ const commits = () => statements.filter((statement) => statement === "COMMIT").l
 
 describe("writes of one turn", () => {
   test("share one commit, and each gets its own value", async () => {
-    const values = await Promise.all(Array.from({ length: 200 }, (_, n) => database.commit(insert(n))));
-    expect(values).toEqual(Array.from({ length: 200 }, (_, n) => n));
+    const values = await Promise.all(Array.from({ length: 10 }, (_, n) => database.commit(insert(n))));
+    expect(values).toEqual(Array.from({ length: 10 }, (_, n) => n));
     expect(numbers()).toEqual(values);
     expect(commits()).toBe(1);
+  });
+
+  test("of over 4 ms have several commits, in which owners take turns and keep their order", async () => {
+    const order: string[] = [];
+    const slow = (owner: OwnerName, n: number) => {
+      loopTime.goesOn(owner, "test");
+      return database.commit((queries) => {
+        const until = performance.now() + 2;
+        while (performance.now() < until);
+        order.push(`${owner} ${n}`);
+        return insert(n)(queries);
+      });
+    };
+    const ofMany = Array.from({ length: 60 }, (_, n) => slow("org:many", n));
+    const ofFew = [slow("org:few", 100), slow("org:few", 101)];
+    await Promise.all(ofFew);
+    expect(order.length).toBeLessThanOrEqual(6);
+    await Promise.all(ofMany);
+    expect(commits()).toBeGreaterThan(20);
+    expect(order.filter((each) => each.startsWith("org:many"))).toEqual(
+      Array.from({ length: 60 }, (_, n) => `org:many ${n}`),
+    );
+  });
+
+  test("that cannot even begin all fail", async () => {
+    const begin = vi.spyOn(connection, "step").mockImplementationOnce(() => {
+      throw new Error("disk I/O error");
+    });
+    const outcomes = await Promise.allSettled(Array.from({ length: 3 }, (_, n) => database.commit(insert(n))));
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    begin.mockRestore();
+    expect(await database.commit(insert(1))).toBe(1);
   });
 
   test("have those of the next turns with them, while each turn brings more", async () => {

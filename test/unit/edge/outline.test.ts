@@ -31,3 +31,15 @@ test("what is outside of them is no longer than a body is where nothing is said"
   expect(refusalOf(`{${'"x":{},'.repeat(MOST / 2)}}`)).toBe("body_too_large");
   expect(refusalOf(`["\\\\",${"[],".repeat(MOST / 2)}0]`, 1)).toBe("body_too_large");
 });
+
+test("a long body has 20,000 values at most, a short one as many as fit", () => {
+  const values = (count: number, text = "1") =>
+    `{"text":"${"x".repeat(64 * 1024)}","list":[${Array(count).fill(text)}]}`;
+  for (const pieceBytes of [1, 1000, 1_000_000]) {
+    expect(refusalOf(values(19_998), pieceBytes)).toBeNull();
+    expect(refusalOf(values(20_000), pieceBytes)).toBe("body_too_large");
+    expect(refusalOf(values(19_998, '",[{"'), pieceBytes)).toBeNull();
+    expect(refusalOf(values(10_001, "[]"), pieceBytes)).toBe("body_too_large");
+  }
+  expect(refusalOf(`[${"[],".repeat(21_000)}0]`)).toBeNull();
+});

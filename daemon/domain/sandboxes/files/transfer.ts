@@ -64,10 +64,14 @@ export function makePutFile(deps: FileDeps): Bound {
       let size_bytes = 0;
       using hash = new Hash();
       const { entry, created } = await writeInGuest(link, request, (write, over) =>
-        receive(transfer.body, AbortSignal.any([call.signal, over]), async (bytes) => {
-          size_bytes += bytes.byteLength;
-          await Promise.all([hash.add(bytes), write(bytes)]);
-        }),
+        receive(
+          transfer.body,
+          { orgId: call.caller.org_id, signal: AbortSignal.any([call.signal, over]) },
+          async (bytes) => {
+            size_bytes += bytes.byteLength;
+            await Promise.all([hash.add(bytes), write(bytes)]);
+          },
+        ),
       );
       const sha256 = await hash.digest();
       call.audit.details = { path, size_bytes, sha256 };

@@ -1178,6 +1178,19 @@ export interface components {
             /** @description Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run. */
             directory_age_seconds: number;
         };
+        HostLoop: {
+            /** @description Of the service's event loop. */
+            busy_seconds: number;
+            /** @description Those that used the most. */
+            owners: {
+                /** @description org:ID, net for clients without a key, host for the service itself. */
+                owner: string;
+                busy_seconds: number;
+            }[];
+            /** @description Pieces of work that wait for it. */
+            waiting: number;
+            longest: components["schemas"]["LoopPiece"] | null;
+        };
         HostMemory: {
             size_bytes: number;
             available_bytes: number;
@@ -1352,6 +1365,12 @@ export interface components {
             path: string;
             room_id: string | null;
             agent_id: string | null;
+        };
+        LoopPiece: {
+            /** @description Operation or kind of work. */
+            label: string;
+            owner: string;
+            ms: number;
         };
         MadeSandboxDirectory: {
             path: string;
@@ -3399,6 +3418,7 @@ export interface components {
                 size_bytes: number;
                 free_bytes: number;
             };
+            loop: components["schemas"]["HostLoop"];
         };
         TopItem: {
             /**
@@ -5612,6 +5632,7 @@ export type HostDisk = components['schemas']['HostDisk'];
 export type HostEvacuateRequest = components['schemas']['HostEvacuateRequest'];
 export type HostEvacuated = components['schemas']['HostEvacuated'];
 export type HostListResult = components['schemas']['HostListResult'];
+export type HostLoop = components['schemas']['HostLoop'];
 export type HostMemory = components['schemas']['HostMemory'];
 export type Identity = components['schemas']['Identity'];
 export type IdentityBeginResult = components['schemas']['IdentityBeginResult'];
@@ -5628,6 +5649,7 @@ export type KeyRotateResult = components['schemas']['KeyRotateResult'];
 export type LedgerEntry = components['schemas']['LedgerEntry'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type LocateResult = components['schemas']['LocateResult'];
+export type LoopPiece = components['schemas']['LoopPiece'];
 export type MadeSandboxDirectory = components['schemas']['MadeSandboxDirectory'];
 export type MeGetResult = components['schemas']['MeGetResult'];
 export type Member = components['schemas']['Member'];

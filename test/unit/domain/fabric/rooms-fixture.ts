@@ -167,12 +167,9 @@ function findRoom(_caller: Caller, roomId: string): RoomTarget {
   };
 }
 
-function callerOf(agent_id: string): Caller {
-  const [name, plan, scopes, key_id] = [
-    agent_id,
-    "standard",
-    ["fabric:read", "fabric:write"] as const,
-    agent_id as KeyId,
-  ];
+/** By the name "*": one that is no agent of a room. */
+function callerOf(agent: string): Caller {
+  const agent_id = agent === "*" ? null : agent;
+  const [name, plan, scopes, key_id] = [agent, "standard", ["fabric:read", "fabric:write"] as const, agent as KeyId];
   return { kind: "sandbox", org_id: ORG, key_id, name, plan, scopes, room_ids: null, agent_id, expires_at: null };
 }

@@ -18,8 +18,10 @@ const never = () => {
 let connection: Connection;
 let changes: OrgChanges;
 let orgs: Orgs;
+let grips: (() => void)[];
 
 beforeEach(async () => {
+  grips = [];
   connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
@@ -30,15 +32,20 @@ beforeEach(async () => {
   const org = { org_id, name: "org", plan: "free", created_at: "2026-01-01" } as const;
   await changes.addOrg({ org, keys: [] }, () => {});
 });
-afterEach(() => connection.close());
+afterEach(() => {
+  for (const letGo of grips) letGo();
+  orgs.holds.look();
+  connection.close();
+});
 
 async function held(more: Partial<NewKey> = {}) {
   const { row } = newKey({ org_id, kind: "api", name: "k", maker, ...more });
   await changes.addKey(row, () => {});
   const line = { key_id: row.key_id, isCut: false };
-  orgs.holdLine(row.key_id, () => {
+  const letGo = orgs.holdLine(row.key_id, () => {
     line.isCut = true;
   });
+  grips.push(letGo);
   return line;
 }
 const isCut = (line: { isCut: boolean }) => {

@@ -1279,6 +1279,29 @@ class HostListResult(TypedDict):
     """Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run."""
 
 
+class HostLoopOwnersItem(TypedDict):
+    owner: str
+    """org:ID, net for clients without a key, host for the service itself."""
+    busy_seconds: float
+
+
+class LoopPiece(TypedDict):
+    label: str
+    """Operation or kind of work."""
+    owner: str
+    ms: float
+
+
+class HostLoop(TypedDict):
+    busy_seconds: float
+    """Of the service's event loop."""
+    owners: list[HostLoopOwnersItem]
+    """Those that used the most."""
+    waiting: int
+    """Pieces of work that wait for it."""
+    longest: LoopPiece | None
+
+
 class HostMemory(TypedDict):
     size_bytes: int
     available_bytes: int
@@ -2999,6 +3022,7 @@ class TopHost(TypedDict):
     cpu: TopHostCpu
     memory: HostMemory
     disk: TopHostDisk
+    loop: HostLoop
 
 
 class TopGetResult(TypedDict):

@@ -1,0 +1,54 @@
+/** What the event loop runs, in memory that it shares with the thread which watches it. */
+
+/** Indexes of 64-bit numbers; times are milliseconds since the epoch of this process's clock. */
+const TIMES = { beat: 0, since: 1, length: 2 } as const;
+/** Indexes of 32-bit numbers after those. */
+const WORDS = { piece: 0, label: 1, owner: 2, length: 3 } as const;
+
+export const BOARD_BYTES = TIMES.length * 8 + WORDS.length * 4;
+
+/** When the loop was last idle or between turns; since when a piece runs, 0: none does. */
+export interface Shown {
+  beat: number;
+  since: number;
+  piece: number;
+  label: number;
+  owner: number;
+}
+
+export class Board {
+  readonly #times: Float64Array;
+  readonly #words: Int32Array;
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#times = new Float64Array(memory, 0, TIMES.length);
+    this.#words = new Int32Array(memory, TIMES.length * 8, WORDS.length);
+  }
+
+  /** A piece starts. */
+  start(now: number, label: number, owner: number): void {
+    this.#words[WORDS.label] = label;
+    this.#words[WORDS.owner] = owner;
+    this.#words[WORDS.piece] = ((this.#words[WORDS.piece] ?? 0) + 1) | 0;
+    this.#times[TIMES.since] = now;
+  }
+
+  end(): void {
+    this.#times[TIMES.since] = 0;
+  }
+
+  beat(now: number): void {
+    this.#times[TIMES.beat] = now;
+  }
+
+  read(): Shown {
+    const [times, words] = [this.#times, this.#words];
+    return {
+      beat: times[TIMES.beat] ?? 0,
+      since: times[TIMES.since] ?? 0,
+      piece: words[WORDS.piece] ?? 0,
+      label: words[WORDS.label] ?? 0,
+      owner: words[WORDS.owner] ?? 0,
+    };
+  }
+}

@@ -1,0 +1,75 @@
+/** Statistics of the event loop's time, for metrics and `roomd top`. */
+import { Histogram } from "../histogram.ts";
+import type { LoopTime, Piece } from "./time.ts";
+
+const PIECE_BOUNDS_SECONDS = [0.0001, 0.0005, 0.002, 0.005, 0.02, 0.1, 1];
+const WAIT_BOUNDS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2];
+/** No piece may take longer. */
+const LONG_MS = 20;
+/** The longest piece is reported for one to two of these. */
+const WINDOW_MS = 30_000;
+/** Kinds of work, besides operations; all calls are one kind. */
+export const LOOP_KINDS = [
+  "call",
+  "request",
+  "mcp",
+  "live.open",
+  "bell.wake",
+  "guest.frames",
+  "body",
+  "db.write",
+  "db.commit",
+];
+
+export class LoopFigures {
+  readonly #time: LoopTime;
+  readonly #now: () => number;
+  /** By kind of work. */
+  readonly pieces = new Map(LOOP_KINDS.map((kind) => [kind, new Histogram(PIECE_BOUNDS_SECONDS)]));
+  /** Pieces of over 20 ms, by operation or kind of work. */
+  readonly longTurns = new Map<string, number>();
+  readonly waits = new Histogram(WAIT_BOUNDS_SECONDS);
+  #window: { from: number; longest: Piece | null; before: Piece | null };
+
+  constructor(time: LoopTime, now = () => performance.now()) {
+    this.#time = time;
+    this.#now = now;
+    this.#window = { from: now(), longest: null, before: null };
+    time.observe((piece) => this.#note(piece));
+  }
+
+  /** Milliseconds of each account since the start, the largest first: `org:ID`, `net` or `host`. */
+  get used(): [account: string, ms: number][] {
+    return [...this.#time.used].toSorted(([, a], [, b]) => b - a);
+  }
+
+  /** Queued pieces: of organizations, of networks, of the service. */
+  get waiting(): Record<"org" | "net" | "host", number> {
+    return this.#time.waiting;
+  }
+
+  /** The longest piece of the last 30 to 60 seconds. */
+  get longest(): Piece | null {
+    this.#turnWindow();
+    const { longest, before } = this.#window;
+    return (before?.ms ?? 0) > (longest?.ms ?? 0) ? before : longest;
+  }
+
+  #note(piece: Piece): void {
+    const kind = this.pieces.has(piece.label) ? piece.label : "call";
+    this.pieces.get(kind)?.note(piece.ms / 1000);
+    if (piece.waitedMs > 0) this.waits.note(piece.waitedMs / 1000);
+    if (piece.cpuMs !== null && piece.cpuMs > LONG_MS)
+      this.longTurns.set(piece.label, (this.longTurns.get(piece.label) ?? 0) + 1);
+    if (piece.ms <= (this.#window.longest?.ms ?? 0)) return;
+    this.#turnWindow();
+    this.#window.longest = piece;
+  }
+
+  #turnWindow(): void {
+    const age = this.#now() - this.#window.from;
+    if (age < WINDOW_MS) return;
+    const before = age < 2 * WINDOW_MS ? this.#window.longest : null;
+    this.#window = { from: this.#now(), longest: null, before };
+  }
+}

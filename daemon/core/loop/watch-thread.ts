@@ -1,0 +1,88 @@
+/**
+ * Thread that watches the event loop: after 100 ms in one piece, and each second from then on, it logs the piece, and where in the kernel the
+ * loop's thread is. It writes the log by itself, since the loop does not run meanwhile.
+ */
+import { readFileSync } from "node:fs";
+import { makeLog } from "../log.ts";
+import { Board } from "./board.ts";
+import type { ToWatch } from "./watch.ts";
+
+declare const self: Worker;
+
+const LOOK_MS = 10;
+const STANDS_MS = 100;
+const AGAIN_MS = 1_000;
+/** A thread that was late itself has been suspended, as with its process or host. */
+const LATE_MS = 50;
+/** The loop's thread is the process's first. */
+const TASK = `/proc/self/task/${process.pid}`;
+/** Of system calls that block: `asm/unistd.h` of x86-64, and the generic one of arm64. */
+const SYSCALLS: Record<string, Record<number, string>> = {
+  x64: {
+    0: "read",
+    1: "write",
+    17: "pread64",
+    18: "pwrite64",
+    61: "wait4",
+    74: "fsync",
+    75: "fdatasync",
+    202: "futex",
+    230: "clock_nanosleep",
+  },
+  arm64: {
+    63: "read",
+    64: "write",
+    67: "pread64",
+    68: "pwrite64",
+    260: "wait4",
+    82: "fsync",
+    83: "fdatasync",
+    98: "futex",
+    115: "clock_nanosleep",
+  },
+};
+
+const names: string[] = [];
+
+self.onmessage = ({ data }: MessageEvent<ToWatch>) => {
+  if ("name" in data) names[data.number] = data.name;
+  else watch(new Board(data.memory), makeLog(data.level));
+};
+
+function watch(board: Board, log: ReturnType<typeof makeLog>): void {
+  let lookedAt = now();
+  let told: { since: number; at: number } | null = null;
+  setInterval(() => {
+    const at = now();
+    const isLate = at - lookedAt > LOOK_MS + LATE_MS;
+    lookedAt = at;
+    const { beat, since, label, owner } = board.read();
+    // A piece without an owner is known by the beat that does not come.
+    const from = since > 0 ? since : beat;
+    if (isLate || at - from < STANDS_MS || beat > from + STANDS_MS) return;
+    if (told?.since === from && at - told.at < AGAIN_MS) return;
+    told = { since: from, at };
+    const piece =
+      since > 0 ? { label: names[label] ?? "unknown", owner: names[owner] ?? "unknown" } : { label: "unnamed" };
+    log.warn("the event loop is blocked", { ...piece, ms: Math.round(at - from), ...placeOf() });
+  }, LOOK_MS);
+}
+
+const now = () => performance.timeOrigin + performance.now();
+
+/** State of the loop's thread: R computes, D waits for a disk, S for something else; with the system call that it is in. */
+function placeOf(): Record<string, string> {
+  const state = / ([RSDTtZ]) /.exec(read("stat").split(")").pop() ?? "")?.[1] ?? "unknown";
+  if (state === "R") return { state };
+  const [number = ""] = read("syscall").split(" ");
+  const syscall = SYSCALLS[process.arch]?.[Number(number)] ?? number.trim();
+  return { state, syscall, waits_in: read("wchan") };
+}
+
+function read(name: string): string {
+  try {
+    return readFileSync(`${TASK}/${name}`, "utf8");
+  } catch {
+    return "";
+  }
+}

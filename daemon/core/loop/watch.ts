@@ -1,0 +1,72 @@
+/** Watch over the event loop: a thread that logs what blocks it, while it is blocked. */
+import type { Log, LogLevel } from "../log.ts";
+import { BOARD_BYTES, Board } from "./board.ts";
+import type { LoopTime } from "./time.ts";
+
+const BEAT_MS = 50;
+const RESTART_MS = 1_000;
+const MOST_RESTARTS = 3;
+const RESTARTS_WITHIN_MS = 60_000;
+/** Names that the thread knows; beyond, all are sent again. */
+const MOST_NAMES = 10_000;
+
+/** To the thread. */
+export type ToWatch = { memory: SharedArrayBuffer; level: LogLevel } | { name: string; number: number };
+
+export interface LoopWatch {
+  stop(): void;
+}
+
+export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch {
+  const memory = new SharedArrayBuffer(BOARD_BYTES);
+  const board = new Board(memory);
+  const names = new Map<string, number>();
+  const restarts: number[] = [];
+  let thread: Worker | null = null;
+  let restarting: Timer | undefined;
+  let isOver = false;
+
+  const tell = (message: ToWatch) => thread?.postMessage(message);
+  const numberOf = (name: string): number => {
+    const known = names.get(name);
+    if (known !== undefined) return known;
+    if (names.size >= MOST_NAMES) names.clear();
+    const number = names.size;
+    names.set(name, number);
+    tell({ name, number });
+    return number;
+  };
+  const begin = () => {
+    thread = new Worker(new URL("./watch-thread.ts", import.meta.url).href);
+    tell({ memory, level });
+    for (const [name, number] of names) tell({ name, number });
+    thread.onerror = ({ message }) => {
+      thread = null;
+      const now = performance.now();
+      while (restarts[0] !== undefined && now - restarts[0] > RESTARTS_WITHIN_MS) restarts.shift();
+      if (isOver) return;
+      log.warn("the event loop's watch has ended", { error: message, restarts: restarts.length < MOST_RESTARTS });
+      if (restarts.push(now) <= MOST_RESTARTS) restarting = setTimeout(begin, RESTART_MS);
+    };
+    thread.unref();
+  };
+
+  const beat = () => board.beat(performance.timeOrigin + performance.now());
+  beat();
+  const timer = setInterval(beat, BEAT_MS);
+  timer.unref();
+  begin();
+  time.show({
+    start: (now, owner, label) => board.start(performance.timeOrigin + now, numberOf(label), numberOf(owner)),
+    end: () => board.end(),
+  });
+  return {
+    stop: () => {
+      isOver = true;
+      time.show(null);
+      clearInterval(timer);
+      clearTimeout(restarting);
+      thread?.terminate();
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** The longest turn of this process's event loop during some work, in milliseconds of the thread's processor time. */
+import { threadTime } from "../../daemon/host/thread-time.ts";
+
+/** Also counts collections of garbage that run on the thread. */
+export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isOver = false;
+  let last = threadTime();
+  const turn = () => {
+    const at = threadTime();
+    longest = Math.max(longest, at - last);
+    last = at;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  try {
+    await work();
+    // The turn that ended it is over by then.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  } finally {
+    isOver = true;
+  }
+  return longest;
+}

@@ -1,0 +1,91 @@
+/**
+ * Calls of one agent that look at many messages, or wake many waits, and the longest turn of the event loop meanwhile. Pieces are of 2 ms; the
+ * bounds allow for the compilers and the garbage collector of a process that has just started.
+ */
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { loopTime } from "../../../daemon/core/loop/index.ts";
+import { longestTurn } from "../../harness/longest-turn.ts";
+import { Rooms } from "../domain/fabric/rooms-fixture.ts";
+
+const MOST_MS = 60;
+/** Where thousands of waits begin, and end, in one process. */
+const MOST_OF_MANY_MS = 150;
+const PAYLOAD = "x".repeat(60_000);
+const WARM_UP = 40;
+
+/** An inbox with messages that were delivered and not acked, and so are delivered again. */
+async function fullInbox(messages: number): Promise<Rooms> {
+  const rooms = new Rooms();
+  for (let n = 0; n < messages; n++)
+    await rooms.call("r", "a", "agent_send", { destination: "a", payload: PAYLOAD, ack_required: true });
+  await rooms.database.commit((queries) => queries.run(sql`UPDATE deliveries SET attempts = 1 WHERE agent_id = 'a'`));
+  return rooms;
+}
+
+const nothing = { agent_id: "a", after: 1_000_000, source: "nobody" };
+
+describe("an inbox with 300 messages of 60 kB", () => {
+  test("is searched with a filter that lets nothing through, by 16 calls at a time", async () => {
+    const rooms = await fullInbox(300);
+    for (let n = 0; n < WARM_UP; n++) await rooms.call("r", "a", "agent_wait", nothing);
+    const longest = await longestTurn(async () => {
+      for (let round = 0; round < 10; round++)
+        await Promise.all(
+          Array.from({ length: 16 }, async () => {
+            // As each request.
+            await loopTime.enter("org:org_1", "agent_wait");
+            await rooms.call("r", "a", "agent_wait", nothing);
+          }),
+        );
+    });
+    expect(longest).toBeLessThan(MOST_MS);
+  });
+
+  test("has 128 waits with that filter, and gets a message", async () => {
+    const rooms = await fullInbox(300);
+    await warmUp(rooms);
+    for (let n = 0; n < WARM_UP; n++) await rooms.call("r", "a", "agent_wait", nothing);
+    const waits = Promise.all(
+      Array.from({ length: 128 }, () => rooms.call("r", "a", "agent_wait", { ...nothing, wait_ms: 3_000 })),
+    );
+    await Bun.sleep(1_000);
+    const longest = await longestTurn(async () => {
+      for (let n = 0; n < 3; n++) await rooms.call("r", "b", "agent_send", { destination: "a", payload: n });
+      await waits;
+    });
+    expect(longest).toBeLessThan(MOST_MS);
+  });
+});
+
+/** Statements are prepared and functions compiled with the first calls. */
+async function warmUp(rooms: Rooms): Promise<void> {
+  for (let n = 0; n < WARM_UP; n++) {
+    const wait = rooms.call("warm", "*", "agent_wait", { after: n, wait_ms: 1_000 });
+    await rooms.call("warm", "a", "agent_send", { destination: "a", payload: n });
+    await wait;
+  }
+}
+
+test("5,000 waits for all messages of a room are woken by one", async () => {
+  const rooms = new Rooms();
+  await warmUp(rooms);
+  const waits = Promise.all(
+    Array.from({ length: 5_000 }, () => rooms.call("r", "*", "agent_wait", { after: 1_000_000, wait_ms: 5_000 })),
+  );
+  await Bun.sleep(2_000);
+  const longest = await longestTurn(async () => {
+    for (let n = 0; n < 3; n++) await rooms.call("r", "b", "agent_send", { destination: "b", payload: n });
+    await waits;
+  });
+  expect(longest).toBeLessThan(MOST_OF_MANY_MS);
+});
+
+test("an agent has 128 waits for messages at most", async () => {
+  const rooms = new Rooms();
+  const wait = () => rooms.call("r", "a", "agent_wait", { agent_id: "a", wait_ms: 500 });
+  const waits = Array.from({ length: 128 }, wait);
+  expect(await rooms.codeOf("r", "a", "agent_wait", { agent_id: "a", wait_ms: 500 })).toBe("quota_exceeded");
+  await Promise.all(waits);
+  expect(await rooms.codeOf("r", "a", "agent_wait", { agent_id: "a", wait_ms: 1 })).toBe("none");
+});

@@ -1,0 +1,43 @@
+/** Reads of a guest's connection that are full of small frames: no turn of the event loop takes over 20 ms. */
+import type { Socket } from "bun";
+import { expect, test } from "vitest";
+import { linkSocket } from "../../../daemon/host/guest-link/link-socket.ts";
+import { quirksOf } from "../../../shared/agent-protocol/device-quirks.ts";
+import { encodeFrame, FrameType } from "../../../shared/agent-protocol/frame.ts";
+import { HOST_PORT } from "../../../shared/agent-protocol/messages.ts";
+import { longestTurn } from "../../harness/longest-turn.ts";
+
+const MOST_MS = 20;
+
+test("512 KiB of the smallest frames in one read are heard in turns of under 20 ms, before the end that follows them", async () => {
+  const socket = { reading: true, write: (bytes: Uint8Array) => bytes.byteLength, end: () => {} };
+  const paused = {
+    ...socket,
+    pause: () => {
+      socket.reading = false;
+    },
+    resume: () => {
+      socket.reading = true;
+    },
+  };
+  const { link, receive, end } = linkSocket(paused as unknown as Socket<unknown>, HOST_PORT, quirksOf(null));
+  link.believe();
+  const frame = encodeFrame(FrameType.pong, 0, new Uint8Array(0));
+  const read = new Uint8Array(512 * 1024 - ((512 * 1024) % frame.byteLength) + 4);
+  for (let at = 0; at + frame.byteLength <= read.byteLength; at += frame.byteLength) read.set(frame, at);
+  // Half a frame at its end, which the next read completes.
+  const [half, rest] = [frame.subarray(0, 4), frame.subarray(4)];
+  read.set(half, read.byteLength - 4);
+  const answered = link.ping(10_000);
+  const longest = await longestTurn(async () => {
+    receive(read);
+    expect(socket.reading).toBe(false);
+    // Bytes that had been read before it was paused.
+    receive(rest);
+    receive(encodeFrame(FrameType.ping, 0, new Uint8Array(0)));
+    end("the socket has ended");
+    await link.closed;
+  });
+  await answered;
+  expect(longest).toBeLessThan(MOST_MS);
+});
