@@ -1,6 +1,7 @@
 /** Owns `roomd audit export` and `roomd audit follow`: records a line each, all that there are, or as they come. */
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
+import { plainJson } from "../core/text.ts";
 import { asked, type FilterOptions, type WhoseOptions, withFilters, withWhose } from "./audit-filters.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { download, events } from "./client.ts";
@@ -25,9 +26,11 @@ export function auditExportCommand(): Command {
           room_id === undefined
             ? await download(audit.orgAuditList, { org_id: "self", order, ...ofOrg }, LINES)
             : await download(audit.auditList, { room_id, order, ...ofRoom }, LINES);
+        const { isTTY } = process.stdout;
+        const text = new TextDecoder();
         for await (const part of stream) {
-          if (process.stdout.isTTY) progress.giveWay(false);
-          await write(process.stdout, part);
+          if (isTTY) progress.giveWay(false);
+          await write(process.stdout, isTTY ? Buffer.from(plainJson(text.decode(part, { stream: true }))) : part);
         }
       });
     });
@@ -53,7 +56,7 @@ export function auditFollowCommand(): Command {
       const { room_id } = asked(room, whose);
       if (room_id !== undefined) requireSeq(after);
       for await (const event of followRecords({ room_id, after, follow })) {
-        await print(json ? JSON.stringify(event) : line(event));
+        await print(json ? plainJson(JSON.stringify(event)) : line(event));
       }
     });
 }

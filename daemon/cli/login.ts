@@ -1,11 +1,12 @@
 /** Owns `roomd login` and `roomd logout`: signing this user in at a service, without a key. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import { peopleUrl } from "../core/people-url.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { findPlace } from "./connection.ts";
 import { credentialsFile, forgetTokens, keepTokens } from "./credentials.ts";
-import { type JsonOption, say, showValue } from "./output.ts";
+import { type JsonOption, printable, say, showValue } from "./output.ts";
 import { type Asked, COMMAND_LINE_ID, type Place, post } from "./token-endpoint.ts";
 
 const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
@@ -27,10 +28,25 @@ export function loginCommand(): Command {
     });
     if (!asked.ok) throw new CliError(asked.description);
     const { user_code, verification_uri, verification_uri_complete } = asked.body;
-    await say(`Open ${verification_uri} and enter the code ${user_code}\nor open ${verification_uri_complete}`);
+    for (const uri of [verification_uri, verification_uri_complete]) requireOwn(uri, place);
+    await say(
+      [
+        printable(`Open ${verification_uri} and enter the code ${user_code}`),
+        printable(`or open ${verification_uri_complete}`),
+      ].join("\n"),
+    );
     await letIn(place, asked.body);
     await showValue({ url: place.url, file: credentialsFile() }, options, () => [`signed in at ${place.url}`]);
   });
+}
+
+/** Throws CliError. Another service's page would let this one in there: its code is of no use here, and a token of theirs might be. */
+function requireOwn(uri: string, { url }: Place): void {
+  // On loopback the pages are at localhost, whatever address the command line has.
+  if (URL.canParse(uri) && new URL(peopleUrl(uri)).origin === new URL(peopleUrl(url)).origin) return;
+  throw new CliError(
+    `The service at ${url} sends you to ${printable(uri)} to sign in, which is another one. If it has two URLs, use the one that it is configured with (http.base_url).`,
+  );
 }
 
 /** Asks again and again, as often as the service likes. Throws CliError. */

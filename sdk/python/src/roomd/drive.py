@@ -93,7 +93,10 @@ class Drive:
                 return
             part = target.with_name(f".roomd-{secrets.token_hex(8)}")
             try:
-                with part.open("xb") as file:
+                # With the target's mode from the start: other users of this machine may read no more of it than before.
+                mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
+                descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+                with open(descriptor, "wb") as file:
                     file.writelines(download)
                 with suppress(FileNotFoundError):
                     shutil.copymode(target, part)
