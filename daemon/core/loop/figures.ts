@@ -27,7 +27,7 @@ export class LoopFigures {
   /** By kind of work. */
   readonly pieces = new Map(LOOP_KINDS.map((kind) => [kind, new Histogram(PIECE_BOUNDS_SECONDS)]));
   /** Pieces of over 20 ms, by operation or kind of work. */
-  readonly longTurns = new Map<string, number>();
+  readonly longTurns = new Map<string, number>(LOOP_KINDS.map((kind) => [kind, 0]));
   readonly waits = new Histogram(WAIT_BOUNDS_SECONDS);
   #window: { from: number; longest: Piece | null; before: Piece | null };
 
