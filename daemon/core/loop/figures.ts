@@ -29,6 +29,7 @@ export class LoopFigures {
   /** Pieces of over 20 ms, by operation or kind of work. */
   readonly longTurns = new Map<string, number>(LOOP_KINDS.map((kind) => [kind, 0]));
   readonly waits = new Histogram(WAIT_BOUNDS_SECONDS);
+  readonly #calls = this.pieces.get("call") ?? new Histogram(PIECE_BOUNDS_SECONDS);
   #window: { from: number; longest: Piece | null; before: Piece | null };
 
   constructor(time: LoopTime, now = () => performance.now()) {
@@ -56,8 +57,7 @@ export class LoopFigures {
   }
 
   #note(piece: Piece): void {
-    const kind = this.pieces.has(piece.label) ? piece.label : "call";
-    this.pieces.get(kind)?.note(piece.ms / 1000);
+    (this.pieces.get(piece.label) ?? this.#calls).note(piece.ms / 1000);
     if (piece.waitedMs > 0) this.waits.note(piece.waitedMs / 1000);
     if (piece.cpuMs !== null && piece.cpuMs > LONG_MS)
       this.longTurns.set(piece.label, (this.longTurns.get(piece.label) ?? 0) + 1);

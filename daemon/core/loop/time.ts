@@ -77,6 +77,9 @@ interface Turn {
 }
 
 class Account {
+  readonly name: string;
+  /** Milliseconds since the start. */
+  used = 0;
   /** Virtual time at which its last piece ended. */
   tag = 0;
   /** In milliseconds; long until it is known to be short. */
@@ -88,6 +91,11 @@ class Account {
   readonly #owners = new FairQueue<Turn>();
   readonly #within = new Map<OwnerName, FairQueue<Turn>>();
   waiting = 0;
+
+  constructor(name: string, used: number) {
+    this.name = name;
+    this.used = used;
+  }
 
   add(turn: Turn): void {
     const own = this.#within.get(turn.owner) ?? new FairQueue<Turn>();
@@ -123,8 +131,11 @@ export class LoopTime {
   readonly #accounts = new Map<string, Account>();
   /** Accounts with queued pieces. */
   readonly #queued = new Set<Account>();
-  readonly #used = new Map<string, number>();
+  /** Of accounts that were dropped. */
+  readonly #usedBefore = new Map<string, number>();
   #virtual = 0;
+  /** Queued pieces that have started in this macrotask, and may each go on as another account's. */
+  #followers = 0;
   #current: { account: Account; owner: OwnerName; label: string; pieces: number; waitedMs: number } | null = null;
   #since = 0;
   #turnStartedAt = 0;
@@ -148,7 +159,8 @@ export class LoopTime {
 
   /** Milliseconds of each account since the start: `org:ID`, `net` or `host`. */
   get used(): ReadonlyMap<string, number> {
-    return this.#used;
+    const used = [...this.#accounts.values()].filter((account) => account.used > 0);
+    return new Map([...this.#usedBefore, ...used.map((account) => [account.name, account.used] as const)]);
   }
 
   /** Owner of the piece that runs; the service, between pieces. */
@@ -181,9 +193,12 @@ export class LoopTime {
    */
   enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
     const account = this.#account(owner);
-    const isFree = this.#schedule();
-    if (!isFree || this.#queued.size > 0 || account.pausedUntil > this.#deps.now())
+    const isFree = this.#schedule() && this.#queued.size === 0;
+    // A request that has waited for its first turn need not wait again as its organization's, as long as that is not ahead of others.
+    const follows = this.#followers > 0 && account.waiting === 0 && account.tag - this.#virtual <= CREDIT_MS;
+    if ((!isFree && !follows) || account.pausedUntil > this.#deps.now())
       return this.#wait(account, owner, label, within);
+    if (this.#followers > 0) this.#followers--;
     this.#start(account, owner, label);
     this.#virtual = Math.max(this.#virtual, account.tag);
     return null;
@@ -206,7 +221,7 @@ export class LoopTime {
     const known = this.#accounts.get(name);
     if (known) return known;
     if (this.#accounts.size >= MOST_ACCOUNTS) this.#dropIdle();
-    const account = new Account();
+    const account = new Account(name, this.#usedBefore.get(name) ?? 0);
     this.#accounts.set(name, account);
     return account;
   }
@@ -216,7 +231,10 @@ export class LoopTime {
     const now = this.#deps.now();
     for (const [name, account] of this.#accounts) {
       const isIdle = account.waiting === 0 && account !== this.#current?.account;
-      if (isIdle && account.tag <= this.#virtual - CREDIT_MS && account.pausedUntil <= now) this.#accounts.delete(name);
+      if (isIdle && account.tag <= this.#virtual - CREDIT_MS && account.pausedUntil <= now) {
+        this.#usedBefore.set(name, account.used);
+        this.#accounts.delete(name);
+      }
     }
   }
 
@@ -243,6 +261,7 @@ export class LoopTime {
   /** Between turns: ends the piece of the last, and starts queued pieces. */
   readonly #turn = (): void => {
     this.#end();
+    this.#followers = 0;
     this.#isScheduled = false;
     if (this.#queued.size === 0) return;
     const now = this.#deps.now();
@@ -271,6 +290,7 @@ export class LoopTime {
 
   readonly #startNext = (): void => {
     const now = this.#end();
+    this.#followers = 0;
     if (now - this.#turnStartedAt >= START_MS) return;
     const account = this.#lowest(now);
     if (!account) return;
@@ -279,6 +299,7 @@ export class LoopTime {
     for (let n = 0; n < (isShort ? MOST_TOGETHER : 1); n++) {
       const turn = account.take();
       if (!turn) break;
+      this.#followers++;
       if (n === 0) this.#start(account, turn.owner, turn.label, now - turn.queuedAt);
       else if (this.#current) this.#current.pieces++;
       turn.start();
@@ -315,8 +336,7 @@ export class LoopTime {
     account.tag = Math.min(account.tag + ms, this.#virtual + MOST_LEAD_MS);
     account.average += (ms / pieces - account.average) * SMOOTHING;
     if (ms > LONG_MS) account.lastLongAt = now;
-    const name = accountOf(owner);
-    this.#used.set(name, (this.#used.get(name) ?? 0) + ms);
+    account.used += ms;
     // On a busy host a piece is also long while the thread is descheduled, which its owner cannot help.
     const cpuMs = ms > OVERRUN_MS ? this.#readCpu() - this.#cpu.read : null;
     if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
