@@ -67,7 +67,11 @@ async function warmUp(rooms: Rooms): Promise<void> {
   }
 }
 
-test("5,000 waits for all messages of a room are woken by one", async () => {
+const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
+if (!IS_LONG)
+  console.log("5,000 waits: left out, since the garbage of their start takes as long; ROOMD_TEST_LONG=1 runs it");
+
+test.skipIf(!IS_LONG)("5,000 waits for all messages of a room are woken by one", async () => {
   const rooms = new Rooms();
   await warmUp(rooms);
   const waits = Promise.all(
