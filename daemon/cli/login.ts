@@ -40,12 +40,12 @@ export function loginCommand(): Command {
   });
 }
 
-/** Throws CliError. Another service's page would let this one in there: its code is of no use here, and a token of theirs might be. */
+/** Throws CliError if a sign-in page belongs to another service: its user would approve a code that this service has requested there. */
 function requireOwn(uri: string, { url }: Place): void {
-  // On loopback the pages are at localhost, whatever address the command line has.
+  // On loopback the pages are at localhost, also if the command line uses an address.
   if (URL.canParse(uri) && new URL(peopleUrl(uri)).origin === new URL(peopleUrl(url)).origin) return;
   throw new CliError(
-    `The service at ${url} sends you to ${printable(uri)} to sign in, which is another one. If it has two URLs, use the one that it is configured with (http.base_url).`,
+    `The service at ${url} refers to ${printable(uri)} for signing in, which is another service. If it has two URLs, use the configured one (http.base_url).`,
   );
 }
 

@@ -121,7 +121,7 @@ function headerOf(rates: TopRates | null, cols: number): string[] {
 const MOST_OWNERS = 4;
 const OWNERS: Record<string, string> = { net: "without a key", host: "roomd" };
 
-/** The event loop of the service: who uses it, and its longest piece. */
+/** The service's event loop: load, owners, longest piece. */
 function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): Part[] {
   const owners = rates.loop_owners.slice(0, MOST_OWNERS);
   const { longest } = loop;

@@ -37,6 +37,7 @@ export function topCommand(): Command {
     summary: "what sandboxes use just now: processor, memory, disk and network, live",
     notes: [
       "CPU% is of one processor: a sandbox with two vCPUs can use 200. MEMORY is what it has of the host's, and its size. DISK is its own disk.",
+      "loop is the load of the service's event loop, by organization; its longest piece is of the last minute.",
       "The host is shown with a key that has org:admin, and on the host itself also without a key.",
       "Keys: q quits; c, m, d, n and a sort by CPU, memory, disk, network and agent; arrows, j, k, space, g and G scroll; / filters.",
       "With --json, or where the output is no terminal, it is printed once, after one interval.",

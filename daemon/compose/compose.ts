@@ -217,7 +217,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopBilling = billing.start();
   const stopWebhooks = webhooks.start();
   backups.start();
-  // From now on: what a start does in one go holds up no client.
+  // Not before: synchronous work during startup delays no client.
   const watch = watchLoop(loopTime, log, config["log.level"]);
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
 

@@ -18,6 +18,18 @@ export function onceATurn<T>(ask: () => T): () => T {
   };
 }
 
+/** Counts calls by turns of the event loop: each call returns its number within the turn, from 1 on. */
+export function countInTurn(): () => number {
+  let count = 0;
+  const reset = () => {
+    count = 0;
+  };
+  return () => {
+    if (count === 0) setImmediate(reset);
+    return ++count;
+  };
+}
+
 /**
  * Work that takes long and waits for nothing, done in pieces: in each turn of the event loop one of them, whoever's it is, so that
  * the many pieces of many are as little in the way as those of one. Owners take turns.

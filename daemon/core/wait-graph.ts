@@ -18,10 +18,10 @@ export interface AgentWait {
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
 
-/** Limits by what is waited for. A wait for other agents is checked against all that lead on from it; messages wake every wait for them. */
+/** Limits by kind of wait. A wait for agents is checked for cycles through all others; a message wakes every wait for messages. */
 const LIMITS = {
-  agents: { what: "for replies and at barriers", ofAgent: 128, ofRoom: 2048 },
-  messages: { what: "for messages", ofAgent: 128, ofRoom: 10_000 },
+  agents: { purpose: "for replies and at barriers", ofAgent: 128, ofRoom: 2048 },
+  messages: { purpose: "for messages", ofAgent: 128, ofRoom: 10_000 },
 } as const;
 type Kind = keyof typeof LIMITS;
 
@@ -72,7 +72,7 @@ export class WaitGraph {
     this.#changed(roomUid);
   }
 
-  /** Counts a wait for all messages of a room; returns what ends it. Throws quota_exceeded. */
+  /** Counts a wait for all messages of a room; returns the function that ends it. Throws quota_exceeded. */
   watch(roomUid: string): () => void {
     this.#requireRoom(roomUid, "messages");
     this.#count(roomUid, "messages", 1);
@@ -145,9 +145,9 @@ export class WaitGraph {
 
 const kindOf = (wait: AgentWait): Kind => (wait.about() === null ? "messages" : "agents");
 
-const tooMany = (who: string, kind: Kind, used: number, cap: number) =>
+const tooMany = (holder: string, kind: Kind, used: number, cap: number) =>
   new ServiceError("quota_exceeded", {
-    detail: `${who} has ${used} waits ${LIMITS[kind].what} already, which is the maximum.`,
+    detail: `${holder} has ${used} waits ${LIMITS[kind].purpose} already, which is the maximum.`,
     details: { limit: "waits", used, cap },
     hint: "Wait for fewer at a time, or send without waiting and read the inbox.",
   });

@@ -96,7 +96,7 @@ export function makeDatabase(
   const flush = async () => {
     clearTimeout(timer ?? undefined);
     timer = null;
-    /** The writes of this commit, as far as they are known: on a full disk the same are tried again. */
+    /** The writes of this commit so far; on a full disk the same ones are retried. */
     const batch: Write[] = [];
     for (;;) {
       const outcomes: (() => void)[] = [];
@@ -124,7 +124,7 @@ export function makeDatabase(
         }
         memory.backTo(0);
         memory.close();
-        // It did not even begin: all fail, or are tried again, together.
+        // BEGIN itself failed: all queued writes fail or are retried together.
         if (batch.length === 0) for (let write = next(); write; write = next()) batch.push(write);
         if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
         for (const write of batch) write.reject(asServiceError(error));

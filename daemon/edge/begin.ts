@@ -1,6 +1,6 @@
 /**
- * Start of requests in the event loop: a request waits for its first turn as one of an unauthenticated network, and again as its
- * organization's once the caller is known. Requests beyond a rate are delayed, so that a client which retries immediately cannot fill the
+ * Start of requests in the event loop: a request queues as one of its network, and is charged to its organization as soon as the caller is
+ * known. Requests beyond a rate are delayed, so that a client which retries immediately cannot fill the
  * loop with refusals.
  */
 import { type LoopTime, loopTime, ownerOf } from "../core/loop/index.ts";

@@ -122,7 +122,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     };
     const walk = new Walk(operation, request, records, { traces: deps.traces, signal });
     const { call } = walk;
-    /** What was waited for; the loop's time is the organization's again. */
+    /** Awaits a promise, then charges loop time to the organization again. */
     const continued = async <T>(waited: Promise<T>): Promise<T> => {
       try {
         return await waited;

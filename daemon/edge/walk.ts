@@ -29,7 +29,7 @@ export interface RoadRequest {
   token: string | null;
   /** Who calls, where the door knows it by another way than the header. Throws as authenticate does. */
   readonly recognise?: (() => Caller) | undefined;
-  /** What the call has left its key, where the door has counted it. */
+  /** Rate of the call, if the door has counted it already. */
   readonly rate?: Rate | null | undefined;
   /** The path as it was asked for: part of the idempotency scope. */
   path: string;

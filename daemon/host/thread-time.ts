@@ -1,6 +1,6 @@
 /**
- * Processor time of the calling thread, by clock_gettime(2): what the runtime reports is counted by the kernel's ticks on most hosts, and so
- * has steps of 4 ms and more.
+ * Processor time of the calling thread, by clock_gettime(2). The runtime's own figure is counted in ticks of the kernel on most hosts, in
+ * steps of 4 ms or more.
  */
 import { dlopen, ptr } from "bun:ffi";
 
@@ -12,7 +12,7 @@ const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], return
 const time = new BigInt64Array(2);
 const address = ptr(time);
 
-/** In milliseconds; only differences mean something. */
+/** In milliseconds from an arbitrary point. */
 export function threadTime(): number {
   libc.symbols.clock_gettime(CLOCK_THREAD_CPUTIME_ID, address);
   return Number(time[0]) * 1_000 + Number(time[1]) / 1_000_000;

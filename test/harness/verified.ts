@@ -20,13 +20,13 @@ const KEPT = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "verified
 const templatesOf = ({ dataDir }: Home) => join(dataDir, "templates", "default", "/");
 const fileOf = ({ runtimeDir }: Home) => join(runtimeDir, "verified-templates.json");
 
-/** Gives a daemon that has not started yet what the others have verified. */
+/** Gives a daemon the verification of the others, before its first start. */
 export function receiveVerified(home: Home): void {
   const kept = readKept(KEPT);
   if (kept) writeFileSync(fileOf(home), JSON.stringify(withPaths(kept, (name) => templatesOf(home) + name)));
 }
 
-/** Keeps what a daemon has verified of the shared template. */
+/** Keeps a daemon's verification of the shared template. */
 export function handOnVerified(home: Home): void {
   const verified = readKept(fileOf(home));
   const own = templatesOf(home);

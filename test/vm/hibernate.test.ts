@@ -120,13 +120,13 @@ withGuests("hibernation", {}, (guests) => {
       sampled(
         "points at which a daemon is killed",
         [
-          // While it is saved: until that is whole, the guest goes on.
+          // During a save the guest runs until the save is complete.
           ["hibernate", "hibernate.saved", "running"],
           ["hibernate", "hibernate.kept", "hibernated"],
-          // While it is restored: until that is forgotten, it is on disk.
+          // During a restore it stays hibernated until the save is discarded.
           ["resume", "run.spend.before", "hibernated"],
           ["resume", "run.spend.after", "running"],
-          // Beside those between which its state changes.
+          // Steps without a change of state.
           ["hibernate", "undo.machine.after", "hibernated"],
           ["resume", "run.machine.after", "hibernated"],
           ["resume", "run.load.after", "hibernated"],

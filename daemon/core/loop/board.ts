@@ -1,4 +1,4 @@
-/** What the event loop runs, in memory that it shares with the thread which watches it. */
+/** The event loop's current piece, in memory shared with its watchdog's thread. */
 
 /** Indexes of 64-bit numbers; times are milliseconds since the epoch of this process's clock. */
 const TIMES = { beat: 0, since: 1, length: 2 } as const;
@@ -7,7 +7,7 @@ const WORDS = { piece: 0, label: 1, owner: 2, length: 3 } as const;
 
 export const BOARD_BYTES = TIMES.length * 8 + WORDS.length * 4;
 
-/** When the loop was last idle or between turns; since when a piece runs, 0: none does. */
+/** `beat`: last beat of the loop's timer. `since`: start of the running piece, 0 if there is none. */
 export interface Shown {
   beat: number;
   since: number;

@@ -9,7 +9,7 @@ export { Pieces } from "./pieces.ts";
 export { LoopTime } from "./time.ts";
 export { watchLoop } from "./watch.ts";
 
-// The loop's own: a test that replaces the clock of the process does not stop it.
+// References of their own, so that a test's fake clock does not stop the scheduler.
 const { setImmediate, setTimeout } = globalThis;
 const now = performance.now.bind(performance);
 

@@ -1,7 +1,7 @@
 /** Owners of event loop time: organizations, networks of unauthenticated clients, and the service itself. */
 
 /**
- * Owner to whom loop time is charged.
+ * Owner of loop time.
  *
  * - `org:ID`: an organization, with its calls, guests, uploads and writes.
  * - `net:NETWORK`: clients of a network that are not authenticated yet. All networks together have the weight of one organization.

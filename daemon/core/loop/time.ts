@@ -5,7 +5,7 @@
  * virtual time; a piece advances the tag by its duration, and the account with the lowest tag runs next. The tag of an idle account is
  * raised to the virtual time less a small credit, so that it cannot save up time.
  *
- *   enter ─▶ nobody waits, the turn has time left ─▶ starts immediately
+ *   enter ─▶ empty queue, time left in the turn ─▶ starts immediately
  *        └─▶ otherwise queued: account ─▶ network ─▶ key, sandbox or connection, in order of arrival
  *
  * A turn starts at most 8 queued pieces, and none after 1 ms. Each has a macrotask of its own, except that an account with short pieces
@@ -36,9 +36,10 @@ export interface Piece {
   waitedMs: number;
 }
 
-/** Where the running piece is shown; times are of the scheduler's clock. */
+/** Display of the running piece; times are of the scheduler's clock. */
 export interface Display {
-  start(now: number, owner: OwnerName, label: string): void;
+  /** `account` is `org:ID`, `net` or `host`. */
+  start(now: number, account: string, label: string): void;
   end(): void;
 }
 
@@ -48,7 +49,7 @@ const START_MS = 1;
 const FREE_MS = 2;
 const MOST_STARTS = 8;
 const MOST_TOGETHER = 4;
-/** Average piece of an account whose pieces start together, and the piece that ends this for a second. */
+/** Pieces of an account start together if their average is shorter; a piece of over 1 ms ends this for a second. */
 const SHORT_MS = 0.15;
 const LONG_MS = 1;
 const LONG_REMEMBERED_MS = 1_000;
@@ -65,7 +66,7 @@ const SMOOTHING = 1 / 8;
 const MOST_ACCOUNTS = 1_024;
 /** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
 const MOST_LEAD_MS = 2_000;
-/** Age of the reading of the processor time that a piece is compared with. */
+/** Greatest age of the processor time at the start of a piece. */
 const CPU_READ_EVERY_MS = 5;
 
 interface Turn {
@@ -134,7 +135,7 @@ export class LoopTime {
   /** Of accounts that were dropped. */
   readonly #usedBefore = new Map<string, number>();
   #virtual = 0;
-  /** Queued pieces that have started in this macrotask, and may each go on as another account's. */
+  /** Queued pieces started in this macrotask; each may continue in another account without queueing. */
   #followers = 0;
   #current: { account: Account; owner: OwnerName; label: string; pieces: number; waitedMs: number } | null = null;
   #since = 0;
@@ -151,7 +152,7 @@ export class LoopTime {
     this.#readCpu = deps.cpu;
   }
 
-  /** Has the thread's processor time read by this function from now on. */
+  /** Replaces the clock of the thread's processor time. */
   measureBy(cpu: () => number): void {
     this.#readCpu = cpu;
     this.#cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
@@ -177,7 +178,7 @@ export class LoopTime {
     return waiting;
   }
 
-  /** Shows which piece runs, from its start on; null: nowhere. */
+  /** Displays each piece from its start on; null ends this. */
   show(display: Display | null): void {
     this.#display = display;
   }
@@ -194,7 +195,7 @@ export class LoopTime {
   enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
     const account = this.#account(owner);
     const isFree = this.#schedule() && this.#queued.size === 0;
-    // A request that has waited for its first turn need not wait again as its organization's, as long as that is not ahead of others.
+    // A request that has waited for its first turn does not queue again for its organization's, unless that is ahead of others.
     const follows = this.#followers > 0 && account.waiting === 0 && account.tag - this.#virtual <= CREDIT_MS;
     if ((!isFree && !follows) || account.pausedUntil > this.#deps.now())
       return this.#wait(account, owner, label, within);
@@ -321,7 +322,7 @@ export class LoopTime {
     if (account.waiting === 0) account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
     this.#current = { account, owner, label, pieces: 1, waitedMs };
     this.#since = now;
-    this.#display?.start(now, owner, label);
+    this.#display?.start(now, account.name, label);
   }
 
   /** Charges the current piece; returns the time. */
@@ -337,7 +338,7 @@ export class LoopTime {
     account.average += (ms / pieces - account.average) * SMOOTHING;
     if (ms > LONG_MS) account.lastLongAt = now;
     account.used += ms;
-    // On a busy host a piece is also long while the thread is descheduled, which its owner cannot help.
+    // On a busy host a piece is also long if the thread was descheduled: its owner is charged for processor time only.
     const cpuMs = ms > OVERRUN_MS ? this.#readCpu() - this.#cpu.read : null;
     if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
     this.#observe({ owner, label, ms, cpuMs, waitedMs });

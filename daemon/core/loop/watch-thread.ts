@@ -12,7 +12,7 @@ declare const self: Worker;
 const LOOK_MS = 10;
 const STANDS_MS = 100;
 const AGAIN_MS = 1_000;
-/** A thread that was late itself has been suspended, as with its process or host. */
+/** A longer delay of the thread itself means that its process or host was suspended. */
 const LATE_MS = 50;
 /** The loop's thread is the process's first. */
 const TASK = `/proc/self/task/${process.pid}`;
@@ -57,7 +57,7 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
     const isLate = at - lookedAt > LOOK_MS + LATE_MS;
     lookedAt = at;
     const { beat, since, label, owner } = board.read();
-    // A piece without an owner is known by the beat that does not come.
+    // The missing beat reveals a piece without an owner.
     const from = since > 0 ? since : beat;
     if (isLate || at - from < STANDS_MS || beat > from + STANDS_MS) return;
     if (told?.since === from && at - told.at < AGAIN_MS) return;
@@ -70,7 +70,7 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
 
 const now = () => performance.timeOrigin + performance.now();
 
-/** State of the loop's thread: R computes, D waits for a disk, S for something else; with the system call that it is in. */
+/** State of the loop's thread (R running, D in disk wait, S sleeping) and its current system call. */
 function placeOf(): Record<string, string> {
   const state = / ([RSDTtZ]) /.exec(read("stat").split(")").pop() ?? "")?.[1] ?? "unknown";
   if (state === "R") return { state };

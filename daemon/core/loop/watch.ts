@@ -1,4 +1,4 @@
-/** Watch over the event loop: a thread that logs what blocks it, while it is blocked. */
+/** Watchdog of the event loop: a thread that logs a block while it lasts. */
 import type { Log, LogLevel } from "../log.ts";
 import { BOARD_BYTES, Board } from "./board.ts";
 import type { LoopTime } from "./time.ts";
@@ -7,7 +7,7 @@ const BEAT_MS = 50;
 const RESTART_MS = 1_000;
 const MOST_RESTARTS = 3;
 const RESTARTS_WITHIN_MS = 60_000;
-/** Names that the thread knows; beyond, all are sent again. */
+/** Names known to the thread; beyond, all are sent again. */
 const MOST_NAMES = 10_000;
 
 /** To the thread. */
@@ -57,7 +57,7 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
   timer.unref();
   begin();
   time.show({
-    start: (now, owner, label) => board.start(performance.timeOrigin + now, numberOf(label), numberOf(owner)),
+    start: (now, account, label) => board.start(performance.timeOrigin + now, numberOf(label), numberOf(account)),
     end: () => board.end(),
   });
   return {

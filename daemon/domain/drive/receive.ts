@@ -42,7 +42,7 @@ export async function receive(
         small.push(next.value);
         smallBytes += next.value.byteLength;
         if (small.length < MOST_PARTS && smallBytes < MOST_BYTES) continue;
-        // However many have arrived, so many are read in a piece.
+        // A piece reads no more of them, however many have arrived.
         await loopTime.next(owner, "body");
         await writeSmall();
       } else {

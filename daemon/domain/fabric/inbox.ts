@@ -85,7 +85,7 @@ async function readRoom(
   }
 }
 
-/** The call's part in the event loop. */
+/** Loop time and signal of the call. */
 function workOf({ caller, signal }: KeyCall) {
   const owner = ownerOf(caller.org_id);
   return { owner, signal, pieces: new Pieces(loopTime, owner, agentWait.name) };

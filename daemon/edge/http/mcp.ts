@@ -48,7 +48,7 @@ export interface McpMessage {
   trace: TraceContext | null;
   /** Which tools it finds. */
   tool_set: ToolSet;
-  /** Of a tool's call: what the request has left its key, for the tool's first operation. */
+  /** Rate after this request, for the first operation of a tool call. */
   rate?: Rate | null;
 }
 
@@ -113,7 +113,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
     return new Response(null, { status: 204 });
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
-  // Before its body is read: a tool that does not exist has no operation, which would count.
+  // Before its body is read, and also for a nonexistent tool, which has no operation to count.
   const { refusal, rate } = road.identify(credentials);
   const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true);
   if (turn) await turn;
@@ -123,7 +123,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const tool_set = setOf(url.pathname);
   requireGranted(caller, tool_set, message);
   const trace = readTraceparent(request.headers.get(TRACEPARENT));
-  // The operation of a tool's call is this one request.
+  // The first operation of a tool call counts as this request.
   const counted = message.method === CALL ? { rate } : {};
   const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, trace, tool_set };
   const response = await mcp.answer({ request, message, ...visit, ...counted });

@@ -10,6 +10,7 @@ import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { countInTurn } from "../../core/turn.ts";
 
 /** A client is pinged, and gone when nothing came from it for so long. */
 const IDLE_SECONDS = 60;
@@ -30,8 +31,8 @@ export interface SocketData {
   conversation: Conversation;
   /** Who waits until there is room for more. */
   drained: PromiseWithResolvers<void> | null;
-  /** Messages in this turn of the event loop. */
-  heard: number;
+  /** Counts its messages in a turn of the event loop. */
+  countMessage(): number;
 }
 
 export function isHandshake(headers: Headers): boolean {
@@ -75,7 +76,7 @@ export function upgrade(
   conversation: Conversation,
   headers: Headers,
 ): boolean {
-  return server.upgrade(request, { data: { conversation, drained: null, heard: 0 }, headers });
+  return server.upgrade(request, { data: { conversation, drained: null, countMessage: countInTurn() }, headers });
 }
 
 export const websocket: WebSocketHandler<SocketData> = {
@@ -85,7 +86,7 @@ export const websocket: WebSocketHandler<SocketData> = {
   open: (socket) => socket.data.conversation.start(talkerOf(socket)),
   message: (socket, message) => {
     const { conversation } = socket.data;
-    if (isOften(socket.data)) return socket.close(TOO_MANY, "too many messages at a time");
+    if (socket.data.countMessage() > MOST_IN_A_TURN) return socket.close(TOO_MANY, "too many messages at a time");
     if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
     else if (typeof message === "string") conversation.hear(message);
     // A copy: the memory of the frame is used again.
@@ -97,15 +98,6 @@ export const websocket: WebSocketHandler<SocketData> = {
     data.conversation.left(code, reason);
   },
 };
-
-function isOften(data: SocketData): boolean {
-  if (data.heard === 0) {
-    setImmediate(() => {
-      data.heard = 0;
-    });
-  }
-  return ++data.heard > MOST_IN_A_TURN;
-}
 
 function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
   const { data } = socket;

@@ -11,6 +11,7 @@
 import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
+import { countInTurn } from "../../core/turn.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 
 /** Requests a stream, with the credentials of the connection. */
@@ -37,7 +38,7 @@ export class LiveConnection implements Conversation {
   readonly #streams = new Map<number, Stream>();
   readonly #over: () => void;
   readonly #owner: OwnerName;
-  #openedInTurn = 0;
+  readonly #countOpened = countInTurn();
   #client: Talker | null = null;
   #ask: Ask | null = null;
   #isOver = false;
@@ -67,7 +68,7 @@ export class LiveConnection implements Conversation {
     }
     if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
     else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
-    else if (this.#isOften()) this.end("bad_frame", "too many streams are opened");
+    else if (this.#countOpened() > MOST_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams are opened");
     else if (this.#streams.size >= MOST_LIVE_STREAMS) {
       this.#refuse(
         wanted.id,
@@ -75,16 +76,6 @@ export class LiveConnection implements Conversation {
         problemOf("rate_limited", `A connection carries at most ${MOST_LIVE_STREAMS} streams.`),
       );
     } else void this.#run(wanted.id, wanted.path);
-  }
-
-  /** The frames that arrive together are all heard in one turn of the event loop. */
-  #isOften(): boolean {
-    if (this.#openedInTurn === 0) {
-      setImmediate(() => {
-        this.#openedInTurn = 0;
-      });
-    }
-    return ++this.#openedInTurn > MOST_OPENED_IN_A_TURN;
   }
 
   take(): void {

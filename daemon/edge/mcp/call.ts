@@ -39,7 +39,7 @@ export interface Visit {
   trace: TraceContext | null;
   /** How large it was. */
   bytes: number;
-  /** What it has left its key; the first operation counts as this request. */
+  /** Rate after this request, as which the first operation counts. */
   rate?: Rate | null;
 }
 
@@ -90,7 +90,7 @@ export class ToolCall {
   readonly given: Arguments;
   readonly #deps: CallDeps;
   readonly #visit: Omit<Visit, "rate">;
-  /** Of the next operation, where that is the first. */
+  /** Rate of the first operation; empty after it. */
   #rate: { rate?: Rate | null };
   /** Ends when the client cancels the call, or is gone. */
   readonly #signal: AbortSignal;

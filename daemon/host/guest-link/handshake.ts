@@ -29,7 +29,7 @@ const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 /** Carries out a request of the guest: ends the stream. */
 export interface GuestRequests {
   (stream: Stream, request: unknown): void;
-  /** Whose time of the event loop the guest's frames take; the service's if absent. */
+  /** Owner of the loop time of the guest's frames; the service if absent. */
   owner?: OwnerName;
 }
 export const NOTHING_TO_ASK: GuestRequests = (stream) =>
@@ -107,7 +107,7 @@ export class GuestLink {
     return this.#closed.promise;
   }
 
-  /** Whose time of the event loop its frames take. */
+  /** Owner of the loop time of its frames. */
   get owner(): OwnerName {
     return this.#requests.owner ?? "host";
   }

@@ -6,10 +6,10 @@ import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { GuestLink, type Valve } from "./handshake.ts";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
 
-/** Frames that are heard in one go, below a millisecond; one read may have 58,000. */
+/** Frames dispatched in one go, in less than a millisecond; one read may have 58,000. */
 const MOST_FRAMES = 256;
-/** Beyond, no more is read while they wait for a piece of the event loop. */
-const MOST_UNHEARD_BYTES = 16 * 1024;
+/** Beyond, reading pauses until they have had their piece of the event loop. */
+const MOST_PENDING_BYTES = 16 * 1024;
 /** What may wait for a guest that does not read: 16 requests of the greatest size. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 /** Before a connection is known to be the agent's: a hello is under 300 bytes, and nothing follows it before it is answered. */
@@ -77,13 +77,13 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
   let leftForStranger = MOST_FROM_STRANGER_BYTES;
   let pacing: Timer | undefined;
   let stopped = false;
-  /** Read, and waiting for a piece of the event loop; null while there is none. */
-  let unheard: Uint8Array[] | null = null;
-  let unheardBytes = 0;
+  /** Bytes waiting for a piece of the event loop; null if there is no such wait. */
+  let pending: Uint8Array[] | null = null;
+  let pendingBytes = 0;
   let ended: string | null = null;
-  /** Reading has three reasons to stop, and goes on when there is none. */
+  /** Reading pauses for any of three reasons, and resumes without one. */
   const readOn = () => {
-    if (!stopped && pacing === undefined && unheard === null) socket.resume();
+    if (!stopped && pacing === undefined && pending === null) socket.resume();
   };
   const keepPace = () => {
     const debtMs = allowance.debtMs();
@@ -119,8 +119,8 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
   };
 
   const link = new GuestLink(transport, valve, port, (type, bytes) => allowance.spend(priceOf(type, bytes)));
-  /** Hears frames until the piece is over; returns the rest, and what to wait for. */
-  const hear = (bytes: Uint8Array, pieces: Pieces): { rest: Uint8Array; turn: Promise<void> } | null => {
+  /** Dispatches frames until the piece is over; returns the remaining bytes and the promise of the next piece. */
+  const dispatch = (bytes: Uint8Array, pieces: Pieces): { rest: Uint8Array; turn: Promise<void> } | null => {
     for (let rest = bytes; rest.byteLength > 0; ) {
       rest = rest.subarray(link.receive(rest, MOST_FRAMES));
       const turn = rest.byteLength > 0 ? pieces.next() : null;
@@ -128,26 +128,26 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
     }
     return null;
   };
-  /** Keeps bytes for a later piece: a copy, since the memory of a read is used again. */
+  /** Keeps bytes for a later piece: a copy, since the runtime reuses the memory of a read. */
   const keep = (bytes: Uint8Array, kept: Uint8Array[]) => {
     kept.push(Buffer.from(bytes));
-    unheardBytes += bytes.byteLength;
-    if (unheardBytes > MOST_UNHEARD_BYTES) socket.pause();
+    pendingBytes += bytes.byteLength;
+    if (pendingBytes > MOST_PENDING_BYTES) socket.pause();
   };
-  const hearLater = async (rest: Uint8Array, turn: Promise<void>, pieces: Pieces): Promise<void> => {
-    unheard = [];
-    keep(rest, unheard);
+  const dispatchLater = async (rest: Uint8Array, turn: Promise<void>, pieces: Pieces): Promise<void> => {
+    pending = [];
+    keep(rest, pending);
     await turn;
-    for (let bytes = unheard.shift(); bytes && !link.isClosed; bytes = unheard.shift()) {
-      unheardBytes -= bytes.byteLength;
-      const left = hear(bytes, pieces);
+    for (let bytes = pending.shift(); bytes && !link.isClosed; bytes = pending.shift()) {
+      pendingBytes -= bytes.byteLength;
+      const left = dispatch(bytes, pieces);
       if (!left) continue;
-      unheard.unshift(left.rest);
-      unheardBytes += left.rest.byteLength;
+      pending.unshift(left.rest);
+      pendingBytes += left.rest.byteLength;
       await left.turn;
     }
-    unheard = null;
-    unheardBytes = 0;
+    pending = null;
+    pendingBytes = 0;
     if (ended !== null) link.end(ended);
     else {
       keepPace();
@@ -159,19 +159,19 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
     receive: (bytes) => {
       leftForStranger -= bytes.byteLength;
       if (leftForStranger < 0) link.close("the connection says too much before it is known whose it is");
-      if (unheard) return keep(bytes, unheard);
+      if (pending) return keep(bytes, pending);
       const { owner } = link;
       const turn = loopTime.enter(owner, FRAMES, within);
       const pieces = new Pieces(loopTime, owner, FRAMES, within);
-      if (turn) return void hearLater(bytes, turn, pieces);
-      const left = hear(bytes, pieces);
-      if (left) return void hearLater(left.rest, left.turn, pieces);
+      if (turn) return void dispatchLater(bytes, turn, pieces);
+      const left = dispatch(bytes, pieces);
+      if (left) return void dispatchLater(left.rest, left.turn, pieces);
       keepPace();
     },
     drain: flush,
     end: (reason) => {
       clearTimeout(pacing);
-      if (unheard) ended = reason;
+      if (pending) ended = reason;
       else link.end(reason);
     },
   };

@@ -1,8 +1,8 @@
-/** Signing in by the command line: where it sends people, and what it does not show. */
+/** Sign-in by the command line with a service that refers to another one. */
 import { expect, test } from "vitest";
 import { run, standIn } from "./cli-fixture.ts";
 
-test("sends nobody to another service than the one that is to be signed in at", async () => {
+test("a sign-in page of another service is refused, and its code not shown", async () => {
   const code = "ABCD-EFGH";
   await using service = await standIn(() =>
     Response.json({
@@ -16,7 +16,7 @@ test("sends nobody to another service than the one that is to be signed in at", 
   );
   const ran = await run(["login", service.url], service);
   expect(ran).toMatchObject({ status: 1, stdout: "" });
-  expect(ran.stderr).toContain("sends you to https://rooms.example.org/device to sign in, which is another one");
+  expect(ran.stderr).toContain("refers to https://rooms.example.org/device for signing in, which is another service");
   expect(ran.stderr).not.toContain(code);
   expect(service.seen.map(({ path }) => path)).toEqual(["/device_authorization"]);
 });

@@ -187,7 +187,7 @@ test("an owner whose pieces take over 20 ms has 5 % of the time, and others go o
   expect(waits.filter((waited) => waited > 1).length / waits.length).toBeLessThan(0.08);
 });
 
-test("time after an await is charged to the owner that continues, and the time of an idle loop to nobody", async () => {
+test("time after an await is charged to the continuing owner, and that of an idle loop is not charged", async () => {
   const simulation = new Simulation();
   simulation.at(1, () => {
     simulation.time.goesOn("org:a", "first");

@@ -126,7 +126,7 @@ describe("an execution is metered once and its end is on record", () => {
       expect(finished).toBeGreaterThanOrEqual(1);
       expect(byDaemon).toBeLessThanOrEqual(1);
       if (course.first === "exec" && course.again === "no") expect(finished).toBe(1);
-      // A call that waits for what nobody else is known to have begun tells of the end itself.
+      // A call waiting for a command without a known starter records the end itself.
       const isWaitedFor = course.killed !== "none" && course.again === "exec" && course.comes === "before";
       if (course.first === "start" && !isWaitedFor) expect(byDaemon).toBe(1);
     },

@@ -81,7 +81,7 @@ export function entry(
         const upgraded = await forwardUpgrade(client, host, request, about, request.signal);
         if (upgraded.kind === "answers") return upgraded.response;
         const { conversation, headers } = upgraded;
-        if (server.upgrade(request, { data: { conversation, drained: null, heard: 0 }, headers }))
+        if (server.upgrade(request, { data: { conversation, drained: null, countMessage: () => 1 }, headers }))
           return undefined as never;
         conversation.left();
         return new Response("no handshake", { status: 400 });
