@@ -16,7 +16,7 @@ import type { Log } from "../core/log.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { SharedRows } from "../db/shared-rows.ts";
-import type { Database } from "../db/transact.ts";
+import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { DirectoryAway } from "./away.ts";
 import { Connections, type Run } from "./connections.ts";
@@ -34,7 +34,7 @@ const ASK_MS = 10_000;
 export interface MembershipDeps {
   /** Of PostgreSQL. */
   url: string;
-  database: Database;
+  database: LocalDatabase;
   log: Log;
   /** Where what it knows of itself lies, in data_dir. */
   directory: string;

@@ -5,7 +5,6 @@
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
-import type { Database } from "../db/transact.ts";
 import type { Run } from "./connections.ts";
 import { mirror } from "./table.ts";
 
@@ -88,26 +87,24 @@ function anotherService(): ServiceError {
 }
 
 /**
- * Brings news that are asked for from a point on; what somebody has brought already is left. Resolves with whether there were any.
- * `first` runs in the same commit, before.
+ * The write that applies news which were read from a point on, null where there are none. It returns false, and writes nothing, where somebody
+ * has applied them already. `first` runs in the same commit, before.
  */
-export async function bring(
-  database: Database,
+export function bringing(
   shared: SharedRows,
   from: Point,
-  news: Pick<News, "to" | "isWhole"> & { rows: SharedRow[] },
+  { to, rows, isWhole }: Pick<News, "to" | "isWhole"> & { rows: SharedRow[] },
   first: (queries: Queries) => void = () => {},
-): Promise<boolean> {
-  const { to, rows, isWhole } = news;
-  if (to.seq <= from.seq && !isWhole) return false;
-  return await database.commit((queries) => {
+): ((queries: Queries) => boolean) | null {
+  if (to.seq <= from.seq && !isWhole) return null;
+  return (queries) => {
     const at = pointOf(queries);
     if (at.change_id !== from.change_id) return false;
     first(queries);
     shared.bring(isWhole ? withoutOthers(shared, rows) : rows);
     setPoint(queries, to);
     return true;
-  });
+  };
 }
 
 /** All rows as they are to be, and that there are no others: the directory lost changes that were brought here, or forgot how to tell. */

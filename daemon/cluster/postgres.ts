@@ -9,7 +9,7 @@ import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
-import type { Database } from "../db/transact.ts";
+import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
@@ -51,7 +51,7 @@ const BRING_UP_MS = 5_000;
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
   url: string;
-  database: Database;
+  database: LocalDatabase;
   member: Member;
   /** How it is to be known. */
   self: Omit<Self, "host_id">;

@@ -20,11 +20,11 @@ import { nextTurn } from "../core/turn.ts";
 import type { Queries } from "../db/client.ts";
 import type { LocalStep, Rehearsed } from "../db/rehearsal.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
-import type { Database } from "../db/transact.ts";
+import type { LocalDatabase } from "../db/transact.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
 import { type Holder, holds, type Member } from "./holder.ts";
-import { bring, type News, newsSince, type Point, pointOf } from "./mirror.ts";
+import { bringing, type News, newsSince, type Point, pointOf } from "./mirror.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import { CHANNEL } from "./schema.ts";
 
@@ -33,7 +33,7 @@ const ROUND_MS = 5_000;
 const MOST_CHANGES = 64;
 
 export interface RoundDeps {
-  database: Database;
+  database: LocalDatabase;
   shared: SharedRows;
   connections: Connections;
   member: Member;
@@ -279,7 +279,8 @@ export class Rounds {
     const first = (queries: Queries) => {
       for (const change of lost) recovered?.(queries, recoveredOf(shared, change, news.rows));
     };
-    await bring(database, shared, from, news, first);
+    const work = bringing(shared, from, news, first);
+    if (work) await database.commit(work);
     this.#tell();
     this.#isFirst = false;
     for (const { change_id } of lost) this.#unknown.delete(change_id);
@@ -288,27 +289,25 @@ export class Rounds {
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
   async #finish(batch: readonly Change[], { point, rows, tried }: Round): Promise<void> {
     const { database, shared, log } = this.#deps;
-    const from = pointOf(database.queries);
-    const brought = bring(database, shared, from, { to: point, rows, isWhole: false });
-    const settled = batch.map(async (change, index) => {
-      const outcome = tried[index];
-      if (!outcome || "error" in outcome) return change.reject(outcome?.error);
-      try {
-        const { value, steps } = outcome;
-        await (steps.length === 0 ? brought : database.commit((queries) => runAll(steps, queries), change.vital));
-        change.resolve(value);
-      } catch (error) {
-        change.reject(error);
-      }
-    });
-    // What could not be brought is in the directory: the next round, or pull, brings it.
-    await brought.catch((error: unknown) => {
-      // Nor is there a record of it: that is told when it comes.
+    const work = bringing(shared, pointOf(database.queries), { to: point, rows, isWhole: false });
+    const steps = tried.map((outcome) => ("error" in outcome ? [] : outcome.steps));
+    const isNeeded = work !== null || steps.some((each) => each.length > 0);
+    const works = [work ?? (() => {}), ...steps.map((each) => (queries: Queries) => runAll(each, queries))];
+    const isVital = batch.some(({ vital }) => vital);
+    const [brought, ...ran] = isNeeded ? await database.commitTogether(works, isVital) : [];
+    if (brought?.status === "rejected") {
+      // What could not be brought is in the directory: the next round, or pull, brings it. Nor is there a record of it: that is told then.
       if (rows.length > 0) this.#unknown.add(point.change_id);
-      log.error("a change not brought", { error: describeError(error) });
-    });
+      log.error("a change not brought", { error: describeError(brought.reason) });
+    }
     if (rows.length > 0) this.#told = point.change_id;
-    await Promise.all(settled);
+    for (const [index, change] of batch.entries()) {
+      const outcome = tried[index];
+      const written = steps[index]?.length === 0 ? brought : ran[index];
+      if (!outcome || "error" in outcome) change.reject(outcome?.error);
+      else if (written?.status === "rejected") change.reject(written.reason);
+      else change.resolve(outcome.value);
+    }
   }
 
   /** Also of news that an operator's command beside this daemon has brought. */

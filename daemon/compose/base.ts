@@ -14,7 +14,7 @@ import { openConnection } from "../db/client.ts";
 import { makeLogSync, rewriteLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
-import { type Database, makeDatabase } from "../db/transact.ts";
+import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
 import { makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { makeTraces, type TracesPlan } from "../domain/traces/index.ts";
@@ -109,7 +109,7 @@ interface Opening {
   beforeChange?: () => void;
 }
 
-export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Opening = {}): Database {
+export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Opening = {}): LocalDatabase {
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);

@@ -14,7 +14,7 @@ import type { Paths } from "../core/paths.ts";
 import { secretIn } from "../core/secret-file.ts";
 import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
-import type { Database } from "../db/transact.ts";
+import type { LocalDatabase } from "../db/transact.ts";
 import { appendAudit, appendAudits } from "../domain/audit/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { systemActor } from "./records.ts";
@@ -82,7 +82,7 @@ interface Opened {
   config: Config;
   paths: Paths;
   log: Log;
-  database: Database;
+  database: LocalDatabase;
   /** How rounds go. */
   tally: Tally;
 }

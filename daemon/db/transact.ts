@@ -29,9 +29,13 @@ interface Write {
   work(queries: Queries): unknown;
   vital: boolean;
   isEarly: boolean;
+  /** Run right after it, in the same commit. */
+  followers: readonly Write[];
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
+
+const NO_FOLLOWERS: readonly Write[] = [];
 
 export interface Database {
   /** For reads: sees what is committed, never the middle of a write. */
@@ -63,6 +67,15 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** The database of this host's file; one that hosts share is a Database alone. */
+export interface LocalDatabase extends Database {
+  /** Runs several works in this order in one commit, where each still succeeds or fails alone. Never rejects. */
+  commitTogether(
+    works: readonly ((queries: Queries) => unknown)[],
+    vital: boolean,
+  ): Promise<PromiseSettledResult<unknown>[]>;
+}
+
 /**
  * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
  * by that; without, by SQLite, for which the event loop always waits. With `checkpoints` most of the log is written into the file by them.
@@ -72,7 +85,7 @@ export function makeDatabase(
   onFull: (vital: boolean) => boolean = () => false,
   log: LogSync | null = null,
   checkpoints: Checkpoints | null = null,
-): Database {
+): LocalDatabase {
   const waiting = new FairQueue<Write>();
   let waitingCount = 0;
   /** Committed before the others. */
@@ -107,9 +120,11 @@ export function makeDatabase(
         const until = performance.now() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
         for (let write = next(); write; write = performance.now() < until ? next() : undefined) {
-          batch.push(write);
           loopTime.goesOn(write.owner, "db.write");
-          outcomes.push(attempt(connection, memory, write));
+          for (const each of [write, ...write.followers]) {
+            batch.push(each);
+            outcomes.push(attempt(connection, memory, each));
+          }
         }
         loopTime.goesOn("host", "db.commit");
         for (const write of lastWrites) write(connection.queries);
@@ -125,7 +140,7 @@ export function makeDatabase(
         memory.backTo(0);
         memory.close();
         // BEGIN itself failed: all queued writes fail or are retried together.
-        if (batch.length === 0) for (let write = next(); write; write = next()) batch.push(write);
+        if (batch.length === 0) for (let write = next(); write; write = next()) batch.push(write, ...write.followers);
         if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
         for (const write of batch) write.reject(asServiceError(error));
         return;
@@ -167,25 +182,41 @@ export function makeDatabase(
       if (waitingCount > 0 || (early.length > 0 && timer === null)) schedule();
     });
   };
-  const queued = <T>(work: (queries: Queries) => T, how: { vital: boolean; isEarly: boolean }) =>
-    new Promise<T>((resolve, reject) => {
-      const write = { owner: loopTime.owner, work, ...how, resolve: resolve as (value: unknown) => void, reject };
-      if (how.isEarly) early.push(write);
-      else {
-        waiting.add(write.owner, write);
-        waitingCount++;
-      }
-    });
+  const made = (
+    work: (queries: Queries) => unknown,
+    vital: boolean,
+    { isEarly = false, followers = NO_FOLLOWERS } = {},
+  ): { write: Write; result: Promise<unknown> } => {
+    const { promise: result, resolve, reject } = Promise.withResolvers<unknown>();
+    return { write: { owner: loopTime.owner, work, vital, isEarly, followers, resolve, reject }, result };
+  };
+  const add = (write: Write) => {
+    waiting.add(write.owner, write);
+    waitingCount++;
+  };
 
   return {
     queries: connection.queries,
-    commit: (work, vital = true) => {
+    commit: <T>(work: (queries: Queries) => T, vital = true) => {
       schedule();
-      return queued(work, { vital, isEarly: false });
+      const { write, result } = made(work, vital);
+      add(write);
+      return result as Promise<T>;
     },
-    commitWithin: (ms, work) => {
+    commitTogether: (works, vital) => {
+      const [first, ...others] = works;
+      if (!first) return Promise.resolve([]);
+      schedule();
+      const following = others.map((work) => made(work, vital));
+      const { write, result } = made(first, vital, { followers: following.map((each) => each.write) });
+      add(write);
+      return Promise.allSettled([result, ...following.map((each) => each.result)]);
+    },
+    commitWithin: <T>(ms: number, work: (queries: Queries) => T) => {
       timer ??= setTimeout(schedule, ms);
-      return queued(work, { vital: false, isEarly: true });
+      const { write, result } = made(work, false, { isEarly: true });
+      early.push(write);
+      return result as Promise<T>;
     },
     rehearse: (works, seen) => {
       memory.open();

@@ -1,7 +1,7 @@
 /** Owns what every test of the installed package begins with: a virtual host with the package, and a template that was saved there. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { until } from "../harness/guests.ts";
 import { VirtualHost } from "./machine.ts";
@@ -98,7 +98,7 @@ export async function bootHost({
   const kept = join(image, `${builder.name}.raw`);
   const stamp = join(image, `${builder.name}.key`);
   const isKept = existsSync(kept) && existsSync(stamp) && readFileSync(stamp, "utf8") === builder.key;
-  if (!isKept) payload["template-cache"] = join(TESTS, "data", "template-cache");
+  if (!isKept) payload.base = newestBase();
   const host = await VirtualHost.boot(image, payload, { data: isKept ? kept : null, cpu, processors, memory_mib });
   try {
     if (before !== "") await host.ok(builder.unpack);
@@ -121,7 +121,7 @@ export async function bootHost({
 /** The disk is not mounted afterwards. */
 async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Promise<void> {
   await host.ok("mkfs.xfs -q /dev/vdc && mkdir /mnt/data && mount -o prjquota /dev/vdc /mnt/data");
-  await host.ok("cp -a /payload/template-cache /mnt/data/");
+  await host.ok(`mkdir /mnt/data/template-cache && cp -a /payload/base /mnt/data/template-cache/${basename(newestBase())}`);
   await host.ok(unpack);
   const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
   const build = `${where} ${roomd} template build default --verbose 2>&1`;
@@ -133,6 +133,15 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
   // What the build has started may still be ending.
   await until("nothing holds the disk", async () => (await host.run("umount /mnt/data")).status === 0, BUILD_MS);
   await host.ok("rmdir /mnt/data");
+}
+
+/** Of the images that the other tests' templates are built of; those of earlier recipes are kept as well. */
+function newestBase(): string {
+  const cache = join(TESTS, "data", "template-cache");
+  const bases = readdirSync(cache).filter((name) => name.startsWith("base-"));
+  const newest = bases.sort((one, other) => statSync(join(cache, one)).mtimeMs - statSync(join(cache, other)).mtimeMs).at(-1);
+  if (newest === undefined) throw new Error(`there is no base image in ${cache}: packaging/check builds one`);
+  return join(cache, newest);
 }
 
 const recipeOf = (image: string) => readFileSync(join(image, "recipe"), "utf8").trim();

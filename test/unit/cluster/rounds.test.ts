@@ -3,7 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
-import { bring, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
+import { bringing, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
 import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse } from "../../../daemon/cluster/table.ts";
@@ -39,6 +39,7 @@ interface Peer {
   rounds: Rounds;
   queries: Queries;
   news: number;
+  commits: number;
   /** Brings what is new, as an operator's command beside the daemon does. */
   beside(): Promise<void>;
   close(): Promise<void>;
@@ -58,6 +59,7 @@ async function peer(host_id: string): Promise<Peer> {
   const made: Peer = {
     queries: database.queries,
     news: 0,
+    commits: 0,
     rounds: new Rounds({
       ...{ database, shared, connections, member: { cluster_id: "c", host_id, incarnation }, log: makeLog("error") },
       onNews: () => made.news++,
@@ -65,7 +67,9 @@ async function peer(host_id: string): Promise<Peer> {
     beside: async () => {
       const from = pointOf(database.queries);
       const member = { cluster_id: "c", host_id, incarnation };
-      await bring(database, shared, from, await connections.transaction((run) => newsSince(run, from, member), 5000));
+      const news = await connections.transaction((run) => newsSince(run, from, member), 5000);
+      const work = bringing(shared, from, news);
+      if (work) await database.commit(work);
     },
     close: async () => {
       await made.rounds.settle();
@@ -73,6 +77,7 @@ async function peer(host_id: string): Promise<Peer> {
       await database.close();
     },
   };
+  database.onCommit(() => made.commits++);
   return made;
 }
 
@@ -129,6 +134,21 @@ describe("changes of what hosts share", () => {
     expect(done).toEqual(["x", "y"]);
     expect(all(b)).toHaveLength(2);
     await Promise.all([a.close(), b.close()]);
+  });
+
+  test("rows and what is a host's alone are one commit, however long its writes take", async () => {
+    const a = await peer("a");
+    const before = a.commits;
+    const work = (name: string) => (queries: Queries) => {
+      add(name, "a", 1)(queries);
+      locally(queries, () => {
+        const until = performance.now() + 6;
+        while (performance.now() < until);
+      });
+    };
+    await Promise.all(["x", "y", "z"].map((name) => a.rounds.change(work(name), true)));
+    expect(a.commits - before).toBe(1);
+    await a.close();
   });
 
   test("are told of here, once, also where a command beside this host has brought them", async () => {

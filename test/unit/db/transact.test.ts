@@ -8,11 +8,11 @@ import { loopTime, type OwnerName } from "../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
-import { type Database, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
+import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 
 let directory: string;
 let connection: Connection;
-let database: Database;
+let database: LocalDatabase;
 let statements: string[];
 
 beforeEach(() => {
@@ -77,6 +77,22 @@ describe("writes of one turn", () => {
     );
   });
 
+  test("that belong together share one commit, however long they take, and each fails alone", async () => {
+    const slow = (n: number) => (queries: Queries) => {
+      const until = performance.now() + 6;
+      while (performance.now() < until);
+      return insert(n)(queries);
+    };
+    const [outcomes] = await Promise.all([
+      database.commitTogether([slow(1), slow(1), slow(2)], true),
+      database.commit(insert(3)),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(numbers()).toEqual([1, 2, 3]);
+    expect(commits()).toBe(2);
+    expect(await database.commitTogether([], true)).toEqual([]);
+  });
+
   test("that cannot even begin all fail", async () => {
     const begin = vi.spyOn(connection, "step").mockImplementationOnce(() => {
       throw new Error("disk I/O error");
@@ -127,6 +143,7 @@ describe("writes of one turn", () => {
       insert(n)(queries);
       throw new Error(`${n} thinks better of it`);
     };
+    const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     const outcomes = await Promise.allSettled([
       database.commit(insert(1)),
       database.commit(half(2)),
@@ -135,6 +152,7 @@ describe("writes of one turn", () => {
       database.commit(insert(4, "text 3")),
       database.commit(insert(5)),
     ]);
+    clock.mockRestore();
     expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([true, false, true, false, false, true]);
     expect(numbers()).toEqual([1, 3, 5]);
     expect(commits()).toBe(1);

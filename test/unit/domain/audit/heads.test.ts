@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Log, makeLog } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
-import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { type LocalDatabase, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Anchors } from "../../../../daemon/domain/audit/anchors.ts";
 import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
 import { chainHead } from "../../../../daemon/domain/audit/chain-head.ts";
@@ -106,7 +106,7 @@ describe("the file", () => {
   test("takes nothing of the disk's reserve, and gives none of it to who is written with it: nor do anchors", async () => {
     const database = makeDatabase(connection);
     const vital: boolean[] = [];
-    const seen: Database = {
+    const seen: LocalDatabase = {
       ...database,
       commit: (work, isVital = true) => {
         vital.push(isVital);
