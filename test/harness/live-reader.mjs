@@ -67,6 +67,7 @@ seen.sentences = await Promise.all(pages.map((page) => page.locator(".ring[role=
 seen.waiting = await tabs[0].locator("dl.numbers div", { hasText: "Waiting" }).locator("dd").textContent();
 seen.waits_for = await tabs[0].locator('td[data-label="Waits for"] .state.wait').allTextContents();
 seen.memory = await tabs[0].locator('td[data-label="Memory"]').allTextContents();
+await tabs[1].locator(".timeline .span.open").nth(1).waitFor();
 seen.lanes = await tabs[1].locator(".timeline .span.open").count();
 for (const [n, name] of [
   [0, "room-deadlock"],

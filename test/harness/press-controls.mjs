@@ -12,10 +12,9 @@ export async function pressControls(page) {
   const told = { pressed: 0, unpressed: [] };
   const left = page.locator(CONTROLS.map((each) => `${each}:not(:disabled):not([data-tried]):visible`).join(", "));
   for (let tries = 0; tries < MOST; tries++) {
-    const control = await left
-      .first()
-      .elementHandle({ timeout: 100 })
-      .catch(() => null);
+    // What pressing brings up is drawn with the next frame.
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+    const [control] = await left.elementHandles();
     if (!control) break;
     const name = await control.evaluate((each) => {
       each.dataset.tried = "";

@@ -1,7 +1,16 @@
 /** Owns what every test of the installed package begins with: a virtual host with the package, and a template that was saved there. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { until } from "../harness/guests.ts";
 import { VirtualHost } from "./machine.ts";
@@ -121,7 +130,9 @@ export async function bootHost({
 /** The disk is not mounted afterwards. */
 async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Promise<void> {
   await host.ok("mkfs.xfs -q /dev/vdc && mkdir /mnt/data && mount -o prjquota /dev/vdc /mnt/data");
-  await host.ok(`mkdir /mnt/data/template-cache && cp -a /payload/base /mnt/data/template-cache/${basename(newestBase())}`);
+  await host.ok(
+    `mkdir /mnt/data/template-cache && cp -a /payload/base /mnt/data/template-cache/${basename(newestBase())}`,
+  );
   await host.ok(unpack);
   const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
   const build = `${where} ${roomd} template build default --verbose 2>&1`;
@@ -139,7 +150,9 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
 function newestBase(): string {
   const cache = join(TESTS, "data", "template-cache");
   const bases = readdirSync(cache).filter((name) => name.startsWith("base-"));
-  const newest = bases.sort((one, other) => statSync(join(cache, one)).mtimeMs - statSync(join(cache, other)).mtimeMs).at(-1);
+  const newest = bases
+    .sort((one, other) => statSync(join(cache, one)).mtimeMs - statSync(join(cache, other)).mtimeMs)
+    .at(-1);
   if (newest === undefined) throw new Error(`there is no base image in ${cache}: packaging/check builds one`);
   return join(cache, newest);
 }
