@@ -113,6 +113,8 @@ export async function bootHost({
     if (before !== "") await host.ok(builder.unpack);
     if (!isKept) {
       await buildTemplate(host, builder);
+      // Its steps with their seconds: they are most of what a virtual host takes the first time.
+      console.log(host.transcript());
       host.keepData(kept);
       writeFileSync(stamp, builder.key);
     }
