@@ -35,6 +35,7 @@ const OWN_PROCESS = [
   "test/unit/edge/hosts/forward.test.ts",
   "test/unit/host/guest/bring-forward.test.ts",
   "test/unit/host/guest/pool.test.ts",
+  "test/unit/hostile/console.test.ts",
   "test/unit/hostile/fabric.test.ts",
   "test/unit/hostile/guest-frames.test.ts",
   "test/unit/web/messages-kept.test.ts",

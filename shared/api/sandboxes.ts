@@ -481,12 +481,18 @@ export const sandboxLogs = operation({
   query: fields({
     source: Type.Optional(oneOf(["console", "agent"], { description: "console if absent." })),
     after: Type.Optional(Type.Integer({ minimum: 0, description: "Byte offset: next_after of the previous answer." })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "Most lines; 1000 if absent." })),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description: "Most lines; 1000 if absent. An answer ends after 256 KiB.",
+      }),
+    ),
   }),
   body: null,
   output: fields({
     source: oneOf(["console", "agent"]),
-    items: Type.Array(fields({ offset: Type.Integer(), line: Type.String() })),
+    items: Type.Array(fields({ offset: Type.Integer(), line: Type.String({ description: "Its first 8 KiB." }) })),
     next_after: Type.Integer(),
   }),
   outcomes: { ok: 200 },

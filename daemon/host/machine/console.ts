@@ -2,8 +2,13 @@
  * Owns the log of a guest's serial console: bounded, whatever the guest prints, and read by byte offset.
  * A log is a directory with one or two segments; a segment's name is the offset of its first byte.
  */
-import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, read, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { LOG_ANSWER_BYTES, LOG_LINE_BYTES } from "../../../shared/console-log.ts";
+import type { Pieces } from "../../core/loop/index.ts";
+
+const readBytes = promisify(read);
 
 /** When a segment is full the next begins, and the one before the last is dropped. */
 const SEGMENT_BYTES = 1024 * 1024;
@@ -64,34 +69,94 @@ export interface ConsoleLine {
   line: string;
 }
 
+/** Read at once. */
+const WINDOW_BYTES = 128 * 1024;
+/** Looked at for one answer: more than a log keeps, however fast a guest adds to it. */
+const MOST_LOOKED_BYTES = 4 * SEGMENT_BYTES;
+const CUT = "…";
+
 /**
- * Up to `limit` whole lines that are wanted, from a byte offset on, and the offset after what was looked at. What was dropped is
- * skipped.
+ * Whole lines from a byte offset on, and the offset after the last that was looked at: up to `limit` that begin with `prefix`, of 256 KiB. A
+ * long line is cut. What was dropped from the log is skipped. `pieces` lets others have the event loop meanwhile.
  */
-export function readConsole(
+export async function readConsole(
   directory: string,
   after: number,
-  limit: number,
-  isWanted: (line: string) => boolean,
-): { lines: ConsoleLine[]; next: number } {
-  const segments = segmentsOf(directory);
+  { limit, prefix = "", pieces }: { limit: number; prefix?: string; pieces: Pieces },
+): Promise<{ lines: ConsoleLine[]; next: number }> {
   const lines: ConsoleLine[] = [];
-  const first = segments[0];
-  if (!first) return { lines, next: after };
-  let offset = Math.max(after, first.begin);
-  const bytes = Buffer.concat(
-    segments.map((segment) => readFrom(join(directory, segmentName(segment.begin)), segment, offset)),
-  );
-  let position = 0;
-  while (lines.length < limit) {
-    const end = bytes.indexOf(10, position);
-    if (end < 0) break;
-    const line = bytes.subarray(position, end).toString().replace(/\r$/, "");
-    if (isWanted(line)) lines.push({ offset, line });
-    offset += end + 1 - position;
-    position = end + 1;
+  /** Of a line whose end was not read yet. */
+  let long: { begin: number; head: Buffer } | null = null;
+  let next = after;
+  for (let looked = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && looked <= MOST_LOOKED_BYTES; ) {
+    const { begin, bytes, isEnd } = await readFrom(directory, next, WINDOW_BYTES);
+    const turn = pieces.next();
+    if (turn) await turn;
+    const end = long === null ? 0 : bytes.indexOf(10) + 1;
+    if (long !== null && end > 0) {
+      const line = long.head.toString() + CUT;
+      if (line.startsWith(prefix)) lines.push({ offset: long.begin, line });
+      left -= LOG_LINE_BYTES;
+      long = null;
+    }
+    const found = linesIn(long === null ? bytes.subarray(end) : NOTHING, {
+      limit: limit - lines.length,
+      prefix,
+      bytes: left,
+    });
+    lines.push(...found.lines.map(({ offset, line }) => ({ offset: begin + end + offset, line })));
+    left -= found.bytes;
+    const seen = end + found.seen;
+    if (isEnd) return { lines, next: long?.begin ?? begin + seen };
+    if (seen === 0) long ??= { begin, head: bytes.subarray(0, LOG_LINE_BYTES) };
+    next = begin + (seen === 0 ? bytes.length : seen);
+    looked += next - begin;
   }
-  return { lines, next: offset };
+  return { lines, next: long?.begin ?? next };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+interface Part {
+  /** Byte offset of the first byte. */
+  begin: number;
+  bytes: Buffer;
+  /** Whether the log ends with it. */
+  isEnd: boolean;
+}
+
+/**
+ * Places are those in `bytes`; `seen` is where the last whole line ends. Lines that are not wanted are passed over by the search for the next one
+ * that is: each of 2 Mi empty lines would cost as much as a full one.
+ */
+function linesIn(
+  bytes: Buffer,
+  most: { limit: number; prefix: string; bytes: number },
+): { lines: ConsoleLine[]; bytes: number; seen: number } {
+  const lines: ConsoleLine[] = [];
+  const wanted = Buffer.from(most.prefix);
+  const following = Buffer.from(`\n${most.prefix}`);
+  let seen = 0;
+  let taken = 0;
+  while (lines.length < most.limit && taken < most.bytes) {
+    if (!bytes.subarray(seen, seen + wanted.length).equals(wanted)) {
+      const before = bytes.indexOf(following, seen);
+      if (before < 0) {
+        seen = Math.max(seen, bytes.lastIndexOf(10) + 1);
+        break;
+      }
+      seen = before + 1;
+    }
+    const end = bytes.indexOf(10, seen);
+    if (end < 0) break;
+    const isCut = end - seen > LOG_LINE_BYTES;
+    const text = bytes.subarray(seen, isCut ? seen + LOG_LINE_BYTES : end);
+    const line = isCut ? text.toString() + CUT : text.toString().replace(/\r$/, "");
+    lines.push({ offset: seen, line });
+    taken += text.length;
+    seen = end + 1;
+  }
+  return { lines, bytes: taken, seen };
 }
 
 interface Segment {
@@ -116,14 +181,27 @@ function segmentsOf(directory: string): Segment[] {
     .map((name) => ({ begin: Number.parseInt(name, 10), size: statSync(join(directory, name)).size }));
 }
 
-function readFrom(path: string, segment: Segment, offset: number): Buffer {
-  const skip = Math.max(0, offset - segment.begin);
-  if (skip >= segment.size) return Buffer.alloc(0);
-  const bytes = Buffer.alloc(segment.size - skip);
-  const file = openSync(path, "r");
+/** From an offset on; of a log that has less, from its end on. */
+async function readFrom(directory: string, after: number, most: number): Promise<Part> {
+  // Opened within one turn with the look at the directory: a segment that is dropped meanwhile is still read.
+  const segments = segmentsOf(directory).map((segment) => ({
+    ...segment,
+    file: openSync(join(directory, segmentName(segment.begin)), "r"),
+  }));
   try {
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, skip));
+    const begin = Math.max(after, segments[0]?.begin ?? 0);
+    let left = most;
+    const parts: Buffer[] = [];
+    for (const segment of segments) {
+      const skip = Math.max(0, begin - segment.begin);
+      const length = Math.min(left, segment.size - skip);
+      if (length <= 0) continue;
+      const { buffer, bytesRead } = await readBytes(segment.file, Buffer.allocUnsafe(length), 0, length, skip);
+      parts.push(buffer.subarray(0, bytesRead));
+      left -= length;
+    }
+    return { begin, bytes: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts), isEnd: left > 0 };
   } finally {
-    closeSync(file);
+    for (const { file } of segments) closeSync(file);
   }
 }

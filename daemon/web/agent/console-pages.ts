@@ -2,6 +2,7 @@
  * Owns reading a log backwards that the service reads only forwards, by byte offsets: its end is found by halving, and older parts are
  * those before the first one that is there.
  */
+import { LOG_ANSWER_BYTES } from "../../../shared/console-log.ts";
 
 export interface LogLine {
   offset: number;
@@ -28,11 +29,15 @@ const FIRST_STEP = 64 * 1024;
 /** Lines of one character are many in a part. */
 const MOST_ANSWERS = 40;
 
+/** Whether more may follow what was asked for from an offset on. */
+const isFull = ({ items, next_after }: Awaited<ReturnType<AskLog>>, from: number) =>
+  items.length === LIMIT || next_after - (items[0]?.offset ?? from) >= LOG_ANSWER_BYTES;
+
 /** The newest part. */
 export async function readEnd(ask: AskLog): Promise<LogPart> {
   const first = await ask(0, LIMIT);
   const begin = first.items[0]?.offset ?? 0;
-  if (first.items.length < LIMIT) return { from: begin, to: first.next_after, lines: first.items, isFirst: true };
+  if (!isFull(first, 0)) return { from: begin, to: first.next_after, lines: first.items, isFirst: true };
   const end = await findEnd(ask, first.next_after);
   return await readPart(ask, begin, Math.max(begin, end - PART_BYTES), Number.POSITIVE_INFINITY);
 }
@@ -70,10 +75,11 @@ async function readPart(ask: AskLog, begin: number, from: number, until: number)
   const lines: LogLine[] = [];
   let next = from;
   for (let answers = 0; answers < MOST_ANSWERS && next < until; answers++) {
-    const answer = await ask(next, LIMIT);
+    const asked = next;
+    const answer = await ask(asked, LIMIT);
     lines.push(...answer.items.filter(({ offset }) => offset < until));
     next = answer.next_after;
-    if (answer.items.length < LIMIT) break;
+    if (!isFull(answer, asked)) break;
   }
   // Who begins in the middle of a line has the rest of it first.
   const whole = from > begin && lines.length > 1 ? lines.slice(1) : lines;

@@ -3,9 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { loopTime, Pieces } from "../../../../daemon/core/loop/index.ts";
 import { ConsoleLog, readConsole } from "../../../../daemon/host/machine/console.ts";
 
-const all = () => true;
+const pieces = () => new Pieces(loopTime, "org:org_1", "sandbox_logs");
 
 function written(text: string) {
   const path = mkdtempSync(join(tmpdir(), "roomd-console-"));
@@ -15,21 +16,42 @@ function written(text: string) {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
 }
 
-test("lines come with their places, and the next reading goes on after them", () => {
+test("lines come with their places, and the next reading goes on after them", async () => {
   using log = written("one\r\ntwo\nthr");
-  const first = readConsole(log.path, 0, 1, all);
+  const first = await readConsole(log.path, 0, { limit: 1, pieces: pieces() });
   expect(first).toEqual({ lines: [{ offset: 0, line: "one" }], next: 5 });
-  expect(readConsole(log.path, first.next, 9, all)).toEqual({ lines: [{ offset: 5, line: "two" }], next: 9 });
-  expect(readConsole(log.path, 9, 9, all)).toEqual({ lines: [], next: 9 });
+  expect(await readConsole(log.path, first.next, { limit: 9, pieces: pieces() })).toEqual({
+    lines: [{ offset: 5, line: "two" }],
+    next: 9,
+  });
+  expect(await readConsole(log.path, 9, { limit: 9, pieces: pieces() })).toEqual({ lines: [], next: 9 });
 });
 
-test("the limit counts what is wanted, however much lies between", () => {
+test("the limit counts what is wanted, however much lies between", async () => {
   const noise = "kernel: noise\n".repeat(5000);
   using log = written(`${noise}agent: a\n${noise}agent: b\n${noise}agent: c\n`);
-  const isWanted = (line: string) => line.startsWith("agent: ");
-  const { lines, next } = readConsole(log.path, 0, 2, isWanted);
+  const { lines, next } = await readConsole(log.path, 0, { limit: 2, prefix: "agent: ", pieces: pieces() });
   expect(lines.map(({ line }) => line)).toEqual(["agent: a", "agent: b"]);
-  expect(readConsole(log.path, next, 2, isWanted).lines.map(({ line }) => line)).toEqual(["agent: c"]);
+  const last = await readConsole(log.path, next, { limit: 2, prefix: "agent: ", pieces: pieces() });
+  expect(last.lines.map(({ line }) => line)).toEqual(["agent: c"]);
+  expect(await readConsole(log.path, last.next, { limit: 2, prefix: "agent: ", pieces: pieces() })).toEqual({
+    lines: [],
+    next: last.next,
+  });
+});
+
+test("an answer ends after 256 KiB, and a long line is cut", async () => {
+  const long = "x".repeat(700 * 1024);
+  using log = written(`${long}\nshort\n${`${"y".repeat(8000)}\n`.repeat(60)}end\n`);
+  const first = await readConsole(log.path, 0, { limit: 1000, pieces: pieces() });
+  expect(first.lines[0]?.line).toBe(`${"x".repeat(8 * 1024)}…`);
+  const read = [...first.lines];
+  for (let { next, lines } = first; lines.length > 0; ) {
+    ({ next, lines } = await readConsole(log.path, next, { limit: 1000, pieces: pieces() }));
+    expect(lines.reduce((sum, { line }) => sum + line.length, 0)).toBeLessThan(256 * 1024 + 8 * 1024 + 1);
+    read.push(...lines);
+  }
+  expect([read.length, read[1]?.line, read.at(-1)?.line]).toEqual([63, "short", "end"]);
 });
 
 /** A disk of this many KiB with a log on it; null, and why not is said, where none can be mounted. */
@@ -49,7 +71,8 @@ function onSmallDisk(kib: number) {
   mkdirSync(path);
   const log = new ConsoleLog(path);
   const fill = (bytes: number) => writeFileSync(join(disk, "other"), Buffer.alloc(bytes));
-  const linesFrom = (offset: number) => readConsole(path, offset, 9999, all).lines.map(({ line }) => line);
+  const linesFrom = async (offset: number) =>
+    (await readConsole(path, offset, { limit: 9999, pieces: pieces() })).lines.map(({ line }) => line);
   const dispose = () => {
     log.close();
     clean();
@@ -57,7 +80,7 @@ function onSmallDisk(kib: number) {
   return { path, log, fill, linesFrom, [Symbol.dispose]: dispose };
 }
 
-test("a full disk costs what is printed meanwhile, and no more", ({ skip }) => {
+test("a full disk costs what is printed meanwhile, and no more", async ({ skip }) => {
   using disk = onSmallDisk(64);
   if (!disk) return skip("no tmpfs");
   const { log, path, fill } = disk;
@@ -68,16 +91,16 @@ test("a full disk costs what is printed meanwhile, and no more", ({ skip }) => {
   fill(0);
   const size = statSync(join(path, "000000000000000.log")).size;
   log.append(Buffer.from("\nafter\n"));
-  const lines = disk.linesFrom(0);
+  const lines = await disk.linesFrom(0);
   expect([lines[0], lines.at(-1)]).toEqual(["before", "after"]);
   // Its size is what is there: the next reading goes on from where it is.
-  expect(readConsole(path, size + 1, 9, all)).toEqual({
+  expect(await readConsole(path, size + 1, { limit: 9, pieces: pieces() })).toEqual({
     lines: [{ offset: size + 1, line: "after" }],
     next: size + 1 + "after\n".length,
   });
 });
 
-test("segments follow each other without a gap after a disk was full", ({ skip }) => {
+test("segments follow each other without a gap after a disk was full", async ({ skip }) => {
   using disk = onSmallDisk(1256);
   if (!disk) return skip("no tmpfs");
   const { log, path, fill } = disk;
@@ -89,5 +112,5 @@ test("segments follow each other without a gap after a disk was full", ({ skip }
   log.append(Buffer.from("after\n"));
   // The second begins where the first ends.
   expect(statSync(join(path, `${String(size).padStart(15, "0")}.log`)).size).toBe("after\n".length);
-  expect(disk.linesFrom(size)).toEqual(["after"]);
+  expect(await disk.linesFrom(size)).toEqual(["after"]);
 });
