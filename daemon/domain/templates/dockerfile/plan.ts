@@ -2,7 +2,7 @@
 import { posix } from "node:path";
 import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
 import { argOf, type Dockerfile, type Instruction, refused } from "./read.ts";
-import { Unreadable, wordOf, wordsOf } from "./words.ts";
+import { type Reading, Unreadable, wordOf, wordsOf } from "./words.ts";
 
 /** What the image says of itself. */
 export interface BaseImage {
@@ -72,8 +72,8 @@ export function planDockerfile(
 }
 
 function apply(state: State, { keyword, text, list, flags }: Instruction, file: Dockerfile): PlannedStep | null {
-  const variables = { ...state.args, ...state.env };
-  const { escaper } = file;
+  const { escaper, expansion } = file;
+  const reading = { variables: { ...state.args, ...state.env }, expansion, escaper };
   const title = `${keyword} ${text}`;
   const command = () => list ?? [...state.shell, text];
   const run = { cwd: state.cwd, env: { ...state.args, ...state.env }, user: state.user ?? "root" };
@@ -81,22 +81,22 @@ function apply(state: State, { keyword, text, list, flags }: Instruction, file: 
     case "RUN":
       return { kind: "run", title, argv: command(), ...run };
     case "COPY":
-      return { kind: "copy", title, ...copyOf(list ?? wordsOf(text, variables, escaper), flags, state.cwd, variables) };
+      return { kind: "copy", title, ...copyOf(list ?? wordsOf(text, reading), flags, state.cwd, reading) };
     case "ENV":
-      Object.assign(state.env, envOf(text, variables, escaper));
+      Object.assign(state.env, envOf(text, reading));
       requireBounded(state.env);
       return null;
     case "ARG":
-      Object.assign(state.args, argOf(text, variables, file.args, file.before));
+      Object.assign(state.args, argOf(text, { variables: reading.variables, expansion }, file.args, file.before));
       requireBounded(state.args);
       return null;
     case "WORKDIR": {
-      const path = posix.resolve(state.cwd, wordOf(text, variables, escaper));
+      const path = posix.resolve(state.cwd, wordOf(text, reading));
       state.cwd = path;
       return { kind: "directory", title, path };
     }
     case "USER":
-      state.user = wordOf(text, variables, escaper);
+      state.user = wordOf(text, reading);
       if (!/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(state.user)) throw new Unreadable("names no user");
       return null;
     case "SHELL":
@@ -121,12 +121,12 @@ function requireBounded(variables: Record<string, string>): void {
   if (size > MOST_ENVIRONMENT) throw new Unreadable(`makes an environment of more than ${MOST_ENVIRONMENT} characters`);
 }
 
-function envOf(text: string, variables: Record<string, string>, escaper: string): Record<string, string> {
+function envOf(text: string, reading: Reading): Record<string, string> {
   const [, name, rest] = /^([A-Za-z_][\w.-]*)\s+(.*)$/s.exec(text) ?? [];
-  if (name !== undefined && rest !== undefined) return { [name]: wordOf(rest, variables, escaper) };
-  const pairs = wordsOf(text, variables, escaper).map((word) => {
+  if (name !== undefined && rest !== undefined) return { [name]: wordOf(rest, reading) };
+  const pairs = wordsOf(text, reading).map((word) => {
     const at = word.indexOf("=");
-    if (at < 1) throw new Unreadable(`has ${word}, which is no NAME=VALUE`);
+    if (at < 1) throw new Unreadable(`has ${word.slice(0, 100)}, which is no NAME=VALUE`);
     return [word.slice(0, at), word.slice(at + 1)];
   });
   return Object.fromEntries(pairs);
@@ -136,14 +136,14 @@ function copyOf(
   words: readonly string[],
   { chown, chmod }: Instruction["flags"],
   cwd: string,
-  variables: Record<string, string>,
+  { variables, expansion }: Reading,
 ): Omit<CopyStep, "title"> {
   const sources = words.slice(0, -1);
   const [said = ""] = words.slice(-1);
   if (sources.length === 0) throw new Unreadable("needs a source and a destination");
   const isDirectory = said.endsWith("/") || said === "." || sources.length > 1;
   const to = posix.resolve(cwd, said);
-  const owner = chown === undefined ? null : wordOf(chown, variables);
+  const owner = chown === undefined ? null : wordOf(chown, { variables, expansion });
   if (owner !== null && !/^[\w.][\w.-]*(:[\w.][\w.-]*)?$/.test(owner)) throw new Unreadable("--chown names no user");
   if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is no octal number");
   return {

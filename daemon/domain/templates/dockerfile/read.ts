@@ -5,7 +5,7 @@ import { DockerfileParser } from "dockerfile-ast";
 import { MAX_DOCKERFILE_BYTES } from "../../../../shared/api/template-builds.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
-import { Unreadable, type Variables, variableOf, wordOf, wordsOf } from "./words.ts";
+import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./words.ts";
 
 const MOST_INSTRUCTIONS = 512;
 /** Those that are continued, and comments, count: the parser takes its time for each. */
@@ -28,6 +28,8 @@ export interface Dockerfile {
   from: string;
   instructions: Instruction[];
   escaper: string;
+  /** Of all its variables. */
+  expansion: Expansion;
   /** Given to the build, for ARG. */
   args: Variables;
   /** Of ARG before FROM: they count again where another ARG names them. */
@@ -49,6 +51,7 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   const wrong: string[] = [];
   const instructions: Instruction[] = [];
   const before: Record<string, string> = {};
+  const expansion = new Expansion();
   let from: string | null = null;
   for (const each of file.getInstructions()) {
     const line = each.getRange().start.line + 1;
@@ -66,10 +69,10 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
         refuse("with a here-document is not known here");
       else if (said === "FROM") {
         if (from !== null) refuse("a second time: stages are not known here");
-        from ??= fromOf(joined(raw, escaper), flags, { ...before, ...known(before, args) });
+        from ??= fromOf(joined(raw, escaper), flags, { variables: { ...before, ...known(before, args) }, expansion });
       } else if (FOR_OTHERS.includes(said)) continue;
       else if (said === "ADD") {
-        const sources = wordsOf(joined(raw, escaper), {}, escaper).slice(0, -1);
+        const sources = wordsOf(joined(raw, escaper), { variables: {}, expansion, escaper }).slice(0, -1);
         if (sources.some((source) => /^(\w+:\/\/|git@)/.test(source)))
           refuse("of a URL is not known here: fetch it by RUN");
         else if (sources.some((source) => OF_ARCHIVES.test(source)))
@@ -77,7 +80,8 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
         else instructions.push(instruction(line, "COPY", flags, joined(raw, escaper)));
       } else if (!KNOWN.includes(said)) refuse("is not known here");
       else if (from === null && said !== "ARG") refuse("stands before FROM");
-      else if (from === null) Object.assign(before, argOf(joined(raw, escaper), before, args));
+      else if (from === null)
+        Object.assign(before, argOf(joined(raw, escaper), { variables: before, expansion }, args));
       else instructions.push(instruction(line, said as Keyword, flags, joined(raw, escaper)));
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
@@ -87,7 +91,7 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   if (from === null && wrong.length === 0) wrong.push("it has no FROM");
   if (instructions.length > MOST_INSTRUCTIONS) wrong.push(`it has more than ${MOST_INSTRUCTIONS} instructions`);
   if (wrong.length > 0 || from === null) throw refused(wrong);
-  return { from, instructions, escaper, args, before };
+  return { from, instructions, escaper, expansion, args, before };
 }
 
 interface FlagLike {
@@ -130,11 +134,11 @@ function joined(raw: string, escaper: string): string {
 }
 
 /** NAME or NAME=VALUE: what counts from here on. What the build was given is before what it says, and `inherited` is last. */
-export function argOf(text: string, variables: Variables, args: Variables, inherited: Variables = {}): Variables {
+export function argOf(text: string, reading: Reading, args: Variables, inherited: Variables = {}): Variables {
   const found: Record<string, string> = {};
-  for (const word of wordsOf(text, variables)) {
+  for (const word of wordsOf(text, reading)) {
     const [, name = "", value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(word) ?? [];
-    if (name === "") throw new Unreadable(`has ${word}, which is no NAME=VALUE`);
+    if (name === "") throw new Unreadable(`has ${word.slice(0, 100)}, which is no NAME=VALUE`);
     const set = variableOf(args, name) ?? value ?? variableOf(inherited, name);
     if (set !== undefined) found[name] = set;
   }
@@ -144,20 +148,19 @@ export function argOf(text: string, variables: Variables, args: Variables, inher
 const known = (names: Variables, args: Variables) =>
   Object.fromEntries(Object.entries(args).filter(([name]) => Object.hasOwn(names, name)));
 
-function fromOf(text: string, flags: Record<string, string>, variables: Variables): string {
+function fromOf(text: string, flags: Record<string, string>, reading: Reading): string {
   const strange = Object.keys(flags).find((flag) => flag !== "platform");
   if (strange !== undefined) throw new Unreadable(`--${strange} is not known here`);
   const { platform = "linux/amd64" } = flags;
   if (!/^(linux\/(amd64|x86_64)|\$(BUILD|TARGET)PLATFORM)$/.test(platform)) {
     throw new Unreadable("is of another platform than linux/amd64");
   }
-  const [image = "", as, name, ...more] = wordsOf(text, variables);
+  const [image = "", as, name, ...more] = wordsOf(text, reading);
   const isNamed = as !== undefined && as.toUpperCase() === "AS" && name !== undefined && more.length === 0;
   if (as !== undefined && !isNamed) throw new Unreadable("has more than an image and its name");
   if (image === "scratch") throw new Unreadable("scratch is not known here: begin with an image");
   const reference = /^(oci|docker-archive):\//.test(image) ? image : `docker://${image}`;
-  if (!new RegExp(REFERENCE_PATTERN).test(reference))
-    throw new Unreadable(`names no image: ${wordOf(image, {}).slice(0, 200)}`);
+  if (!new RegExp(REFERENCE_PATTERN).test(reference)) throw new Unreadable(`names no image: ${image.slice(0, 200)}`);
   return reference;
 }
 

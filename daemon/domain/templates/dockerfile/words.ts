@@ -15,15 +15,37 @@ const MOST_LEVELS = 16;
 /** What cannot be read, in words that go on from the instruction's name. */
 export class Unreadable extends Error {}
 
-/** Its words, without quotes and with variables in their places. `escaper` is the character that takes a meaning away. */
-export const wordsOf = (text: string, variables: Variables, escaper = "\\"): string[] =>
-  read(text, variables, escaper, /\s/);
+/** Values of all variables of one Dockerfile together: one of 60,000 characters may stand in it 60,000 times. */
+const MOST_EXPANDED_CHARACTERS = 1024 * 1024;
+
+/** How many characters a Dockerfile's variables have stood for so far. */
+export class Expansion {
+  #left = MOST_EXPANDED_CHARACTERS;
+
+  /** The value. Throws Unreadable where all are too long together. */
+  take(value: string): string {
+    this.#left -= value.length;
+    if (this.#left < 0)
+      throw new Unreadable(`has variables of more than ${MOST_EXPANDED_CHARACTERS} characters together`);
+    return value;
+  }
+}
+
+export interface Reading {
+  variables: Variables;
+  expansion: Expansion;
+  /** The character that takes a meaning away. */
+  escaper?: string;
+}
+
+/** Its words, without quotes and with variables in their places. */
+export const wordsOf = (text: string, reading: Reading): string[] => read(text, reading, /\s/);
 
 /** All of it as one word. */
-export const wordOf = (text: string, variables: Variables, escaper = "\\"): string =>
-  read(text, variables, escaper, null).join("");
+export const wordOf = (text: string, reading: Reading): string => read(text, reading, null).join("");
 
-function read(text: string, variables: Variables, escaper: string, between: RegExp | null, level = 0): string[] {
+function read(text: string, reading: Reading, between: RegExp | null, level = 0): string[] {
+  const { escaper = "\\" } = reading;
   if (level > MOST_LEVELS) throw new Unreadable(`has a variable within more than ${MOST_LEVELS} others`);
   const words: string[] = [];
   let word: string | null = null;
@@ -44,7 +66,7 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
       quote = char;
       word ??= "";
     } else if (char === "$") {
-      const { value, end } = variableAt(text, at, variables, escaper, level);
+      const { value, end } = variableAt(text, at, reading, level);
       word = (word ?? "") + value;
       at = end - 1;
     } else if (quote === "" && between?.test(char)) {
@@ -59,27 +81,26 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
   return words;
 }
 
+const PLAIN = /\$([A-Za-z_]\w*)/y;
+
 /** What stands for the variable at `at`, and where the text goes on. */
-function variableAt(
-  text: string,
-  at: number,
-  variables: Variables,
-  escaper: string,
-  level: number,
-): { value: string; end: number } {
-  const [plain, name = ""] = /^\$([A-Za-z_]\w*)/.exec(text.slice(at)) ?? [];
-  if (plain) return { value: variableOf(variables, name) ?? "", end: at + plain.length };
+function variableAt(text: string, at: number, reading: Reading, level: number): { value: string; end: number } {
+  const { variables, expansion, escaper = "\\" } = reading;
+  PLAIN.lastIndex = at;
+  const [plain, name = ""] = PLAIN.exec(text) ?? [];
+  if (plain) return { value: expansion.take(variableOf(variables, name) ?? ""), end: at + plain.length };
   if (text[at + 1] !== "{") return { value: "$", end: at + 1 };
   const end = closing(text, at + 2, escaper);
   const [, of = "", operator = "", rest = ""] =
     /^([A-Za-z_]\w*)(?:(:?[-+])(.*))?$/s.exec(text.slice(at + 2, end)) ?? [];
   if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not known here`);
   const known = variableOf(variables, of);
+  const itself = () => expansion.take(known ?? "");
   const isThere = operator.startsWith(":") ? known !== undefined && known !== "" : known !== undefined;
-  const other = () => read(rest, variables, escaper, null, level + 1).join("");
-  if (operator.endsWith("-")) return { value: isThere ? (known ?? "") : other(), end: end + 1 };
+  const other = () => read(rest, reading, null, level + 1).join("");
+  if (operator.endsWith("-")) return { value: isThere ? itself() : other(), end: end + 1 };
   if (operator.endsWith("+")) return { value: isThere ? other() : "", end: end + 1 };
-  return { value: known ?? "", end: end + 1 };
+  return { value: itself(), end: end + 1 };
 }
 
 function closing(text: string, from: number, escaper: string): number {

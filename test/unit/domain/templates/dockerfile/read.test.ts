@@ -147,3 +147,19 @@ test("variables that hold each other many times are refused before they are of a
   const copies = Array.from({ length: 20 }, (_, n) => `ENV C${n}=$B0`);
   expect(() => after([many[0], ...copies].join("\n"))).toThrow(/environment of more than/);
 });
+
+test.each([
+  ["$A", "$A"],
+  ["$A", "b=$A"],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
+  ["${A}", "${A:-x}"],
+])("variables stand for a MiB together, however they are named: %s, %s", (one, other) => {
+  const long = "x".repeat(60_000);
+  const many = `${one} ${other} `.repeat(20_000).slice(0, 190_000);
+  expect(() => plan(`ARG A=${long}\nARG ${many}\nFROM a`)).toThrow(/line 2: ARG has .*more than \d+ characters/);
+  const lines = `ARG B=$A\n`.repeat(1000);
+  expect(() => plan(`ARG A=${long}\n${lines}FROM a`)).toThrow(
+    /ARG has variables of more than 1048576 characters together/,
+  );
+  expect(() => after(`ENV A=${long}\n${"USER a$A\n".repeat(100)}`)).toThrow(/more than 1048576 characters together/);
+});
