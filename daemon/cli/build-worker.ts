@@ -10,11 +10,13 @@ import { makePaths } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
 import type { BuildSaid } from "../domain/templates/builds/order.ts";
 import { failureOf } from "../domain/templates/builds/queue.ts";
+import { setUidBase } from "../host/isolation/own-users.ts";
 import { workOf } from "./worker-input.ts";
 
 /** Resolves with the process's exit status. */
 export async function runBuildWorker(): Promise<number> {
   const { config, order } = await workOf<BuildWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
+  setUidBase(config["isolation.uid_base"]);
   const paths = makePaths(config);
   const progress = new ProgressFile(paths.build_progress);
   try {

@@ -6,6 +6,7 @@ import type { openOperator } from "../compose/operator.ts";
 import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import { makeLog } from "../core/log.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
+import { setUidBase } from "../host/isolation/own-users.ts";
 import { CliError } from "./cli-error.ts";
 import { withProgress } from "./progress.ts";
 
@@ -25,6 +26,7 @@ export function withConfigOption(command: Command): Command {
 /** Throws ConfigError. */
 export function readConfiguration(options: ConfigOption): { config: Config; paths: Paths } {
   const { config } = loadConfig({ file: options.config });
+  setUidBase(config["isolation.uid_base"]);
   try {
     return { config, paths: makePaths(config) };
   } catch (error) {

@@ -6,9 +6,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { SandboxPaths, SavedPaths } from "../../core/paths.ts";
-import { nextTurn } from "../../core/turn.ts";
 import { layersIn } from "../images/layers.ts";
+import { mayBeOurs } from "../isolation/own-users.ts";
 import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
 import { readRecord } from "./record.ts";
 import { forgetSaved } from "./saved.ts";
@@ -19,10 +20,10 @@ const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
 /** A step that was under way may start one more process while the first are being ended. */
 const ROUNDS = 5;
 
-/** So many processes are looked at in one turn of the event loop: half a millisecond's work. */
+/** So many new processes are looked at in one turn of the event loop: half a millisecond's work. */
 const LOOKED_AT = 32;
 
-/** Whoever else is on the host may begin processes without end. */
+/** Whoever else is on the host may begin processes without end; one of ours that is missed then is found by the next look. */
 const MOST_PASSES = 8;
 
 /** Processes that serve guests, by sandbox. */
@@ -51,18 +52,21 @@ async function look(guests: string): Promise<GuestProcesses> {
   const found = new Map<string, ProcessRecord[]>();
   const seen = new Set<string>();
   const unseen = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name) && !seen.has(name));
+  const pieces = new Pieces(loopTime, "host", "host.processes");
   for (let pass = 1; ; pass++) {
     const names = unseen();
     // In one turn: none of ours can come meanwhile.
-    const isLast = names.length <= LOOKED_AT || pass === MOST_PASSES;
-    for (const [index, name] of names.entries()) {
-      if (!isLast && index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
+    const isShort = names.length <= LOOKED_AT;
+    for (const name of names) {
+      const turn = isShort ? null : pieces.next();
+      if (turn) await turn;
       seen.add(name);
-      const sandboxId = servedBy(argumentsOf(Number(name)), guests);
-      const process = sandboxId === null ? null : processOf(Number(name));
+      const pid = Number(name);
+      const sandboxId = mayBeOurs(pid) ? servedBy(argumentsOf(pid), guests) : null;
+      const process = sandboxId === null ? null : processOf(pid);
       if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
     }
-    if (isLast) return found;
+    if (isShort || pass === MOST_PASSES) return found;
   }
 }
 

@@ -1,7 +1,7 @@
 /** What of a guest is on the host is found by its names, and only what is this daemon's own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
 import { readRecord } from "../../../../daemon/host/guest/record.ts";
@@ -12,6 +12,7 @@ import {
   hasRemains,
   servedBy,
 } from "../../../../daemon/host/guest/remains.ts";
+import { setUidBase } from "../../../../daemon/host/isolation/own-users.ts";
 import { isAlive, processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { commandLineOf, until } from "../../../harness/guests.ts";
@@ -56,22 +57,43 @@ afterEach(() => {
 
 /** A process with these arguments, leader of its group as guests' processes are. */
 async function started(...argv: string[]): Promise<number> {
-  const pid = begun(...argv);
+  return await startedBy(null, ...argv);
+}
+
+async function startedBy(uid: number | null, ...argv: string[]): Promise<number> {
+  const pid = begun(uid, ...argv);
   // A process is there a moment before its arguments are.
   await until("it has its arguments", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
   return pid;
 }
 
-function begun(...argv: string[]): number {
+function begun(uid: number | null, ...argv: string[]): number {
   const child = spawn("sh", ["-c", "while :; do read -r line; done", ...argv], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
+    ...(uid === null ? {} : { uid, cwd: "/" }),
   });
   children.push(child);
   return child.pid ?? 0;
 }
 
 const alive = (pid: number) => processOf(pid) !== null;
+
+test("of other users' processes nothing is believed, whatever their arguments say", async () => {
+  const base = 1_900_019_712;
+  setUidBase(base);
+  try {
+    const forged = await startedBy(65_534, "--socket", paths.vsock_device);
+    const own = await started("--socket-path", paths.virtiofs);
+    const guests = await startedBy(base + 65_536, "--socket", paths.vsock_device);
+    const found = (await guestProcesses(dirname(paths.runtime))).get(basename(paths.runtime)) ?? [];
+    expect(found.map(({ pid }) => pid).sort()).toEqual([own, guests].sort());
+    await endProcesses(paths);
+    expect([own, guests, forged].map(alive)).toEqual([false, false, true]);
+  } finally {
+    setUidBase(null);
+  }
+});
 
 test("processes are found by their sockets, stopped or not, and ended; others are left alone", async () => {
   const own = await started("--socket-path", paths.virtiofs);
@@ -106,7 +128,7 @@ test("a process that starts while others are looked at is found; others have the
   count();
   // The look begins with a process that was there before.
   await Promise.resolve();
-  const pid = begun("--socket-path", paths.virtiofs);
+  const pid = begun(null, "--socket-path", paths.virtiofs);
   while (!commandLineOf(pid).includes(paths.virtiofs));
   const [second, third] = [guestProcesses(guests), guestProcesses(guests)];
   expect(second).toBe(third);
