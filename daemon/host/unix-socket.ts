@@ -2,16 +2,24 @@
  * Owns connecting to the socket of a process that has just been started. What its handlers throw goes to the `error` that each
  * must have: without one it would be an error of the whole daemon, caused by whoever writes to the socket.
  */
-import { existsSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Socket, SocketHandler } from "bun";
 import { DeadlineError } from "../core/published.ts";
+import { ifThere } from "./files/gone.ts";
 
 /** How often to look whether the process has made its socket: well under what starting it takes. */
 const LOOK_EVERY_MS = 2;
 
 export type GuardedHandlers = SocketHandler<undefined> & Required<Pick<SocketHandler<undefined>, "error">>;
 
-/** Connects once the socket takes connections. Throws when its process ends first (`gone`), or at the deadline. */
+/** Flag of open(2) for an entry itself, whatever it is (asm-generic/fcntl.h). */
+const O_PATH = 0o10000000;
+
+/**
+ * Connects once the socket takes connections. Throws when its process ends first (`gone`), at the deadline, or where the entry is no socket of
+ * the user who owns the directory: a process that a guest has taken over may put a link to another's socket there.
+ */
 export async function connectWhenThere(
   path: string,
   deadlineMs: number,
@@ -24,18 +32,31 @@ export async function connectWhenThere(
   });
   const deadline = performance.now() + deadlineMs;
   while (true) {
-    if (existsSync(path)) {
+    const entry = ifThere(() => openSync(path, O_PATH | constants.O_NOFOLLOW));
+    if (entry !== null) {
       try {
-        return await Bun.connect({ unix: path, socket: handlers });
+        requireOwnSocket(path, entry);
+        // The entry that was looked at, whatever has its name by now.
+        return await Bun.connect({ unix: `/proc/self/fd/${entry}`, socket: handlers });
       } catch (error) {
         // Bound, but not listening yet.
-        if (performance.now() > deadline) throw error;
+        if (performance.now() > deadline || error instanceof NotOwnSocket) throw error;
+      } finally {
+        closeSync(entry);
       }
     }
     if (ended !== null) throw new Error(`the process of ${path} has ended: ${ended}`);
     if (performance.now() > deadline) throw new DeadlineError(`${path} was not there within ${deadlineMs} ms`);
     await Bun.sleep(LOOK_EVERY_MS);
   }
+}
+
+class NotOwnSocket extends Error {}
+
+function requireOwnSocket(path: string, entry: number): void {
+  const found = fstatSync(entry);
+  if (found.isSocket() && found.uid === statSync(dirname(path)).uid) return;
+  throw new NotOwnSocket(`${path} is no socket of its directory's owner`);
 }
 
 /** Resolves once the socket exists. Throws when its process ends first, or at the deadline. */

@@ -8,6 +8,7 @@ const CONTROLLERS = ["memory", "pids", "cpu"];
 /** Taken where it is. */
 const IO = "io";
 const PERIOD_USEC = 100_000;
+const NO_SWAP = "memory.swap.max";
 
 /** By the file system mounted at `mount`; null where it cannot be. */
 export function makeCgroups(mount: string | null = findMount()): Confinement | null {
@@ -20,6 +21,8 @@ export function makeCgroups(mount: string | null = findMount()): Confinement | n
   const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
   const limit = (sandboxId: string, limits: Limits) => {
     for (const [file, value] of Object.entries(valuesOf(limits))) write(sandboxId, file, value);
+    // Kernels without swap, or without accounting for it, have no such file.
+    if (existsSync(join(own, sandboxId, NO_SWAP))) write(sandboxId, NO_SWAP, "0");
   };
   return {
     kind: "cgroup",

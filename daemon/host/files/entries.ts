@@ -39,7 +39,7 @@ export async function* readEntries(directory: Beneath, pace = new Pace()): Async
 }
 
 /** struct linux_dirent64: u64 inode, i64 next, u16 length, u8 type, name ending in NUL. */
-export function parseEntries(directory: Beneath, buffer: Buffer, filled: number): Entry[] {
+export function parseEntries(directory: Pick<Beneath, "facts">, buffer: Buffer, filled: number): Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < filled; ) {
     const length = buffer.readUInt16LE(at + 16);

@@ -1,0 +1,57 @@
+/** Connecting to a socket in a directory whose owner may be a process that a guest has taken over. */
+import { chownSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectWhenThere } from "../../../daemon/host/unix-socket.ts";
+
+const OWNER = 65_534;
+const never = new Promise<never>(() => {});
+let home: string;
+let own: string;
+let others: string;
+const servers: Server[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "roomd-socket-"));
+  [own, others] = [join(home, "own"), join(home, "others")];
+  for (const directory of [own, others]) mkdirSync(directory);
+});
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+  rmSync(home, { recursive: true });
+});
+
+async function listen(path: string): Promise<string> {
+  const server = createServer((socket) => socket.end("hello"));
+  servers.push(server);
+  await new Promise<void>((listening) => server.listen(path, listening));
+  return path;
+}
+
+function said(path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const handlers = { data: (_: unknown, bytes: Buffer) => resolve(String(bytes)), error: reject };
+    connectWhenThere(path, 2_000, never, handlers as never).catch(reject);
+  });
+}
+
+test("a socket of the directory's owner is connected to, as soon as it is there", async () => {
+  const path = join(own, "a.sock");
+  const heard = said(path);
+  await listen(path);
+  expect(await heard).toBe("hello");
+});
+
+test("a link, a file, and another user's socket are refused", async () => {
+  const other = await listen(join(others, "b.sock"));
+  symlinkSync(other, join(own, "link.sock"));
+  writeFileSync(join(own, "file.sock"), "");
+  for (const name of ["link.sock", "file.sock"])
+    await expect(said(join(own, name))).rejects.toThrow("is no socket of its directory's owner");
+  if (process.getuid?.() !== 0) return console.log("another user's socket: left out, because it needs root");
+  linkSync(other, join(own, "hard.sock"));
+  chownSync(own, OWNER, OWNER);
+  await expect(said(join(own, "hard.sock"))).rejects.toThrow("is no socket of its directory's owner");
+});
