@@ -20,7 +20,7 @@ export function serveAlone(
   allowlist: readonly string[],
   refused: (denial: Denial) => void,
 ): { requests: GuestRequests; close(): void } {
-  const resolver = new HostResolver(hostsFile);
+  const resolver = new HostResolver(hostsFile, "guest");
   const guard = new Guard(allowlist, {
     ground: groundOf(privateRanges),
     resolve: (name) => resolver.resolve(name, ASKER),

@@ -25,13 +25,12 @@ export class Dns {
   #search: readonly string[] = [];
 
   /**
-   * The addresses of a canonical name, as text; none when there is no such name. A name of one label is looked for in the
-   * domains of `search`, and any other as it is. Rejects with what the servers said, or ETIMEOUT.
+   * The addresses of a canonical name, as text; none when there is no such name. With `isSearched` a name of one label is looked for in the
+   * domains of `search` first; any other is asked for as it is. Rejects with what the servers said, or ETIMEOUT.
    */
-  async lookUp(name: string): Promise<string[]> {
+  async lookUp(name: string, isSearched: boolean): Promise<string[]> {
     const resolver = this.#current();
-    if (name.includes(".")) return await addressesOf(resolver, `${name}.`);
-    for (const domain of this.#search) {
+    for (const domain of isSearched && !name.includes(".") ? this.#search : []) {
       const found = await addressesOf(resolver, `${name}.${domain}.`);
       if (found.length > 0) return found;
     }

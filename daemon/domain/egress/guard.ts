@@ -218,10 +218,10 @@ export class Guard {
     const free = found.filter((address) => policy.ofAddress(address, port) === "allowed");
     if (free.length > 0) return { name, port, addresses: free, bound: null };
     const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");
-    const [first] = found;
     if (allowed.length > 0) return { name, port, addresses: allowed, bound: name };
-    if (!first) throw new Error("there is no such name");
-    return this.#refuse(stream, "blocked_address", { host: name, ip: first.text, port });
+    if (found.length === 0) throw new Error("there is no such name");
+    // What a name leads to is not the guest's to know, nor its organization's.
+    return this.#refuse(stream, "blocked_address", { host: name, ip: null, port });
   }
 
   #deny(denial: Denial): void {
@@ -237,7 +237,6 @@ export class Guard {
     this.#deny({ ...where, reason: verdict });
     const place = where.host ?? where.ip ?? "";
     const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
-    // What a name leads to is not the guest's to know.
     const why =
       verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "cannot be reached from a sandbox";
     stream.fail(StreamErrorCode.egress_denied, `${to} ${why}.`);

@@ -95,6 +95,7 @@ function hostOf(authority: string): string {
   const host = bracketed ?? plain ?? "";
   // A server compares the bytes themselves, and knows nothing of how names are mapped.
   if (!isAscii(host)) throw new BadRequest("its Host is not in ASCII");
+  if (host.endsWith(".")) throw new BadRequest("its Host ends with a dot");
   const found = readAddress(host)?.text ?? canonicalName(host);
   if (found === null) throw new BadRequest("its Host is not valid");
   return found;

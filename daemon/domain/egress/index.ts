@@ -35,7 +35,7 @@ export interface Egress {
 
 /** Throws when the configured ranges are none. */
 export function makeEgress(deps: EgressDeps): Egress {
-  const resolver = new HostResolver(deps.hostsFile);
+  const resolver = new HostResolver(deps.hostsFile, "guest");
   const ground = groundOf(deps.privateRanges);
   const bytesPerSecond = paceOf(deps.mibPerSecond);
   const guards = new Map<string, Guard>();

@@ -1,4 +1,7 @@
-/** Owns finding the addresses of names for sandboxes: by a file of the operator's, by the host's /etc/hosts, else by its DNS servers. */
+/**
+ * Resolution of names that sandboxes and organizations choose: by `egress.hosts_file`, else by the host's DNS servers. The host's own names, of
+ * /etc/hosts and its search domains, count for the host's own connections only.
+ */
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { type Asker, FairPlaces } from "../../core/fair-places.ts";
 import { DeadlineError, within } from "../../core/published.ts";
@@ -27,13 +30,14 @@ interface Kept {
 
 export class HostResolver {
   readonly #own: { path: string; file: HostsFile } | null;
-  readonly #hosts = new HostsFile("/etc/hosts");
+  readonly #hosts: HostsFile | null;
   readonly #dns = new Dns();
   readonly #places = new FairPlaces(PLACES);
   readonly #kept = new Map<string, Kept>();
 
-  /** `file` has lines of an address and names, as /etc/hosts has; "" for none. */
-  constructor(file: string) {
+  /** `file` has lines of an address and names, as /etc/hosts has; "" for none. Guests learn none of the host's own names. */
+  constructor(file: string, who: "guest" | "host") {
+    this.#hosts = who === "host" ? new HostsFile("/etc/hosts") : null;
     this.#own = file === "" ? null : { path: file, file: new HostsFile(file) };
   }
 
@@ -73,7 +77,7 @@ export class HostResolver {
       throw new NotResolved(`egress.hosts_file ${this.#own?.path} cannot be read`, { cause });
     }
     try {
-      return this.#hosts.addressesOf(name);
+      return this.#hosts?.addressesOf(name);
     } catch {
       return undefined;
     }
@@ -104,7 +108,7 @@ export class HostResolver {
 
   async #lookUp(name: string): Promise<Address[]> {
     try {
-      const found = await within(this.#dns.lookUp(name), ANSWER_MS, "the host's DNS");
+      const found = await within(this.#dns.lookUp(name, this.#hosts !== null), ANSWER_MS, "the host's DNS");
       return found.slice(0, MOST_ADDRESSES).flatMap((address) => readAddress(address) ?? []);
     } catch (cause) {
       throw new NotResolved(`the host could not look up ${name}`, { cause });

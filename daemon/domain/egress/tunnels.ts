@@ -34,7 +34,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
   const isNamed = (host: string, port: number) =>
     named.includes(`${host}:${port}`) || (port === HTTPS_PORT && named.includes(host));
   const policy = new Policy(["*"], groundOf(""));
-  const resolver = new HostResolver(hostsFile);
+  const resolver = new HostResolver(hostsFile, "host");
   const over = new AbortController();
   const open = new Set<Socket>();
 

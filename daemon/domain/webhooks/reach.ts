@@ -51,7 +51,7 @@ export class Reach {
 
   constructor(
     { private_ranges, hosts_file }: ReachPlan,
-    resolver: Pick<HostResolver, "resolve"> = new HostResolver(hosts_file),
+    resolver: Pick<HostResolver, "resolve"> = new HostResolver(hosts_file, "host"),
   ) {
     this.#ranges = private_ranges;
     this.#resolver = resolver;

@@ -14,7 +14,7 @@ describe("passes as it is", () => {
   const websocket = get(NAME, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
   test.each<[string, string]>([
     ["a request", FINE],
-    ["another case, a port, a dot", get("ALLOWED.Example.:8080")],
+    ["another case, a port", get("ALLOWED.Example:8080")],
     ["a target with the host", get(NAME, "", `GET http://${NAME}:80/x HTTP/1.1`)],
     ["OPTIONS *", get(NAME, "", "OPTIONS * HTTP/1.1")],
     ["any method", get(NAME, "Depth: 0\r\n", "PROPFIND /x HTTP/1.1")],
@@ -89,6 +89,7 @@ describe("is refused", () => {
     ["an address", "host_mismatch", "10.0.0.1", [get("10.0.0.1")]],
     ["a name below it", "host_mismatch", `x.${NAME}`, [get(`x.${NAME}`)]],
     ["another host after blanks", "host_mismatch", "evil.example", [`\r\n\n \t${EVIL}`]],
+    ["a Host with a dot at its end", "bad_request", null, [get(`${NAME}.`)]],
     ["no Host", "bad_request", null, ["GET / HTTP/1.1\r\n\r\n"]],
     ["two Hosts", "bad_request", null, [get(NAME, `Host: ${NAME}\r\n`)]],
     [

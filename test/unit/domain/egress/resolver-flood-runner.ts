@@ -6,7 +6,7 @@ import { serveNames } from "./name-server.ts";
 
 const FLOOD = 100;
 const asked = await serveNames();
-const resolver = new HostResolver("");
+const resolver = new HostResolver("", "guest");
 
 async function timed(work: Promise<unknown>) {
   const startedAt = performance.now();

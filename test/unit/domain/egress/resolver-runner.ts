@@ -4,9 +4,9 @@ import { HostResolver, NotResolved } from "../../../../daemon/domain/egress/reso
 import type { DnsRecord } from "../../../../shared/agent-protocol/messages.ts";
 import { serveNames } from "./name-server.ts";
 
-const [file = "", ...names] = process.argv.slice(2);
+const [who = "", file = "", ...names] = process.argv.slice(2);
 const asked = await serveNames();
-const resolver = new HostResolver(file);
+const resolver = new HostResolver(file, who as "guest" | "host");
 const told: object[] = [];
 for (const name of names) {
   asked.length = 0;

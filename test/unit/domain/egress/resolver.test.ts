@@ -39,7 +39,8 @@ test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is 
   const names =
     "a.example a.example none.example empty.example fails.example refused.example short host.example own.example";
   const address = ["192.52.193.9"];
-  expect(besideNameServer(new URL("resolver-runner.ts", import.meta.url), own, ...names.split(" "))).toEqual([
+  const runner = new URL("resolver-runner.ts", import.meta.url);
+  expect(besideNameServer(runner, "host", own, ...names.split(" "))).toEqual([
     { name: "a.example", addresses: address, asked: ["a.example"] },
     { name: "a.example", addresses: address, asked: [] },
     { name: "none.example", addresses: [], asked: ["none.example"] },
@@ -51,11 +52,17 @@ test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is 
     { name: "host.example", addresses: ["192.52.193.7"], asked: [] },
     { name: "own.example", addresses: ["192.52.193.8"], asked: [] },
   ]);
+  expect(besideNameServer(runner, "guest", own, "short", "host.example", "localhost", "own.example")).toEqual([
+    { name: "short", addresses: address, asked: ["short"] },
+    { name: "host.example", addresses: address, asked: ["host.example"] },
+    { name: "localhost", addresses: address, asked: ["localhost"] },
+    { name: "own.example", addresses: ["192.52.193.8"], asked: [] },
+  ]);
 });
 
 test.skipIf(!isRoot)("other records are asked for by their type", () => {
   const names = "SRV:_x._tcp.b.example MX:b.example TXT:b.example TXT:empty.example TXT:none.example TXT:fails.example";
-  expect(besideNameServer(new URL("resolver-runner.ts", import.meta.url), "", ...names.split(" "))).toEqual([
+  expect(besideNameServer(new URL("resolver-runner.ts", import.meta.url), "guest", "", ...names.split(" "))).toEqual([
     {
       name: "SRV:_x._tcp.b.example",
       found: [{ type: "SRV", priority: 1, weight: 2, port: 27_017, target: "a.example" }],
@@ -103,7 +110,7 @@ describe("a file of the operator's", () => {
       "hosts",
       "# none\n1.2.3.4 A.example b.example. # c.example\n::1 a.example\nnonsense d.example\n 5.6.7.8\tb.example\n",
     );
-    const resolver = new HostResolver(path);
+    const resolver = new HostResolver(path, "guest");
     const texts = async (name: string) => (await resolver.resolve(name, ASKER)).map(({ text }) => text);
     expect(await texts("a.example")).toEqual(["1.2.3.4", "::1"]);
     expect(await texts("b.example")).toEqual(["1.2.3.4", "5.6.7.8"]);
@@ -112,7 +119,7 @@ describe("a file of the operator's", () => {
   });
 
   test("that is gone means that nothing is known, not that anybody else is asked", async () => {
-    await expect(new HostResolver(join(directory, "gone")).resolve("localhost", ASKER)).rejects.toThrow(
+    await expect(new HostResolver(join(directory, "gone"), "host").resolve("localhost", ASKER)).rejects.toThrow(
       "cannot be read",
     );
   });
