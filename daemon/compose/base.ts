@@ -11,7 +11,7 @@ import type { Paths } from "../core/paths.ts";
 import { Tally } from "../core/tally.ts";
 import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
-import { makeLogSync, rewriteLog } from "../db/log-sync.ts";
+import { makeLogSync, makeOwnLogSync, rewriteLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
@@ -118,7 +118,7 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   migrate(connection, beforeChange);
   if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.
-  if (!onFull) return makeDatabase(connection);
+  if (!onFull) return makeDatabase(connection, () => false, makeOwnLogSync(paths.database));
   return makeDatabase(
     connection,
     onFull,

@@ -1,7 +1,7 @@
 /**
- * Owns when the database's log is written into the database. SQLite does it in the commit that makes the log long enough: 16 MiB take
- * tens of milliseconds, in which the event loop would answer nobody, each second where much is written. So a thread of its own does most
- * of it while commits go on, and what is left for that commit is what came since.
+ * Checkpoints: when the database's log is written into the database. By itself SQLite does that in the commit that makes the log long enough: 16
+ * MiB take tens of milliseconds, in which the event loop would answer nobody, and what a reader has held back for an hour takes seconds. So a
+ * thread of its own does most of it while commits go on. The event loop does the rest where it is little: then the log begins anew.
  */
 
 import type { Connection } from "./client.ts";
@@ -18,6 +18,10 @@ export const CHECKPOINTS = {
 
 /** A quarter of what makes the log long enough: some milliseconds of the thread's, and two flushes of the disk. */
 const PAGES = 1024;
+/** Of a log that may begin anew. */
+const LONG_PAGES = 4_000;
+/** What the event loop writes of it at most: two milliseconds' work. */
+const FEW_PAGES = 256;
 /** Of the thread, which may be at one just now. */
 const END_MS = 5_000;
 
@@ -29,7 +33,8 @@ export interface Checkpoints {
 }
 
 /** Of a database in WAL mode that has been written to, and the connection that writes. */
-export function makeCheckpoints(file: string, connection: Pick<Connection, "log">): Checkpoints {
+export function makeCheckpoints(file: string, connection: Pick<Connection, "log" | "execute">): Checkpoints {
+  connection.execute("PRAGMA wal_autocheckpoint = 0");
   const places = new Int32Array(new SharedArrayBuffer(Object.keys(CHECKPOINTS).length * 4));
   const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href);
   // What ends it has closed its connection, or never had one.
@@ -46,6 +51,10 @@ export function makeCheckpoints(file: string, connection: Pick<Connection, "log"
       const { pages, written } = connection.log();
       // The log may have begun anew.
       if (pages < asked) asked = written;
+      const isAlone = Atomics.load(places, CHECKPOINTS.hasEnded) === 1;
+      if (pages >= LONG_PAGES && pages > written && (pages - written <= FEW_PAGES || isAlone)) {
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
+      }
       if (pages - asked < PAGES) return;
       asked = pages;
       ask();

@@ -82,6 +82,19 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
   };
 }
 
+/** The same for a process that may stand still meanwhile, as a command beside the daemon: nobody waits for its lock then. */
+export function makeOwnLogSync(database: string): LogSync {
+  const log = openSync(`${database}-wal`, "r");
+  syncDirectory(dirname(database));
+  return {
+    sync: () => {
+      fdatasyncSync(log);
+      return null;
+    },
+    close: () => closeSync(log),
+  };
+}
+
 /**
  * What is read of a log after a flush that failed may be in the kernel's memory alone, and counts as flushed. So what a daemon before
  * this one has left is written over itself, before anything is added. Of a connection in no transaction. Throws when it cannot be kept.

@@ -23,6 +23,9 @@ import { type Rehearsed, tried } from "./rehearsal.ts";
 const GATHER_MS = 2;
 /** Time of the writes of one commit; the last may exceed it. The event loop waits for a commit. */
 const WRITE_MS = 4;
+/** Time that another process may write, as a command of the operator does. */
+const BUSY_MS = 5_000;
+const MOST_BUSY_PAUSE_MS = 20;
 
 interface Write {
   owner: OwnerName;
@@ -55,6 +58,8 @@ export interface Database {
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
   ): Rehearsed<T>[];
+  /** Resolves once all that can be read is on disk; null if it is. What is read before may be lost with the power. */
+  unflushed(): Promise<void> | null;
   /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
   onCommit(listener: (flushMs: number) => void): void;
   /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
@@ -98,7 +103,29 @@ export function makeDatabase(
   let flushing: Promise<void> | null = null;
   let following: Promise<void> | null = null;
   let isUnderWay = false;
+  let unflushed: Promise<void> | null = null;
   if (log) connection.execute("PRAGMA synchronous = NORMAL");
+
+  /** False where another process is writing. SQLite would wait for it in the event loop. */
+  const begins = (): boolean => {
+    if (log) connection.step("PRAGMA busy_timeout = 0");
+    try {
+      connection.step("BEGIN IMMEDIATE");
+      return true;
+    } catch (error) {
+      if (errnoOf(error) !== "SQLITE_BUSY") throw error;
+      return false;
+    } finally {
+      if (log) connection.step(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    }
+  };
+  const begun = async () => {
+    const until = performance.now() + BUSY_MS;
+    for (let pauseMs = 1; !begins(); pauseMs = Math.min(2 * pauseMs, MOST_BUSY_PAUSE_MS)) {
+      if (performance.now() > until) throw new Error("another process has been writing to the database for too long");
+      await Bun.sleep(pauseMs);
+    }
+  };
 
   const next = (): Write | undefined => {
     const first = early.shift() ?? waiting.take();
@@ -113,10 +140,10 @@ export function makeDatabase(
     const batch: Write[] = [];
     for (;;) {
       const outcomes: (() => void)[] = [];
-      memory.open();
       try {
         faultPoint("commit.before");
-        connection.step("BEGIN IMMEDIATE");
+        if (!begins()) await begun();
+        memory.open();
         const until = performance.now() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
         for (let write = next(); write; write = performance.now() < until ? next() : undefined) {
@@ -149,7 +176,11 @@ export function makeDatabase(
       // Where that fails it never settles: who was told of a failure would undo what the database has.
       const writtenAt = performance.now();
       const flushed = log?.sync();
-      if (flushed) await flushed;
+      if (flushed) {
+        unflushed = flushed;
+        await flushed;
+        unflushed = null;
+      }
       const flushMs = performance.now() - writtenAt;
       for (const listener of listeners) listener(flushMs);
       checkpoints?.committed();
@@ -232,6 +263,7 @@ export function makeDatabase(
         noteOthersWrites(connection.queries);
       }
     },
+    unflushed: () => unflushed,
     onCommit: (listener) => void listeners.push(listener),
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),

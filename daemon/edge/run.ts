@@ -218,6 +218,9 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     try {
       const settling = records.settle(walk, reply);
       if (settling) await continued(settling);
+      // Nobody is told what a loss of power may still take back.
+      const unflushed = call.caller && operation.method === "GET" ? database.unflushed() : null;
+      if (unflushed) await continued(unflushed);
       walk.settle(true);
     } catch (error) {
       // What cannot be recorded is not acknowledged, and nobody takes it.

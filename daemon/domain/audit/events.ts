@@ -61,7 +61,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
-    readers.add(call.caller, signal);
+    readers.add(call.caller, signal, cancel);
     const source: Source = {
       head,
       read: (range) => numbers?.read(range) ?? listAudit(queries, { org_id, order: "asc", ...range }),
@@ -124,7 +124,7 @@ function requireKept(purged: number, after: number | undefined): void {
 
 /** Ends with the reader, its key and its room, and with the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
-  const { bells } = deps;
+  const { bells, database } = deps;
   const { org_id, room_uid, tail, signal, follow: waits } = timeline;
   let { after } = timeline;
   const deadlineMs = waits ? Number.POSITIVE_INFINITY : 0;
@@ -135,6 +135,8 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       if (signal.aborted || (!told && !waits)) break;
       if (!told) continue;
       const toldAt = performance.now();
+      const unflushed = database.unflushed();
+      if (unflushed) await unflushed;
       after = told.last;
       yield told.events;
       if (room_uid !== undefined && told.hasEnd) return;

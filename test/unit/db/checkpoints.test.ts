@@ -17,8 +17,6 @@ beforeEach(() => {
   file = join(directory, "roomd.db");
   connection = openConnection(file);
   connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT)");
-  // The event loop does none of it: what is in the file is the thread's work.
-  connection.execute("PRAGMA wal_autocheckpoint = 0");
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -41,13 +39,43 @@ test("what is committed comes into the file, and the log begins anew", async () 
     for (let count = 0; count < 64; count++) await write(database);
     return statSync(file).size > 300 * TEXT.length;
   });
-  // As it is shipped: what is left for the commit that makes the log too long lets it begin anew.
-  connection.execute("PRAGMA wal_autocheckpoint = 1000");
-  for (let count = 0; count < 2000; count++) await write(database);
+  // Where the thread has left little, the event loop does the rest, so that the log begins anew.
+  for (let count = 0; count < 3000; count++) await write(database);
   const before = statSync(`${file}-wal`).size;
   for (let count = 0; count < 2000; count++) await write(database);
   // By what came while the thread was at it.
   expect(statSync(`${file}-wal`).size).toBeLessThan(before + 1024 ** 2);
+  await database.close();
+});
+
+test("what a reader has held back is left to the thread, and the log begins anew after that", async () => {
+  const executed: string[] = [];
+  const seen = {
+    ...connection,
+    execute: (sql: string) => {
+      executed.push(sql);
+      connection.execute(sql);
+    },
+  };
+  const database = makeDatabase(
+    seen,
+    () => false,
+    makeLogSync(file, () => {}),
+    makeCheckpoints(file, seen),
+  );
+  await write(database);
+  const reader = openConnection(file, { alone: false });
+  reader.execute("BEGIN");
+  rawQuery(reader.queries, "SELECT count(*) FROM t")([]);
+  for (let count = 0; count < 4000; count++) await write(database);
+  expect(connection.log().pages - connection.log().written).toBeGreaterThan(3000);
+  expect(executed.filter((sql) => sql.includes("checkpoint"))).toEqual(["PRAGMA wal_autocheckpoint = 0"]);
+  reader.execute("COMMIT");
+  reader.close();
+  await until("the log begins anew", async () => {
+    for (let count = 0; count < 64; count++) await write(database);
+    return connection.log().pages < 3000;
+  });
   await database.close();
 });
 
@@ -67,7 +95,7 @@ test("without its file the thread ends by itself, and closing waits for nobody",
     pages += 100;
     return { pages, written: 0 };
   };
-  const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log });
+  const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log, execute: () => {} });
   const begun = performance.now();
   for (let count = 0; count < 200; count++) checkpoints.committed();
   checkpoints.close();

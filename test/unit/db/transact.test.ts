@@ -255,6 +255,22 @@ test("a database that another process is writing to is waited for", async () => 
   expect(numbers()).toEqual([10, 11]);
 });
 
+test("a database that is flushed beside it waits for another process in later turns, and others go on", async () => {
+  const other = openConnection(join(directory, "test.db"));
+  const daemon = makeDatabase(connection, () => false, { sync: () => null, close: () => {} });
+  other.execute("BEGIN IMMEDIATE");
+  let turns = 0;
+  const ticking = setInterval(() => turns++, 5);
+  const writing = daemon.commit(insert(11));
+  await Bun.sleep(200);
+  clearInterval(ticking);
+  expect(turns).toBeGreaterThan(5);
+  expect(numbers()).toEqual([]);
+  other.execute("COMMIT");
+  other.close();
+  expect(await writing).toBe(11);
+});
+
 describe("what nobody waits for", () => {
   test("comes with the next commit, before it", async () => {
     const early = database.commitWithin(60_000, (queries) => numbers(queries).length + insert(1)(queries));
@@ -295,6 +311,7 @@ describe("a database whose log is flushed beside it", () => {
     const one = beside.commit(insert(1)).then((n) => told.push(n));
     await turns(3);
     expect([asked.length, told, listened]).toEqual([1, [], 0]);
+    expect(beside.unflushed()).not.toBeNull();
     // The event loop goes on, and so do those who read.
     expect(numbers(beside.queries)).toEqual([1]);
     const more = [2, 3, 4].map((n) => beside.commit(insert(n)).then((value) => told.push(value)));
@@ -308,6 +325,7 @@ describe("a database whose log is flushed beside it", () => {
     asked[1]?.resolve();
     await Promise.all(more);
     expect(told).toEqual([1, 2, 3, 4]);
+    expect(beside.unflushed()).toBeNull();
   });
 
   test("tells nobody of a commit that is never flushed, and takes no other", async () => {
