@@ -1,6 +1,8 @@
 /** Owns webhooks as they are put together. */
+import { webhookCreate } from "../../shared/api/webhooks.ts";
 import type { Chains } from "../domain/audit/index.ts";
 import { listOrgs } from "../domain/orgs/index.ts";
+import { isMakerGood } from "../domain/users/index.ts";
 import { makeWebhooks, type ReachPlan } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
@@ -13,6 +15,8 @@ export function composeWebhooks(
 ) {
   return makeWebhooks({
     ...{ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find },
+    isMakerGood: ({ org_id, created_by_type: type, created_by_id: id }) =>
+      isMakerGood(database.queries, { org_id, type, id }, webhookCreate.access),
     hasOrg: (orgId) => listOrgs(database.queries).some(({ org_id }) => org_id === orgId),
   });
 }

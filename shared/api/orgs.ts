@@ -21,6 +21,8 @@ import { actor, roomId } from "./rooms.ts";
 export const MAX_KEYS = 10_000;
 /** Keys that one organization may make within 24 hours, however soon they end: each stays on record. */
 export const MAX_KEYS_A_DAY = 20_000;
+/** Of one key and those that it was rotated into, in 24 hours. */
+export const MAX_ROTATIONS_A_DAY = 100;
 export const MAX_KEY_ROOMS = 256;
 const MAX_KEY_SECONDS = 10 * 365 * 86_400;
 const MAX_GRACE_SECONDS = 30 * 86_400;
@@ -168,7 +170,7 @@ export const keyRevoke = operation({
   path: "/v1/orgs/{org_id}/keys/{key_id}",
   summary: "Revoke an API key",
   description:
-    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed and ports that it exposed are unexposed, unless it had `org:admin` and no end, or was rotated and its successor is still valid.",
+    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed and ports that it exposed are unexposed, unless it had `org:admin` and no end, or was rotated and its successor is still valid. Webhooks that it made are disabled, unless its successor is still valid.",
   access: "keys:write",
   ofAccount: true,
   params: keyPath,

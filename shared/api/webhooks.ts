@@ -71,9 +71,9 @@ const webhookFields = {
   room_ids: roomIds,
   enabled,
   disabled_reason: nullable(
-    oneOf(["by_request", "gone", "failing"], {
+    oneOf(["by_request", "gone", "failing", "maker_ended"], {
       description:
-        "Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days.",
+        "Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; who made it was removed or has another role, or the key ended. Whoever enables it then has made it.",
     }),
   ),
   disabled_at: nullable(timestamp),

@@ -534,6 +534,31 @@ describe("its owner", () => {
     await remove(own);
   });
 
+  test("has it as long as its key, or one that this was rotated into; whoever enables it then has made it", async () => {
+    const first = await makeKey(daemon);
+    const path = `/hook-${++made}`;
+    const body = { url: receiver.url(path), types: ["room.created"] };
+    const { status, body: own } = await daemon.api("POST", HOOKS, body, bearer(first.key));
+    expect(status).toBe(201);
+    const second = await daemon.ok("POST", `/v1/orgs/self/keys/${first.key_id}/rotate`, { grace_seconds: 0 });
+    await daemon.room("made-by-rotated");
+    await arrived(path, 1);
+    await daemon.ok("DELETE", `/v1/orgs/self/keys/${second.key_id}`);
+    await daemon.room("made-by-nobody");
+    const ended = await until("it is disabled", async () => {
+      const found = await get(own);
+      return found.enabled ? false : found;
+    });
+    expect(ended).toMatchObject({ disabled_reason: "maker_ended", created_by: { type: "key", id: first.key_id } });
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=webhook.disabled");
+    expect(items[0].details).toEqual({ webhook_id: own.webhook_id, reason: "maker_ended" });
+    expect(roomsOf(receiver.at(path))).toEqual(["made-by-rotated"]);
+    const taken = await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
+    expect(taken.created_by.id).not.toBe(first.key_id);
+    expect(roomsOf(await arrived(path, 2))).toEqual(["made-by-rotated", "made-by-nobody"]);
+    await remove(own);
+  });
+
   test("ends with its organization", async () => {
     const { org_id, api_key } = await makeOrg(daemon, "ending");
     const path = "/ending";

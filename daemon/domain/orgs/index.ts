@@ -20,7 +20,7 @@ import { makeUsage } from "./usage/usage.ts";
 export { makeOrgChanges } from "./changes.ts";
 export { grantBy } from "./grant.ts";
 export { isKeySeen } from "./key-verbs.ts";
-export { isGood, newKey } from "./keys.ts";
+export { isGood, isLineGood, newKey } from "./keys.ts";
 export { makeOperator } from "./operator.ts";
 export type { OrgChanges, PlanChange } from "./org-changes.ts";
 export { orgsPersonal } from "./personal.ts";

@@ -28,6 +28,7 @@ import {
   countWebhooks,
   deleteOwn,
   deleteWebhook,
+  getWebhook,
   insertProgress,
   insertWebhook,
   listWebhooks,
@@ -134,7 +135,12 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
         };
         const row = await sender.change(org_id, webhook_id, () =>
           database.commit((within) => {
-            const changed = known(changeWebhook(within, webhook_id, change));
+            const before = known(getWebhook(within, org_id, webhook_id));
+            const { type: created_by_type, id: created_by_id } = actorOf(call.caller);
+            // Whoever enables what has no maker any more has made it.
+            const isTakenOver = enabled === true && !deps.isMakerGood(before);
+            const maker = isTakenOver ? { created_by_type, created_by_id } : {};
+            const changed = known(changeWebhook(within, webhook_id, { ...change, ...maker }));
             call.audit.details = factsOf(changed);
             return changed;
           }),

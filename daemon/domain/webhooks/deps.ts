@@ -5,6 +5,7 @@ import type { Caller } from "../../core/operation.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Chains } from "../audit/index.ts";
 import type { ReachPlan } from "./reach.ts";
+import type { WebhookRow } from "./table.ts";
 
 export interface WebhookDeps {
   /** This host's: how far each webhook has come. */
@@ -16,6 +17,8 @@ export interface WebhookDeps {
   plan: ReachPlan;
   /** Where the key lies that secrets are made of. */
   keyFile: string;
+  /** Whether whoever made a webhook may still have it. */
+  isMakerGood(webhook: WebhookRow): boolean;
   /** Whether there is such an organization, and it has not ended. */
   hasOrg(orgId: OrgId): boolean;
   /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a key that is bound. */

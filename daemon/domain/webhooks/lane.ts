@@ -63,15 +63,15 @@ export interface LaneDeps {
   /** When its next retry is due, by the webhook's id. */
   deadlines: Deadlines;
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
+  /** Whether whoever made a webhook may still have it. */
+  isMakerGood(webhook: WebhookRow): boolean;
   /** It is disabled, and it is on record. */
   onDisabled(lane: Lane): void;
 }
 
-interface WhyDisabled {
-  reason: "gone" | "failing";
-  failing_since: string;
-  last_status: number | null;
-}
+type WhyDisabled =
+  | { reason: "gone" | "failing"; failing_since: string; last_status: number | null }
+  | { reason: "maker_ended" };
 
 export class Lane {
   readonly #deps: LaneDeps;
@@ -144,10 +144,13 @@ export class Lane {
       try {
         const { org_id } = this.#row;
         const records = await this.#deps.chains.after(org_id, this.#progress.seq, signal);
+        // The end of a maker is on record, so that this is asked then at the latest.
+        if (await this.#hasEnded()) return;
         let wanted = 0;
         for (const record of records) {
           this.#noteMissed(record.seq - 1);
           if (isWanted(record, this.#row)) {
+            if (await this.#hasEnded()) return;
             wanted++;
             await this.#send(record);
           } else this.#progress.seq = record.seq;
@@ -216,6 +219,7 @@ export class Lane {
     const { database, chains } = this.#deps;
     const { signal } = this.#over;
     try {
+      if (await this.#hasEnded()) return;
       const record = chains.at(this.#row.org_id, row.seq);
       if (record?.audit_id !== row.delivery_id) return await this.#lose(row);
       const tried = await this.#try(record);
@@ -279,6 +283,13 @@ export class Lane {
     const why: WhyDisabled | null = reason && { reason, failing_since: failingSince, last_status: status };
     if (why) await this.#disable(why, error).catch((failure: unknown) => this.#broken(failure));
     this.look();
+  }
+
+  /** Disables it where its maker has ended: nothing more is sent. */
+  async #hasEnded(): Promise<boolean> {
+    if (this.#deps.isMakerGood(this.#row)) return false;
+    await this.#disable({ reason: "maker_ended" }, null);
+    return true;
   }
 
   /** On all hosts. Where they cannot agree on it just now the next event that is not taken is another reason. */

@@ -209,6 +209,7 @@ export class Sender {
         if (tried.delivered || !signal.aborted) this.#tries[tried.delivered ? "taken" : "not_taken"]++;
         return tried;
       },
+      isMakerGood: this.#deps.isMakerGood,
       onDisabled: (lane) => {
         if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id).then(() => this.follow());
       },

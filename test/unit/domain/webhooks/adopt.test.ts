@@ -56,6 +56,7 @@ async function adopt(failures: number, signal: AbortSignal): Promise<number> {
     database,
     directory: { database: shared, onChange: () => {} },
     hasOrg: () => hasOrg,
+    isMakerGood: () => true,
     log,
   } as unknown as WebhookDeps;
   let told = 0;

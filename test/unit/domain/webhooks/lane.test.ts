@@ -65,6 +65,7 @@ let pace: Pace;
 let begun: number;
 /** The receiver answers after that. */
 let holding: Promise<void>;
+let isMakerGood: boolean;
 
 beforeEach(() => {
   connection = auditDatabase();
@@ -75,6 +76,7 @@ beforeEach(() => {
   answer = () => OK;
   holding = Promise.resolve();
   begun = 0;
+  isMakerGood = true;
   pace = new Pace({ perSecond: 100_000, atOnce: 100_000 });
   connection.execute("PRAGMA foreign_keys = OFF");
   insertWebhook(connection.queries, {
@@ -105,6 +107,7 @@ function open(): Lane {
     pace,
     places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
     deadlines,
+    isMakerGood: () => isMakerGood,
     attempt: async (_webhook, { body }: Message, signal) => {
       const { n } = JSON.parse(body).data.room_id.match(/(?<n>\d+)$/).groups;
       await Promise.resolve();
@@ -156,6 +159,17 @@ test("what happens is taken in order, each once, and the place is written some t
   await lane?.close();
   expect(progress()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
   expect(writes).toBeLessThan(30);
+});
+
+test("nothing more is sent once its maker has ended: it is disabled, and keeps its place", async () => {
+  open();
+  await happen(0, 2);
+  await until("both are taken", () => taken.length === 2);
+  isMakerGood = false;
+  await happen(2, 1);
+  await until("it is disabled", () => row().disabled_reason === "maker_ended");
+  await lane?.close();
+  expect([taken, progress().seq]).toEqual([["0", "1"], 2]);
 });
 
 test("its organization's pace is kept, and the events come in order all the same", async () => {
