@@ -25,6 +25,9 @@ const LIMITS = {
 } as const;
 type Kind = keyof typeof LIMITS;
 
+/** Of one look for a cycle, in a transaction. A cycle that is not found by then ends with the waits' own deadlines. */
+const MAX_LOOK_MS = 10;
+
 export class WaitGraph {
   readonly #rooms = new Map<string, Map<string, Set<AgentWait>>>();
   /** Waits of a room by kind. */
@@ -127,6 +130,7 @@ export class WaitGraph {
     const from = new Map<string, string>();
     const looked = new Set([wait.about()]);
     const open = wait.on().map((next) => ({ by: first, next }));
+    const until = performance.now() + MAX_LOOK_MS;
     for (let step = open.pop(); step; step = open.pop()) {
       const { by, next } = step;
       if (own.has(next)) return [...pathTo(by, from, own, next), next];
@@ -135,8 +139,9 @@ export class WaitGraph {
       for (const other of room?.get(next) ?? []) {
         const about = other.about();
         if (about === null || looked.has(about)) continue;
+        if (performance.now() > until) return null;
         looked.add(about);
-        for (const following of other.on()) open.push({ by: next, next: following });
+        for (const following of other.on()) if (!from.has(following)) open.push({ by: next, next: following });
       }
     }
     return null;

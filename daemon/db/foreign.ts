@@ -6,7 +6,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { nextTurn } from "../core/turn.ts";
+import { loopTime, Pieces } from "../core/loop/index.ts";
 import type { Rows } from "./branch.ts";
 import type { Values } from "./client.ts";
 
@@ -19,9 +19,6 @@ type Cell = Values[number];
 
 /** What may stand in a column. */
 export type Cells = Readonly<Record<string, (cell: Cell) => boolean>>;
-
-/** Long lists are looked at in pieces, and others have a turn between two of them. */
-const ROWS_IN_A_TURN = 200;
 
 export const isText = (pattern: RegExp) => (cell: Cell) => typeof cell === "string" && pattern.test(cell);
 export const isOneOf = (names: readonly string[]) => (cell: Cell) => names.includes(cell as string);
@@ -76,8 +73,10 @@ export async function acceptRows(
   if (!isAll) throw new Foreign(`its ${name} have other columns than those of this roomd`);
   if (most !== undefined && given.rows.length > most)
     throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
+  const pieces = new Pieces(loopTime, loopTime.owner, "room.rows");
   for (const [at, row] of given.rows.entries()) {
-    if (at % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await nextTurn();
+    const turn = pieces.next();
+    if (turn) await turn;
     if (row.length !== columns.length) throw new Foreign(`one of its ${name} is no row`);
     for (const [place, column] of columns.entries()) {
       if (!cells[column]?.(row[place]))

@@ -2,7 +2,7 @@
  * Owns barrier_arrive. An arrival is kept before anything is waited for, so that neither a timeout nor a crash withdraws it;
  * whoever waits looks at its own generation again when the barrier's bell rings.
  */
-import { barrierArrive, DEFAULT_BARRIER_WAIT_MS, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
+import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { now } from "../../core/clock.ts";
 import { ownerOf } from "../../core/loop/index.ts";
@@ -16,7 +16,7 @@ import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell, findRoom } from "./find.ts";
 import { arrive, KEPT_GENERATIONS, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
-import { bytesOf, countBarriers, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
+import { bytesOf, findBarrier, removeGenerations, saveBarrier, waitingVersion } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
 type Input = InputOf<typeof barrierArrive>;
@@ -41,6 +41,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
       if (timeoutMs > 0) call.audit.details.wait_ms = timeoutMs;
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       let leave = () => {};
+      deps.space.countNames(database.queries, room_uid);
       try {
         const kept = await database.commit((queries) => {
           const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
@@ -99,14 +100,25 @@ interface BarrierWait extends AgentWait {
 
 /** Those who arrive wait for the participants who are missing then. */
 function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
+  /** Names are parsed once for each arrival, since all waits of a room are looked at for each that begins. */
+  let seen: { version: number; missing: readonly string[] } | null = null;
   const wait: BarrierWait = {
     agents: terms.arrivals,
     generation: 0,
     since: now(),
     on: () => {
+      const version = waitingVersion(database.queries, room_uid, barrierId, wait.generation);
+      if (version === null) return [];
+      if (seen?.version === version) return seen.missing;
       const row = findBarrier(database.queries, room_uid, barrierId, wait.generation);
       // Where some of the participants are enough, none of them is waited for in particular.
-      return row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
+      const missing = row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
+      // Another arrival that is taken back may have had as long a name.
+      database.undo(() => {
+        seen = null;
+      });
+      seen = { version, missing };
+      return missing;
     },
     about: () => `barrier ${barrierId} ${wait.generation}`,
     shown: { type: "barrier", id: barrierId },
@@ -210,11 +222,7 @@ function open(
   terms: Pick<BarrierRow, "parties" | "participants">,
   before: BarrierRow | undefined,
 ): BarrierRow {
-  if (!before && countBarriers(queries, room_uid) >= MAX_ROOM_BARRIERS) {
-    throw new ServiceError("quota_exceeded", {
-      detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the maximum.`,
-    });
-  }
+  if (!before) space.addName(queries, room_uid);
   const freed = removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
   // Also for who is still to arrive: nobody is refused at a barrier that is open.
   space.change(queries, room_uid, bytesOf(terms) - freed);

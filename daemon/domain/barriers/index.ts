@@ -2,6 +2,7 @@
 
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeArrive } from "./arrive.ts";
@@ -11,20 +12,32 @@ import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
 import { BarrierSpace } from "./space.ts";
-import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor, waitedForIn } from "./store.ts";
+import { breakBarriers, forgetBarriers, isWaitingFor, openNames, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
+
+/** Barriers that are broken in one commit: each names up to a thousand agents. */
+const BROKEN_TOGETHER = 16;
 
 export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "space">) {
   const deps: BarrierDeps = { ...needs, meetings: new Meetings(), space: new BarrierSpace(needs.database) };
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
-    if (!isWaitedFor(database.queries, roomUid, agentId)) return;
-    const broken = await database.commit((queries) => breakBarriers(queries, roomUid, [agentId], now()));
-    for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
+    const pieces = new Pieces(loopTime, "host", "barrier.break");
+    const theirs: string[] = [];
+    for (const barrierId of openNames(database.queries, roomUid)) {
+      const turn = pieces.next();
+      if (turn) await turn;
+      if (isWaitingFor(database.queries, roomUid, barrierId, agentId)) theirs.push(barrierId);
+    }
+    for (let at = 0; at < theirs.length; at += BROKEN_TOGETHER) {
+      const some = theirs.slice(at, at + BROKEN_TOGETHER);
+      const broken = await database.commit((queries) => breakBarriers(queries, roomUid, [agentId], now(), some));
+      for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
+    }
   };
   const breakGone = async (roomUid: RoomUid): Promise<void> => {
     for (const agentId of waitedForIn(database.queries, roomUid)) {

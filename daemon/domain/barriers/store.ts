@@ -43,6 +43,25 @@ export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
   return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
 }
 
+/** What tells whether a generation is still as it was seen, without reading its names: null once it is over. */
+export function waitingVersion(
+  queries: Queries,
+  roomUid: RoomUid,
+  barrierId: string,
+  generation: number,
+): number | null {
+  return waitingVersionOf(queries)([roomUid, barrierId, generation])[0]?.arrived_bytes ?? null;
+}
+
+// Who has arrived stays so.
+const waitingVersionOf = preparedBy((queries) =>
+  rawQuery<{ arrived_bytes: number }>(
+    queries,
+    `SELECT octet_length(arrived) AS arrived_bytes FROM barriers
+     WHERE room_uid = ? AND barrier_id = ? AND generation = ? AND state = 'waiting'`,
+  ),
+);
+
 export function saveBarrier(queries: Queries, row: BarrierRow): void {
   const { state, arrived, dead, ended_at } = row;
   queries
@@ -58,28 +77,55 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
 /** Said by words, so that the index of those that wait is used. */
 const isWaitingIn = (roomUid: RoomUid) => and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`);
 
-const waitsFor = (roomUid: RoomUid, agentId: string) =>
-  and(isWaitingIn(roomUid), sql`EXISTS (SELECT 1 FROM json_each(${barriers.participants}) WHERE value = ${agentId})`);
-
-/** Whether a barrier waits for this agent by name. */
-export function isWaitedFor(queries: Queries, roomUid: RoomUid, agentId: string): boolean {
-  const { barrier_id } = barriers;
-  return queries.select({ barrier_id }).from(barriers).where(waitsFor(roomUid, agentId)).limit(1).get() !== undefined;
+/** The names of barriers that are open, the oldest first: by the index alone. */
+export function openNames(queries: Queries, roomUid: RoomUid): string[] {
+  return openNamesOf(queries)([roomUid]).map(({ barrier_id }) => barrier_id);
 }
 
-/** Breaks the barriers that wait for any of these agents by name, in one statement however many they are; which barriers they are. */
+const openNamesOf = preparedBy((queries) =>
+  rawQuery<Pick<BarrierRow, "barrier_id">>(
+    queries,
+    `SELECT barrier_id FROM barriers INDEXED BY barriers_waiting
+     WHERE room_uid = ? AND state = 'waiting' ORDER BY opened_at, barrier_id`,
+  ),
+);
+
+/** Whether this barrier waits for the agent by name. */
+export function isWaitingFor(queries: Queries, roomUid: RoomUid, barrierId: string, agentId: string): boolean {
+  return isWaitingForOf(queries)([agentId, roomUid, barrierId])[0]?.is_named === 1;
+}
+
+const isWaitingForOf = preparedBy((queries) =>
+  rawQuery<{ is_named: number }>(
+    queries,
+    `SELECT EXISTS (SELECT 1 FROM json_each(participants) WHERE value = ?) AS is_named
+     FROM barriers WHERE room_uid = ? AND barrier_id = ? AND state = 'waiting'`,
+  ),
+);
+
+/**
+ * Breaks the barriers that wait for any of these agents by name, in one statement however many they are; which barriers they are. With
+ * `barrierIds` only those.
+ */
 export function breakBarriers(
   queries: Queries,
   roomUid: RoomUid,
   agentIds: readonly string[],
   ended_at: string,
+  barrierIds?: readonly string[],
 ): string[] {
   const theirs = sql`FROM json_each(${barriers.participants}) AS named
     WHERE named.value IN (SELECT value FROM json_each(${JSON.stringify(agentIds)}))`;
   const rows = queries
     .update(barriers)
     .set({ state: "broken", dead: sql`(SELECT json_group_array(named.value) ${theirs})`, ended_at })
-    .where(and(isWaitingIn(roomUid), sql`EXISTS (SELECT 1 ${theirs})`))
+    .where(
+      and(
+        isWaitingIn(roomUid),
+        barrierIds && inArray(barriers.barrier_id, [...barrierIds]),
+        sql`EXISTS (SELECT 1 ${theirs})`,
+      ),
+    )
     .returning({ barrier_id: barriers.barrier_id })
     .all();
   return rows.map((row) => row.barrier_id);

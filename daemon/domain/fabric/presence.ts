@@ -1,7 +1,8 @@
 /** Owns agent_list: who is in a room, when each was last seen, what is in its inbox and what it waits for. */
-import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import { DEFAULT_PAGE, type OutputOf } from "../../../shared/api/contract.ts";
 import { agentList } from "../../../shared/api/fabric.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
@@ -16,7 +17,7 @@ export function makePresence(deps: FabricDeps): Bound {
   const { agents, database } = deps;
   return bind(agentList, {
     find: (call, params) => findRoom(deps, call, params),
-    run: (_call, input, { room_uid }) => {
+    run: async ({ caller }, input, { room_uid }) => {
       const { queries } = database;
       const limit = input.limit ?? DEFAULT_PAGE;
       const after = readCursor(CURSOR, input.cursor);
@@ -24,14 +25,21 @@ export function makePresence(deps: FabricDeps): Bound {
       const states = new Map(agents.sandboxes(room_uid).map(({ agent_id, state }) => [agent_id, state]));
       const names = [...new Set([...states.keys(), ...participants.keys()])].filter((name) => name > (after ?? ""));
       const page = toPage(CURSOR, names.sort().slice(0, limit + 1), limit, (name) => name);
-      const items = page.rows.map((agent_id) => ({
-        agent_id,
-        sandbox_state: states.get(agent_id) ?? agents.sandboxOf(room_uid, agent_id)?.state ?? null,
-        last_seen_at: participants.get(agent_id)?.last_seen_at ?? null,
-        inbox_depth: inboxDepth(queries, room_uid, agent_id),
-        waiting_on: agents.waits.waitsOf(room_uid, agent_id).slice(0, MOST_WAITS_SHOWN),
-        topics: participants.get(agent_id)?.topics ?? [],
-      }));
+      // A full inbox takes 0.1 ms to count.
+      const pieces = new Pieces(loopTime, ownerOf(caller.org_id), agentList.name);
+      const items: OutputOf<typeof agentList>["items"] = [];
+      for (const agent_id of page.rows) {
+        const turn = pieces.next();
+        if (turn) await turn;
+        items.push({
+          agent_id,
+          sandbox_state: states.get(agent_id) ?? agents.sandboxOf(room_uid, agent_id)?.state ?? null,
+          last_seen_at: participants.get(agent_id)?.last_seen_at ?? null,
+          inbox_depth: inboxDepth(queries, room_uid, agent_id),
+          waiting_on: agents.waits.waitsOf(room_uid, agent_id).slice(0, MOST_WAITS_SHOWN),
+          topics: participants.get(agent_id)?.topics ?? [],
+        });
+      }
       return { outcome: "ok", body: { items, next_cursor: page.next_cursor } };
     },
   });

@@ -1,7 +1,7 @@
 /** Messages and their delivery as the API shows them. */
 import { DELIVERY_STATES, type DeliveryState, type MessageRecord } from "../../../shared/api/fabric.ts";
 import type { Queries } from "../../db/client.ts";
-import { findDelivery } from "./store.ts";
+import { deliveriesOf } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 /** `attempt` is how often it was handed out, in an inbox. */
@@ -40,10 +40,10 @@ function withoutPayload(row: MessageRow, attempt: number | null): Omit<MessageRe
 
 /** A message that was just kept, or one that is there already. */
 export function receiptOf(queries: Queries, row: MessageRow, isNew: boolean) {
-  const { room_uid, seq, recipients } = row;
-  const stateOf = (agent_id: string): DeliveryState =>
-    isNew ? "queued" : (findDelivery(queries, { room_uid, agent_id, seq })?.state ?? "expired");
-  const deliveries = recipients.map((agent_id) => ({ agent_id, state: stateOf(agent_id) }));
+  const { recipients, seq } = row;
+  const deliveries: { agent_id: string; state: DeliveryState }[] = isNew
+    ? recipients.map((agent_id) => ({ agent_id, state: "queued" }))
+    : deliveriesOf(queries, row).map(({ agent_id, state }) => ({ agent_id, state: state ?? "expired" }));
   return {
     message_id: row.message_id,
     seq,

@@ -174,6 +174,24 @@ export function findDelivery(queries: Queries, place: Place): DeliveryRow | unde
   return statementsOf(queries).delivery.get({ ...place });
 }
 
+/** Of each recipient, in their order, in one statement: there may be thousands. Null: it is kept no more. */
+export function deliveriesOf(
+  queries: Queries,
+  { room_uid, seq, recipients }: Pick<MessageRow, "room_uid" | "seq" | "recipients">,
+): { agent_id: string; state: DeliveryRow["state"] | null }[] {
+  return deliveriesBy(queries)([room_uid, seq, JSON.stringify(recipients)]);
+}
+
+const deliveriesBy = preparedBy((queries) =>
+  rawQuery<{ agent_id: string; state: DeliveryRow["state"] | null }>(
+    queries,
+    `SELECT named.value AS agent_id, deliveries.state
+     FROM json_each(?3) AS named
+     LEFT JOIN deliveries ON room_uid = ?1 AND agent_id = named.value AND seq = ?2
+     ORDER BY named.key`,
+  ),
+);
+
 /** The first response of an agent (`source`) to a message that went to this agent (`agent_id`). */
 export function findReply(
   queries: Queries,
