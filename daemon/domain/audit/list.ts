@@ -105,7 +105,7 @@ function exported(
   const gone = new AbortController();
   const cancel = () => gone.abort();
   const signal = AbortSignal.any([call.signal, gone.signal]);
-  readers.add(call.caller, signal);
+  readers.add(call.caller, signal, cancel);
   const { org_id } = call.caller;
   const cut = () => {
     deps.log.info("reader of an audit's export cut off", { org_id, key_id: call.caller.key_id });

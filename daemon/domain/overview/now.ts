@@ -110,7 +110,7 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
       const gone = new AbortController();
       const cancel = () => gone.abort();
       const signal = AbortSignal.any([call.signal, gone.signal]);
-      readers.add(call.caller, signal);
+      readers.add(call.caller, signal, cancel);
       const events: EventsReply = {
         events: ended(follow(call, room, waits, signal), cancel),
         cancel,
