@@ -109,7 +109,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
           perHour: config["oauth.registrations"],
           documents: config["oauth.documents"],
         },
-        lettersPerHour: config["signup.per_hour"],
+        letters: { perHour: config["signup.per_hour"], perDay: config["signup.per_day"] },
         orgName: orgs.nameOf,
         url: () => peopleUrl(reached.url),
         hasHosts: () => (cluster?.others().length ?? 0) > 0,

@@ -136,6 +136,16 @@ describe("open sign-up", () => {
     expect(rows("SELECT * FROM mails WHERE to_address = 'much@example.org'")).toHaveLength(5);
   });
 
+  test("letters that strangers ask for keep nobody from a new way in", async () => {
+    const email = "kept@example.org";
+    await people.member("member", { email });
+    people.sql((database) => database.prepare("UPDATE users SET verified_at = created_at WHERE email = ?").run(email));
+    for (let n = 0; n < 6; n++) await ask(email);
+    await new Visitor(daemon).send("/recover", { email });
+    expect(linkIn(await mail.letterTo(email, /new way in/)).token).not.toBe("");
+    expect(rows(`SELECT * FROM mails WHERE to_address = '${email}' AND kind = 'known'`)).toHaveLength(5);
+  });
+
   test("what is refused for good is given up, and the link of a letter is in no file", async () => {
     await ask("nobody@example.org");
     const outcome = () => rows("SELECT * FROM mails WHERE to_address = 'nobody@example.org'")[0]?.outcome;

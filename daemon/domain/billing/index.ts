@@ -12,6 +12,7 @@ import { now } from "../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { getKey, getOrg, newKey, type OrgRow } from "../orgs/index.ts";
+import { Asked } from "./asked.ts";
 import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
 import type { Checkout, Provider } from "./provider.ts";
@@ -54,6 +55,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
   const { queries } = database;
   const provider = plan && makeStripe(plan);
   const settling = provider && new Settling(deps, provider, plan.monthly_credits);
+  const asked = new Asked();
   const requireProvider = (): Provider => {
     if (!provider) throw new ServiceError("billing_off");
     return provider;
@@ -71,12 +73,13 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     return row;
   };
   /** What is paid is settled. */
-  const isPaid = async ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> => {
-    const checkout = await requireProvider().getCheckout(checkout_id);
-    if (!checkout?.is_paid || checkout.org_id !== org_id || checkout.customer_id === null) return false;
-    await settling?.settle(org_id, checkout.customer_id);
-    return true;
-  };
+  const isPaid = ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> =>
+    asked.once(checkout_id, async () => {
+      const checkout = await requireProvider().getCheckout(checkout_id);
+      if (!checkout?.is_paid || checkout.org_id !== org_id || checkout.customer_id === null) return false;
+      await settling?.settle(org_id, checkout.customer_id);
+      return true;
+    });
   /** Made before it pays, so that all that is ever paid for an organization is one customer's. */
   const customerOf = async (org_id: OrgId): Promise<string> => {
     const row = getCustomer(queries, org_id);

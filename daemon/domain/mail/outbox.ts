@@ -2,7 +2,7 @@
  * Owns the mail that is to be sent: a letter is promised with the change that it is about, in one commit, and is tried until the mail
  * server has taken it, or a day is over. The link that it brings is made anew for each try, so that no copy of it is kept.
  */
-import { and, count, eq, gt, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
+import { and, count, eq, gt, inArray, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
 import { type LinkId, type MailId, newId, type UserId } from "../../../shared/ids.ts";
 import { after, at, now } from "../../core/clock.ts";
 import { repeat } from "../../core/repeat.ts";
@@ -19,10 +19,13 @@ import { type MailRow, mails } from "./table.ts";
 const LOOK_MS = 1000;
 const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
-/** To one address in a day: nobody's letterbox is flooded by us. */
+/** To one address in a day, of each group: nobody's letterbox is flooded by us, and no stranger uses up what its owner asks for. */
 const MOST_TO_ADDRESS = 5;
+const OF_STRANGERS: readonly LetterKind[] = ["signup", "request", "known", "approved"];
 /** A warning that letters of before must not push out; each comes of an address that was verified by a letter, of which there are few. */
 const ALWAYS: readonly LetterKind[] = ["moved"];
+/** One is always sent after this time: whoever has asked for the ones before, the owner has a link that is good. */
+const RECOVER_AGAIN_SECONDS = 3600;
 /** That one person asks for in a day. */
 const MOST_OF_USER = 50;
 /** After so many seconds it is tried again, the last of them each time from there on. */
@@ -55,7 +58,7 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
       retryAfterSeconds: 3600,
     });
   }
-  if (!hasRoomFor(queries, to) && !ALWAYS.includes(kind)) {
+  if (!hasRoomFor(queries, to, kind) && !ALWAYS.includes(kind)) {
     insertNothing(queries);
     return false;
   }
@@ -67,14 +70,19 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
   return true;
 }
 
-/** Whether the address may have one more letter today. */
-export function hasRoomFor(queries: Queries, to: string): boolean {
-  return countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY))) < MOST_TO_ADDRESS;
+/** Whether the address may have one more letter of this kind today. */
+export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): boolean {
+  const group = OF_STRANGERS.includes(kind) ? OF_STRANGERS : [kind];
+  const which = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
+  const ofDay = countSince(queries, which);
+  if (kind !== "recover") return ofDay < MOST_TO_ADDRESS;
+  const ofHour = countSince(queries, which, RECOVER_AGAIN_SECONDS);
+  return ofDay < MOST_TO_ADDRESS || ofHour === 0;
 }
 
 /** The work of posting to an address, where nobody is to be told: how long it takes tells nothing. */
-export function postNothing(queries: Queries, to: string): void {
-  hasRoomFor(queries, to);
+export function postNothing(queries: Queries, to: string, kind: LetterKind): void {
+  hasRoomFor(queries, to, kind);
   locally(queries, insertNothing);
 }
 
@@ -96,8 +104,8 @@ export function countPosted(queries: Queries, kinds: readonly LetterKind[]): num
   );
 }
 
-function countSince(queries: Queries, which: Parameters<typeof and>[0]): number {
-  const recent = and(which, gt(mails.created_at, after(now(), -DAY_SECONDS)));
+function countSince(queries: Queries, which: Parameters<typeof and>[0], seconds = DAY_SECONDS): number {
+  const recent = and(which, gt(mails.created_at, after(now(), -seconds)));
   return queries.select({ posted: count() }).from(mails).where(recent).get()?.posted ?? 0;
 }
 

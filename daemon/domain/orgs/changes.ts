@@ -1,8 +1,8 @@
 /** Owns how organizations, keys and public SSH keys are changed: one transaction checks the rules and changes the rows. */
 import type { Scope } from "../../../shared/api/contract.ts";
-import { MAX_KEYS, MAX_KEYS_A_DAY } from "../../../shared/api/orgs.ts";
+import { MAX_KEYS, MAX_KEYS_A_DAY, MAX_ROTATIONS_A_DAY } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
-import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
+import { type KeyId, newId, type OrgId, type UserId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -164,20 +164,40 @@ type RequireMaker = (queries: Queries, key: KeyRow) => void;
 function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
   requireGoodMaker(queries, key);
   requireMaker(queries, key);
-  if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
-    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
-  }
-  requireFewMade(queries, key);
+  requireFew(queries, key);
   insertKey(queries, key);
 }
 
-/** A key that has ended stays on record: an organization must not fill the database with them. Throws quota_exceeded. */
-function requireFewMade(queries: Queries, { org_id, created_at }: KeyRow): void {
+/**
+ * A key that has ended stays on record: an organization must not fill the database with them. What one member has made keeps nobody from rotating
+ * a key, nor the operator from making one. Throws quota_exceeded.
+ */
+function requireFew(queries: Queries, { org_id, first_key_id, created_by_type, created_at }: KeyRow): void {
   if (org_id === null) return;
-  if (countKeysSince(queries, org_id, Date.parse(created_at) - DAY_MS, MAX_KEYS_A_DAY) < MAX_KEYS_A_DAY) return;
+  const sinceMs = Date.parse(created_at) - DAY_MS;
+  if (first_key_id !== null) {
+    requireFewRotations(queries, first_key_id, sinceMs);
+    return;
+  }
+  if (countKeys(queries, org_id, created_at) >= MAX_KEYS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
+  }
+  if (created_by_type === "operator") return;
+  if (countKeysSince(queries, org_id, sinceMs, MAX_KEYS_A_DAY) < MAX_KEYS_A_DAY) return;
   throw new ServiceError("quota_exceeded", {
     detail: `An organization may make ${MAX_KEYS_A_DAY} API keys in 24 hours.`,
     hint: "Use a key again, or rotate fewer of them.",
+  });
+}
+
+function requireFewRotations(queries: Queries, firstKeyId: KeyId, sinceMs: number): void {
+  const recent = lineOf(queries, { key_id: firstKeyId, first_key_id: firstKeyId }).filter(
+    ({ key_id }) => key_id > newId("kid", ulidFrom(sinceMs, new Uint8Array(0))),
+  );
+  if (recent.length <= MAX_ROTATIONS_A_DAY) return;
+  throw new ServiceError("quota_exceeded", {
+    detail: `A key may be rotated ${MAX_ROTATIONS_A_DAY} times in 24 hours.`,
+    hint: "Make another key, and revoke this one.",
   });
 }
 

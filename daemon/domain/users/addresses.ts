@@ -39,12 +39,12 @@ export class Addresses {
       const { user, orgs } = found(queries, email);
       const [org] = orgs;
       const isOpen = user !== undefined && user.disabled_at === null && user.verified_at !== null;
-      const to = hasRoomFor(queries, email) && isOpen && org !== undefined ? { user, org } : null;
+      const to = hasRoomFor(queries, email, "recover") && isOpen && org !== undefined ? { user, org } : null;
       const user_id = to?.user.user_id ?? null;
       const maker = { type: "user", id: user_id ?? "" };
       const { row } = addLink(queries, { kind: "user", user_id, maker, isVoid: to === null });
       if (to) post(queries, { kind: "recover", to: email, user_id: null, link_id: row.link_id });
-      else postNothing(queries, email);
+      else postNothing(queries, email, "recover");
       return to;
     });
     if (!told) return;

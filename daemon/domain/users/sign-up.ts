@@ -224,7 +224,7 @@ function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote
       retryAfterSeconds: 3600,
     });
   }
-  if (isHere) postNothing(queries, email);
+  if (isHere) postNothing(queries, email, "approved");
   else addRequest(queries, { email, name: name.trim(), note: note.trim(), created_at: now() });
 }
 

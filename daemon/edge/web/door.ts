@@ -26,7 +26,7 @@ import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
 import { promptHandlers } from "./handlers/prompts.ts";
-import { signUpHandlers } from "./handlers/sign-up.ts";
+import { type SignUpHandlerDeps, signUpHandlers } from "./handlers/sign-up.ts";
 import { wayHandlers } from "./handlers/ways.ts";
 import {
   type Cookie,
@@ -60,7 +60,7 @@ export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth" | "look
   oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
   billing: NoticeDeps["billing"];
   /** How often in an hour one address may ask for letters; 0: any number. */
-  lettersPerHour: number;
+  letters: SignUpHandlerDeps["letters"];
   /** How applications make themselves known. */
   clients: EndpointDeps["clients"];
 }

@@ -10,8 +10,13 @@ import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from
 import { arrivalOf, letIn, wayOf } from "./outside.ts";
 
 export interface SignUpHandlerDeps extends HandlerDeps {
-  lettersPerHour: number;
+  /** To people who ask from one network in an hour, and to all in a day; 0: any number. */
+  letters: { perHour: number; perDay: number };
 }
+
+/** Of the letters of a day, so many may go to people of one network. */
+const SHARE_OF_NETWORK = 0.1;
+const HOURS = 24;
 
 /** Whether somebody is new here or not, this is what the browser is told. */
 const LETTER = "If the address is right, a letter is on its way. It has a link that is good once.";
@@ -19,12 +24,15 @@ const FILED = "Whoever runs this service looks at it, and writes to you.";
 
 export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
   const { signUp, addresses } = deps.users;
-  const { lettersPerHour } = deps;
-  const limit = lettersPerHour === 0 ? null : new AddressLimit(lettersPerHour, lettersPerHour);
+  const { perHour, perDay } = deps.letters;
+  const share = Math.ceil(perDay * SHARE_OF_NETWORK);
+  const ofHour = perHour === 0 ? null : new AddressLimit(perHour, perHour);
+  const ofDay = perHour === 0 || perDay === 0 ? null : new AddressLimit(share / HOURS, share);
 
   /** Throws rate_limited. */
   const requireLetter = ({ request }: Visit) => {
-    if (limit === null || limit.take(request.ip ?? "")) return;
+    const ip = request.ip ?? "";
+    if (ofHour?.has(ip) !== false && ofDay?.take(ip) !== false && ofHour?.take(ip) !== false) return;
     throw new ServiceError("rate_limited", {
       detail: "Too many letters were asked for from your address.",
       hint: "Try again in an hour.",

@@ -5,12 +5,12 @@ import { type Connection, openConnection } from "../../../../daemon/db/client.ts
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
-import { type NewKey, newKey } from "../../../../daemon/domain/orgs/keys.ts";
+import { type NewKey, newKey, rotationOf } from "../../../../daemon/domain/orgs/keys.ts";
 import { deleteSshKeysBy } from "../../../../daemon/domain/orgs/ssh-keys-store.ts";
 import { countKeys, insertKey, insertOrg, lineOf } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
 import type { Scope } from "../../../../shared/api/contract.ts";
-import { MAX_KEYS_A_DAY } from "../../../../shared/api/orgs.ts";
+import { MAX_KEYS_A_DAY, MAX_ROTATIONS_A_DAY } from "../../../../shared/api/orgs.ts";
 import { newId, ulidFrom } from "../../../../shared/ids.ts";
 import { watchStatements } from "../../../harness/watched-statements.ts";
 
@@ -77,6 +77,29 @@ test("are made so many of in 24 hours, by the index of an organization's keys", 
   expect(plan.map(({ detail }) => detail).join()).toContain(
     "USING COVERING INDEX api_keys_by_org (org_id=? AND key_id>?)",
   );
+});
+
+test("are rotated, and made by the operator, whatever others have made that day", async () => {
+  const made = add({ revoked_at: BEFORE });
+  const columns = Object.keys(made).filter((name) => name !== "key_id" && name !== "key_sha256");
+  connection.execute(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${MAX_KEYS_A_DAY})
+    INSERT INTO api_keys (key_id, key_sha256, ${columns.join(", ")})
+    SELECT '${made.key_id}' || n, key_sha256 || n, ${columns.join(", ")} FROM api_keys, numbers WHERE key_id = '${made.key_id}'`);
+  const changes = makeOrgChanges(makeDatabase(connection));
+  const maker = { type: "user", id: newId("usr") };
+  let current = add();
+  const rotate = async () => {
+    current = await changes.rotateKey(
+      current.key_id,
+      (old) => rotationOf(old, 0, maker),
+      (_, { row }) => row,
+    );
+  };
+  for (let n = 0; n < MAX_ROTATIONS_A_DAY; n++) await rotate();
+  await expect(rotate()).rejects.toMatchObject({ code: "quota_exceeded" });
+  const byOperator = newKey({ org_id, kind: "api", name: "k", maker: { type: "operator", id: "operator" } }).row;
+  expect(await changes.addKey(byOperator, (_, { key_id }) => key_id)).toBe(byOperator.key_id);
 });
 
 test("of one line may be more than a statement has places", () => {
