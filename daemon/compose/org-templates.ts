@@ -20,6 +20,7 @@ export function composeOrgTemplates({ config, paths, log, database, templates, r
     paths,
     templates,
     most: config["limits.org_templates"],
+    buildLimitSeconds: config["limits.template_build"],
     capsOf: (orgId) => quota.capsOf(orgId).template_mib,
     meter,
     registries: namedRegistries(config),

@@ -371,6 +371,12 @@ export const CONFIG_KEYS = {
     default: 10,
     about: "Templates of its own that an organization may have.",
   },
+  "limits.template_build": {
+    kind: "duration",
+    default: "2h",
+    about:
+      "A template that an organization builds, and that is not ready after this time, has failed: builds run one at a time.",
+  },
   "limits.concurrent_creates": {
     kind: "integer",
     default: 0,

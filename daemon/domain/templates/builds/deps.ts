@@ -15,6 +15,8 @@ export interface BuildsDeps {
   templates: Templates;
   /** Templates that an organization may have. */
   most: number;
+  /** Time of one build, from its start on. */
+  buildLimitSeconds: number;
   /** What they may take on the disk, in MiB. */
   capsOf(orgId: OrgId): Caps;
   /** Registries that images may come from, by host and port; `*` is any. */

@@ -158,8 +158,10 @@ export class Builds {
   }
 
   async #run(live: Live): Promise<void> {
-    const { carryOut, log, paths } = this.#deps;
+    const { carryOut, log, paths, buildLimitSeconds } = this.#deps;
     const { org_id } = live.row;
+    // Others wait for it.
+    const deadline = setTimeout(() => live.over.abort(tookTooLong(buildLimitSeconds)), buildLimitSeconds * 1000);
     let last: BuildFailure | { digest: string } | null = null;
     const hear = (message: BuildSaid) => {
       if ("ready" in message) last = { digest: message.ready.digest };
@@ -182,6 +184,7 @@ export class Builds {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
       }
     }
+    clearTimeout(deadline);
     const { aborted, reason } = live.over.signal;
     await this.#finish(live, last ?? (aborted ? (reason as BuildFailure) : BROKEN));
   }
@@ -280,6 +283,12 @@ const BROKEN = failure(
   "The process that built it has ended.",
   "Ask for it again; the host's operator finds why in the log.",
 );
+
+const tookTooLong = (seconds: number) =>
+  failure(
+    `It was not ready after ${seconds} seconds, which is the most that a build may take on this host.`,
+    "Split what it does, or use an image that has more of it; the host's operator can raise limits.template_build.",
+  );
 
 /** A build's error as its record has it. Inner text never leaves. */
 export function failureOf(error: unknown): BuildFailure {
