@@ -1712,10 +1712,10 @@ export interface components {
             /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days.
+             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; who made it was removed or has another role, or the key ended. Whoever enables it then has made it.
              * @enum {string|null}
              */
-            disabled_reason: "by_request" | "gone" | "failing" | null;
+            disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -2764,6 +2764,7 @@ export interface components {
             source: "console" | "agent";
             items: {
                 offset: number;
+                /** @description Its first 8 KiB. */
                 line: string;
             }[];
             next_after: number;
@@ -3617,10 +3618,10 @@ export interface components {
             /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days.
+             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; who made it was removed or has another role, or the key ended. Whoever enables it then has made it.
              * @enum {string|null}
              */
-            disabled_reason: "by_request" | "gone" | "failing" | null;
+            disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -4410,7 +4411,7 @@ export interface components {
             source?: "console" | "agent";
             /** @description Byte offset: next_after of the previous answer. */
             after?: number;
-            /** @description Most lines; 1000 if absent. */
+            /** @description Most lines; 1000 if absent. An answer ends after 256 KiB. */
             limit?: number;
         };
         SandboxLogsAnswer: components["schemas"]["SandboxLogsResult"];

@@ -1692,8 +1692,8 @@ class NewWebhook(TypedDict):
     """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
     enabled: bool
     """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
-    disabled_reason: Literal["by_request", "gone", "failing"] | None
-    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days."""
+    disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
+    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; who made it was removed or has another role, or the key ended. Whoever enables it then has made it."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
@@ -2477,6 +2477,7 @@ class SandboxForkResult(TypedDict):
 class SandboxLogsResultItemsItem(TypedDict):
     offset: int
     line: str
+    """Its first 8 KiB."""
 
 
 class SandboxLogsResult(TypedDict):
@@ -3174,8 +3175,8 @@ class Webhook(TypedDict):
     """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
     enabled: bool
     """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
-    disabled_reason: Literal["by_request", "gone", "failing"] | None
-    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days."""
+    disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
+    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; who made it was removed or has another role, or the key ended. Whoever enables it then has made it."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
@@ -4142,7 +4143,7 @@ class SandboxLogsInput(TypedDict):
     after: NotRequired[int]
     """Byte offset: next_after of the previous answer."""
     limit: NotRequired[int]
-    """Most lines; 1000 if absent."""
+    """Most lines; 1000 if absent. An answer ends after 256 KiB."""
 
 SandboxLogsAnswer: TypeAlias = SandboxLogsResult
 
