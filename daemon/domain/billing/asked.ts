@@ -1,44 +1,59 @@
-/** Answers of the payment service that were asked for a moment ago: whoever reloads a page uses up none of what it answers to all organizations. */
+/** Questions to the payment service that anybody may repeat: whoever reloads a page uses up none of what it answers to all organizations. */
+import { Allowance } from "../../host/guest-link/pace.ts";
 
-/** How long an answer is good that may change. */
-const KEPT_MS = 1_000;
+/** How often the same is asked; beyond, the last answer counts. */
+const PER_SECOND = 1;
+const AT_ONCE = 5;
 const MOST_KEPT = 1_000;
 
-interface Answer {
-  atMs: number;
-  value: Promise<boolean>;
+interface Question {
+  allowance: Allowance;
+  /** The last answer, or the one that is under way. */
+  answer: Promise<boolean> | null;
+  isUnderWay: boolean;
+  /** Once it is so it stays so. */
+  isTrue: boolean;
 }
 
 export class Asked {
   readonly #now: () => number;
   /** By name; the newest comes last. */
-  readonly #answers = new Map<string, Answer>();
+  readonly #questions = new Map<string, Question>();
 
   constructor(now = () => performance.now()) {
     this.#now = now;
   }
 
-  /** What `ask` says, or said within the last second; true is said for good. Several at once ask once. */
-  once(name: string, ask: () => Promise<boolean>): Promise<boolean> {
-    const known = this.#answers.get(name);
-    if (known && this.#now() - known.atMs < KEPT_MS) return known.value;
-    const answer: Answer = { atMs: this.#now(), value: ask() };
-    this.#keep(name, answer);
-    answer.value.then(
-      (isTrue) => {
-        if (isTrue) answer.atMs = Number.POSITIVE_INFINITY;
-      },
-      () => {
-        if (this.#answers.get(name) === answer) this.#answers.delete(name);
-      },
-    );
-    return answer.value;
+  /** What `ask` says; several at once ask once. */
+  async once(name: string, ask: () => Promise<boolean>): Promise<boolean> {
+    const question = this.#questionOf(name);
+    if (question.isTrue) return true;
+    const isAllowed = !question.isUnderWay && question.allowance.take(this.#now());
+    if (question.answer === null || isAllowed) question.answer = this.#ask(question, ask);
+    return await question.answer;
   }
 
-  #keep(name: string, answer: Answer): void {
-    this.#answers.delete(name);
-    this.#answers.set(name, answer);
-    const [oldest] = this.#answers.keys();
-    if (this.#answers.size > MOST_KEPT && oldest !== undefined) this.#answers.delete(oldest);
+  async #ask(question: Question, ask: () => Promise<boolean>): Promise<boolean> {
+    question.isUnderWay = true;
+    try {
+      question.isTrue = await ask();
+      return question.isTrue;
+    } catch (error) {
+      question.answer = null;
+      throw error;
+    } finally {
+      question.isUnderWay = false;
+    }
+  }
+
+  #questionOf(name: string): Question {
+    const known = this.#questions.get(name);
+    const allowance = new Allowance(PER_SECOND, AT_ONCE, this.#now());
+    const question = known ?? { allowance, answer: null, isUnderWay: false, isTrue: false };
+    this.#questions.delete(name);
+    this.#questions.set(name, question);
+    const [oldest] = this.#questions.keys();
+    if (this.#questions.size > MOST_KEPT && oldest !== undefined) this.#questions.delete(oldest);
+    return question;
   }
 }
