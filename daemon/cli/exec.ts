@@ -15,7 +15,7 @@ import { quoted } from "../../shared/shell.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, timeout } from "./command.ts";
-import { endWithUs } from "./exec-end.ts";
+import { type EndWithUs, endWithUs } from "./exec-end.ts";
 import { type ExecutionName, followOutput } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
 import { type JsonOption, say, show } from "./output.ts";
@@ -84,15 +84,21 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };
       const piped = options.stdin && !background && isPiped();
       if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
+      const starting = Promise.withResolvers<void>();
+      // From before it runs on: once it does, somebody may end this process.
+      using ending = background ? null : endWithUs(() => starting.promise.then(() => call(executionEnd, name)));
       const begun = await withProgress(`starting ${argv[0]}`, () =>
         call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),
-      );
+      ).finally(() => {
+        starting.resolve();
+        return ending?.unlessBegun();
+      });
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
       const ended = await follow(name, {
         after: -1,
         about: `running ${argv[0]}`,
         piped,
-        end: () => call(executionEnd, name),
+        ending,
       });
       if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
       else if (ended?.oom) await say(`roomd: ${outOfMemory(ended)}`);
@@ -109,7 +115,7 @@ interface Follow {
   about: string;
   piped: boolean;
   /** Ends the command if this process is ended; null if that is the caller's, or the command is left running. */
-  end: (() => Promise<unknown>) | null;
+  ending: EndWithUs | null;
 }
 
 /** Programs that do nothing without input. */
@@ -128,9 +134,8 @@ function shellOptions({ cwd, user, env, json, background }: ExecOptions): { cwd?
 }
 
 /** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
-export async function follow(name: ExecutionName, { after, about, piped, end }: Follow): Promise<CommandEnd | null> {
+export async function follow(name: ExecutionName, { after, about, piped, ending }: Follow): Promise<CommandEnd | null> {
   const over = new AbortController();
-  using ending = end && endWithUs(end);
   let interrupts = 0;
   const interrupt = () => {
     interrupts++;

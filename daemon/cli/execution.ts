@@ -79,7 +79,7 @@ function attach(setStatus: (status: number) => void): Command {
       const name = { room_id, sandbox, exec_id };
       const after = options.after ?? -1;
       const about = `waiting for ${exec_id}`;
-      if (options.follow) return setStatus(statusOf(await follow(name, { after, about, piped: false, end: null })));
+      if (options.follow) return setStatus(statusOf(await follow(name, { after, about, piped: false, ending: null })));
       const ended = await followOutput(name, { after, about, follow: false });
       if (ended) setStatus(statusOf(ended));
     });

@@ -114,7 +114,7 @@ async function runIn(room_id: string, argv: string[], options: RunOptions): Prom
   const piped = options.stdin && isPiped();
   const wanted = { ...name, argv, cwd, env, user, timeout_ms, stdin_open: piped };
   await withProgress(`starting ${argv[0]}`, () => call(executionStart, wanted, BEGIN));
-  const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped, end: null });
+  const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped, ending: null });
   if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
   else if (ended?.oom) await say(`roomd: ${outOfMemory(ended)}`);
   const hint = hintOf(ended, argv, "roomd run --");
