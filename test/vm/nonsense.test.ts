@@ -1,5 +1,5 @@
 /** A QEMU that talks nonsense beside one that does not: its guest ends, and nobody else notices. */
-import { renameSync } from "node:fs";
+import { chownSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -21,6 +21,8 @@ withGuests("a QEMU that talks nonsense", {}, (guests) => {
       for (let times = 0; times < 64; times++) socket.write("[".repeat(65_536));
     });
     await new Promise<void>((done) => server.listen(monitor, done));
+    const { uid, gid } = statSync(`${monitor}.real`);
+    chownSync(monitor, uid, gid);
     try {
       await daemon.serve();
       const { pid } = daemon;
