@@ -369,6 +369,16 @@ describe("a subscription", () => {
     expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
   });
 
+  test("that is cancelled at once and bought again within its month brings no more credits", async () => {
+    const { owner, subscription } = await bought();
+    service.change(subscription, { status: "canceled" });
+    await told(subscription);
+    const again = service.pay(await buy(owner), Math.floor(Date.now() / 1000) + 60);
+    await told(again.subscription);
+    expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "active" });
+    expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
+  });
+
   test("takes no plan away, when it ends, that the operator has given meanwhile", async () => {
     const { owner, subscription, org_id } = await bought(40);
     const set = await daemon.cli(["org", "set-plan", "--org", org_id, "--plan", "starter"]);

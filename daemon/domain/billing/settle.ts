@@ -167,18 +167,27 @@ export class Settling {
     await changes.setPlan(orgId, decide, (queries, { before, change }) => {
       putCustomer(queries, row);
       if (change) record(queries, orgId, "billing.plan_set", { plan: change.plan, before: before.plan });
-      for (const each of subscriptions) this.#grant(queries, orgId, each);
+      this.#grant(queries, orgId, subscriptions);
       endEvents(queries, eventIds, now());
     });
     if (!this.#stopped) this.#deadlines.set(orgId, isEntitled ? lookAgainAt(row, until) : null);
   }
 
-  /** Within a transaction: what each paid period brings, once. */
-  #grant(queries: Queries, orgId: OrgId, { subscription_id, paid }: Subscription): void {
+  /**
+   * Within a transaction: what each paid period brings, once. One that begins before another's end brings nothing: it may have been paid by what
+   * the end of that one gave back.
+   */
+  #grant(queries: Queries, orgId: OrgId, subscriptions: readonly Subscription[]): void {
     const credits = this.#monthlyCredits;
     if (credits === 0) return;
     const plan = this.#deps.plans[BOUGHT].credits;
-    for (const { from } of paid.toReversed()) {
+    const periods = subscriptions.flatMap(({ subscription_id, paid }) =>
+      paid.map((each) => ({ ...each, subscription_id })),
+    );
+    let coveredUntil = "";
+    for (const { subscription_id, from, to } of periods.sort((a, b) => (a.from < b.from ? -1 : 1))) {
+      if (from < coveredUntil) continue;
+      coveredUntil = to;
       const why = { reason: `plan ${BOUGHT}, from ${from.slice(0, 10)}`, effect: `sub:${subscription_id}:${from}` };
       const { isNew, granted, remaining } = grantCredits(queries, orgId, plan, credits, why);
       if (!isNew) continue;
