@@ -194,21 +194,29 @@ export class ProgramFailed extends Error {
   }
 }
 
-/** Runs a program that takes long, handing on its standard output line by line. Throws ProgramFailed; DeadlineError where it is killed. */
+/**
+ * Runs a program that takes long, handing on its standard output line by line. Throws ProgramFailed; DeadlineError where it is killed, and the
+ * signal's reason where that is why.
+ */
 export async function runWithProgress(
   argv: readonly string[],
   onLine: (line: string) => void,
   deadlineMs?: number,
+  signal?: AbortSignal,
 ): Promise<void> {
   const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const errors = new Response(child.stderr).text();
   const read = readLines(child.stdout, onLine);
+  const kill = () => child.kill("SIGKILL");
+  signal?.addEventListener("abort", kill, { once: true });
   try {
     const ended = Promise.all([read, child.exited]);
     const [, code] = deadlineMs === undefined ? await ended : await within(ended, deadlineMs, argv[0] ?? "program");
+    signal?.throwIfAborted();
     if (code !== 0) throw new ProgramFailed(argv[0], code, await errors);
   } finally {
-    child.kill("SIGKILL");
+    signal?.removeEventListener("abort", kill);
+    kill();
   }
 }
 

@@ -131,6 +131,33 @@ test.skipIf(!asRoot)("a layer that is longer than it says ends with what it says
   expect(sent).toBeLessThan(64 * MIB);
 });
 
+test.skipIf(!asRoot)("layers that are longer than they say are no longer than all of them say together", async () => {
+  const layer = (name: string, size: number) => ({
+    ...{ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", digest: digestOf(name), size },
+  });
+  // Each may be as long as the longest.
+  offer({ layers: [layer("largest", 64 * MIB), ...Array.from({ length: 5 }, (_, n) => layer(`small ${n}`, 1))] });
+  let sent = 0;
+  const piece = crypto.getRandomValues(new Uint8Array(MIB / 16));
+  const endless = () =>
+    new Response(
+      new ReadableStream({
+        pull: async (controller) => {
+          await new Promise((turn) => setTimeout(turn, 1));
+          sent += piece.byteLength;
+          controller.enqueue(piece.slice());
+        },
+      }),
+    );
+  for (let n = 0; n < 5; n++) blobs[digestOf(`small ${n}`)] = endless;
+  blobs[digestOf("largest")] = endless;
+  expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({
+    code: "image_too_large",
+    detail: expect.stringContaining("sends more than the image's manifest says"),
+  });
+  expect(sent).toBeLessThan(5 * 64 * MIB);
+});
+
 /** Why an organization's build of the registry's image has failed. */
 async function failureForOrg(): Promise<Json> {
   const from = { image: `docker://${host}/app:1` };

@@ -3,8 +3,9 @@
  * layout. What it says its layers hold is compared by digest, as they come; what is in them is read in a guest alone.
  */
 import { lstatSync, statSync } from "node:fs";
-import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, lstat, mkdir, opendir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { repeat } from "../../../core/repeat.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { asHelper, withoutNetwork } from "../../../host/isolation/argv.ts";
 import { crossedDirectory, ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";
@@ -29,6 +30,9 @@ const MOST_BYTES = 8 * 1024 ** 3;
 const MOST_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
 const COPY_DEADLINE_MS = 60 * 60_000;
+/** How often what was fetched is measured, and how much more than all layers together it may be: JSON, and directories. */
+const LOOK_MS = 250;
+const SLACK_BYTES = 16 * 1024 ** 2;
 
 export interface PulledImage extends ImageFacts {
   /** Null where it was not in a registry, or not for several platforms. */
@@ -72,7 +76,7 @@ export async function pullImage(
   const skopeoArgv = (mostFileBytes: number, argv: readonly string[]) =>
     asHelper(user, mostFileBytes, [skopeo, "--insecure-policy", "--tmpdir", own, ...argv, "--authfile", authFile]);
   const online = (argv: readonly string[]) => network?.within(argv) ?? argv;
-  const copy = async (from: string, mostFileBytes: number, isLocal = false) => {
+  const copy = async (from: string, mostFileBytes: number, mostBytes: number, isLocal = false) => {
     const platform = ["--override-os", "linux", "--override-arch", "amd64"];
     const fetch = skopeoArgv(mostFileBytes, ["copy", ...platform, from, `oci:${join(own, "layout")}:${IMAGE_NAME}`]);
     // What is here is read from here, whatever addresses it names.
@@ -80,7 +84,19 @@ export async function pullImage(
     const tell = (line: string) => {
       if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
     };
-    await runWithProgress(argv, tell, COPY_DEADLINE_MS).catch(refuse(network));
+    // It writes a layer before it compares its size.
+    const tooLong = new AbortController();
+    const stop = repeat(LOOK_MS, async () => {
+      if ((await bytesIn(own)) <= mostBytes + SLACK_BYTES) return;
+      tooLong.abort(
+        new ServiceError("image_too_large", { detail: "The registry sends more than the image's manifest says." }),
+      );
+    });
+    try {
+      await runWithProgress(argv, tell, COPY_DEADLINE_MS, tooLong.signal).catch(refuse(network));
+    } finally {
+      stop();
+    }
   };
   /** Out of skopeo's hands, and then read. */
   const taken = async () => {
@@ -97,7 +113,8 @@ export async function pullImage(
     const at = join(own, "given");
     await copyIn(local, at, requireSpace);
     await ownTree(at, user?.uid ?? 0);
-    await copy(`${local.transport}:${at}${local.name}`, MOST_BYTES, true);
+    // What is given lies beside what is made of it.
+    await copy(`${local.transport}:${at}${local.name}`, MOST_BYTES, 3 * MOST_BYTES, true);
     return { ...(await taken()), index_digest: null };
   }
   // As it is stored, to the byte: its digest names it.
@@ -120,11 +137,23 @@ export async function pullImage(
   const facts = await known(manifest_digest);
   if (facts !== null) return { ...facts, index_digest, layout: null };
   // As they are stored, and packed for the guest that unpacks them.
-  requireSpace(2 * layerBytes(image, MOST_BYTES));
+  const bytes = layerBytes(image, MOST_BYTES);
+  requireSpace(2 * bytes);
   // No part of it is larger than it says.
   const largest = Math.max(...[image.config, ...image.layers].map(({ size }) => size));
-  await copy(pinned, Math.max(largest, MOST_JSON_BYTES));
+  await copy(pinned, Math.max(largest, MOST_JSON_BYTES), 2 * bytes + MOST_JSON_BYTES);
   return { ...(await taken()), manifest_digest, index_digest };
+}
+
+/** What its files take; of those that have just gone, nothing. */
+async function bytesIn(directory: string): Promise<number> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  const sizes = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async (entry) => (await lstat(join(entry.parentPath, entry.name)).catch(() => null))?.size ?? 0),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** The same as its name says. skopeo before 1.20 shows whatever a registry sends. */
