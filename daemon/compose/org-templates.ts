@@ -22,6 +22,7 @@ export function composeOrgTemplates({ config, paths, log, database, templates, r
     most: config["limits.org_templates"],
     buildLimitSeconds: config["limits.template_build"],
     capsOf: (orgId) => quota.capsOf(orgId).template_mib,
+    requireMemory: (queries, orgId, memoryMib) => quota.requireBuild(queries, orgId, memoryMib),
     meter,
     registries: namedRegistries(config),
     egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),

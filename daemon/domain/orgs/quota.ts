@@ -52,6 +52,8 @@ export interface Quota {
   admit(queries: Queries, call: KeyCall, added: Partial<Record<Counted, number>>): string[];
   /** The same for what no call adds: only refuses. Throws quota_exceeded. */
   require(queries: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>): void;
+  /** Within a transaction: before a template is built, whose guests have so much memory beside that of sandboxes. Throws quota_exceeded. */
+  requireBuild(queries: Queries, orgId: OrgId, memoryMib: number): void;
   standing(orgId: OrgId): Promise<Standing>;
 }
 
@@ -85,6 +87,17 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
         if (has[what] - count <= soft_cap) recordSoft(within, call, { limit: what, used: has[what], cap: soft_cap });
       }
       return over.map(([what]) => softWarning(what, has[what], caps[what]));
+    },
+
+    requireBuild: (within, orgId, memoryMib) => {
+      const { hard_cap: cap } = capsOf(getOrg(within, orgId)).memory_mib;
+      const { memory_mib: used } = held(within, orgId);
+      if (used + memoryMib <= cap) return;
+      throw new ServiceError("quota_exceeded", {
+        detail: `The build needs ${memoryMib} MiB of memory beside the ${used} MiB of sandboxes; the organization's plan allows ${cap}.`,
+        details: { limit: "memory_mib", used, cap },
+        hint: `Set a smaller min_memory_mib, destroy a sandbox, ${ASK_OPERATOR}.`,
+      });
     },
 
     standing: async (orgId) => {

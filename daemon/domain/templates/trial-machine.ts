@@ -3,8 +3,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
+import { founding, limitsOf } from "../../host/confine/index.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
+import { TCG_BUFFER_MIB } from "../../host/machine/argv.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
 import { boundWhile } from "./trial-guest.ts";
@@ -30,6 +32,10 @@ export async function withTrialMachine<T>(
   const own = placeOf(sandboxId);
   const users = host.isolation.usersOf(sandboxId);
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
+  // As a sandbox with the same memory.
+  const { acceleration, base_memory_mib: memory_mib } = spec.hardware;
+  const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
+  const limits = limitsOf({ memory_mib, vcpu_count: spec.vcpu_count, translated_mib }, "serving");
   let machine: Machine | undefined;
   const stopBounding = boundWhile(own.vmm_log);
   try {
@@ -47,7 +53,7 @@ export async function withTrialMachine<T>(
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
-      { onProcess: async () => {}, enter: null, rank: "serving" },
+      { onProcess: async () => {}, enter: founding(host.confinement, sandboxId, limits), rank: "serving" },
     );
     return await work(machine);
   } catch (error) {
@@ -56,6 +62,7 @@ export async function withTrialMachine<T>(
   } finally {
     stopBounding();
     await machine?.end();
+    await host.confinement.release(sandboxId);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });
     // They may be gone, with what they are of.

@@ -39,6 +39,7 @@ export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
         admit(deps, queries, order);
         const caps = deps.capsOf(caller.org_id);
         requireLeft(used, caps);
+        deps.requireMemory(queries, caller.org_id, input.min_memory_mib ?? MIN_MIB);
         const warnings = templateWarnings(used, caps);
         const row = builds.accept(queries, order);
         audit.details = { template_id: row.template_id, build_id: row.build_id };

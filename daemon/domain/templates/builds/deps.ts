@@ -3,6 +3,7 @@ import type { OrgId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import type { RuleBreak } from "../../../core/operation.ts";
 import type { Paths } from "../../../core/paths.ts";
+import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import type { Caps, Meter } from "../../orgs/index.ts";
 import type { Templates } from "../registry.ts";
@@ -17,6 +18,8 @@ export interface BuildsDeps {
   most: number;
   /** Time of one build, from its start on. */
   buildLimitSeconds: number;
+  /** Within a transaction: whether the organization's plan has so much memory left. Throws quota_exceeded. */
+  requireMemory(queries: Queries, orgId: OrgId, memoryMib: number): void;
   /** What they may take on the disk, in MiB. */
   capsOf(orgId: OrgId): Caps;
   /** Registries that images may come from, by host and port; `*` is any. */
