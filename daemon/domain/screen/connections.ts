@@ -40,7 +40,11 @@ export class Connections {
   constructor({ sandboxes, unusedMs = UNUSED_MS, frameBytes }: ScreenDeps) {
     this.#sandboxes = sandboxes;
     this.#unusedMs = unusedMs;
-    this.#memory = new FrameMemory((orgId) => this.#endUnused(orgId), frameBytes);
+    this.#memory = new FrameMemory(
+      (orgId) => this.#endUnused(orgId),
+      (orgId) => this.#endNewest(orgId),
+      frameBytes,
+    );
   }
 
   /** Whoever only looks waits for nobody. `signal` is the call's. Throws invalid_state, guest_unreachable, insufficient_capacity, and as withLink does. */
@@ -155,5 +159,12 @@ export class Connections {
     const [longest] = unused.sort(([, one], [, other]) => one.usedAt - other.usedAt);
     if (longest) this.#end(...longest, new Error("others need the memory"));
     return longest !== undefined;
+  }
+
+  #endNewest(orgId: string): boolean {
+    const newest = [...this.#entries].findLast(([, { opened, org_id }]) => opened !== null && org_id === orgId);
+    const detail = "Screens of another organization need their share of this host's memory for screens.";
+    if (newest) this.#end(...newest, new ServiceError("insufficient_capacity", { detail }));
+    return newest !== undefined;
   }
 }

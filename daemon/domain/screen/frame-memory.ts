@@ -1,4 +1,4 @@
-/** Owns what the frames of all open screens may take in memory, and what those of one organization. */
+/** Memory of the frames of all open screens, and of those of one organization; when all is taken, as much of each. */
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
@@ -8,24 +8,41 @@ const ALL = "all";
 
 /** Gives back what nobody needs now, one frame at a time: of an organization, or for null of any. False when there is none. */
 type MakeRoom = (orgId: string | null) => boolean;
+/** Ends the organization's newest screen, whoever uses it. False when there is none. */
+type CutNewest = (orgId: string) => boolean;
 
 export class FrameMemory {
   readonly #all: Places;
   readonly #ofOrg: Places;
   readonly #makeRoom: MakeRoom;
+  readonly #cutNewest: CutNewest;
+  /** Bytes by organization. */
+  readonly #held = new Map<string, number>();
 
-  constructor(makeRoom: MakeRoom, mostBytes = MOST_BYTES) {
+  constructor(makeRoom: MakeRoom, cutNewest: CutNewest, mostBytes = MOST_BYTES) {
     this.#makeRoom = makeRoom;
+    this.#cutNewest = cutNewest;
     this.#all = new Places(mostBytes, () => full("on this host"));
     this.#ofOrg = new Places(mostBytes / 2, () => full("of the organization"));
   }
 
   /** What is returned gives it back, once. Throws insufficient_capacity. */
   hold(orgId: string, bytes: number): () => void {
-    const giveOrgs = this.#take(() => this.#ofOrg.take(orgId, bytes), orgId);
+    const giveOrgs = this.#take(
+      () => this.#ofOrg.take(orgId, bytes),
+      () => this.#makeRoom(orgId),
+    );
     try {
-      const giveAll = this.#take(() => this.#all.take(ALL, bytes), null);
+      const giveAll = this.#take(
+        () => this.#all.take(ALL, bytes),
+        () => this.#makeRoom(null) || this.#share((this.#held.get(orgId) ?? 0) + bytes),
+      );
+      this.#count(orgId, bytes);
+      let isGiven = false;
       return () => {
+        if (isGiven) return;
+        isGiven = true;
+        this.#count(orgId, -bytes);
         giveOrgs();
         giveAll();
       };
@@ -36,14 +53,26 @@ export class FrameMemory {
   }
 
   /** At an organization's own end none of the others' has to go. */
-  #take(take: () => () => void, orgId: string | null): () => void {
+  #take(take: () => () => void, makeRoom: () => boolean): () => void {
     for (;;) {
       try {
         return take();
       } catch (error) {
-        if (!this.#makeRoom(orgId)) throw error;
+        if (!makeRoom()) throw error;
       }
     }
+  }
+
+  /** Ends the newest screen of whoever has most, unless the one who asks would have as much. */
+  #share(wouldHave: number): boolean {
+    const [biggest, has] = [...this.#held].reduce((most, each) => (each[1] > most[1] ? each : most), ["", 0]);
+    return has > wouldHave && this.#cutNewest(biggest);
+  }
+
+  #count(orgId: string, bytes: number): void {
+    const held = (this.#held.get(orgId) ?? 0) + bytes;
+    if (held > 0) this.#held.set(orgId, held);
+    else this.#held.delete(orgId);
   }
 }
 

@@ -29,6 +29,8 @@ const USUAL_MS = 600_000;
 const TIMES_ITS_LENGTH = 20;
 /** Who takes nothing of a film for so long is in the way of others. */
 const UNTAKEN_MS = 60_000;
+/** And who takes longer for all of it, as a player does that reads as it plays. */
+const TAKEN_TIMES_ITS_LENGTH = 1.5;
 
 export class Films {
   readonly #withGuest: ScreenDeps["withFilmGuest"];
@@ -75,7 +77,7 @@ export class Films {
       await file[Symbol.asyncDispose]();
     });
     this.#made.add(settled);
-    return this.#streamOf(await begun.promise, recording_id, ends, over);
+    return this.#streamOf(await begun.promise, record, ends, over);
   }
 
   /** All are given up, and nothing is left of their machines once it resolves. */
@@ -84,7 +86,12 @@ export class Films {
     await Promise.allSettled(this.#made);
   }
 
-  #streamOf(command: LiveCommand, recording_id: string, ends: AbortSignal, over: AbortController) {
+  #streamOf(
+    command: LiveCommand,
+    { recording_id, duration_ms }: RecordingRecord,
+    ends: AbortSignal,
+    over: AbortController,
+  ) {
     const said = lastWords(command);
     const pieces = command.stdout[Symbol.asyncIterator]();
     const next = async (): Promise<Uint8Array | null> => {
@@ -95,12 +102,18 @@ export class Films {
       if (exit_code === 0) return null;
       throw new Error(`the film was not made: ${exit_code}, ${await said}`);
     };
-    const untakenFrom = () => setTimeout(() => over.abort(new Error("nobody takes it")), UNTAKEN_MS);
+    let leftMs = UNTAKEN_MS + TAKEN_TIMES_ITS_LENGTH * duration_ms;
+    let offeredAt = performance.now();
+    const untakenFrom = () => {
+      offeredAt = performance.now();
+      return setTimeout(() => over.abort(new Error("nobody takes it")), Math.min(UNTAKEN_MS, leftMs));
+    };
     let untaken = untakenFrom();
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
           clearTimeout(untaken);
+          leftMs = Math.max(0, leftMs - (performance.now() - offeredAt));
           try {
             const bytes = await unlessGivenUp(ends, next());
             untaken = untakenFrom();

@@ -384,12 +384,13 @@ test("sixteen actions wait for their turn, and no more", async () => {
 
 test("memory for frames is bounded, for all and for each organization; unused ones go first", () => {
   const unused: [string, () => void][] = [];
-  const memory = new FrameMemory((orgId) => {
+  const makeRoom = (orgId: string | null) => {
     const at = unused.findIndex(([of]) => orgId === null || of === orgId);
     const [found] = at === -1 ? [] : unused.splice(at, 1);
     found?.[1]();
     return found !== undefined;
-  }, 100);
+  };
+  const memory = new FrameMemory(makeRoom, () => false, 100);
   const give = memory.hold("one", 50);
   expect(() => memory.hold("one", 1)).toThrow(/of the organization/);
   unused.push(["two", memory.hold("two", 40)]);
@@ -408,6 +409,25 @@ test("memory for frames is bounded, for all and for each organization; unused on
   give();
   memory.hold("five", 50);
   expect(() => memory.hold("six", 11)).toThrow(/on this host/);
+});
+
+test("when all memory is taken the newest screens of whoever has most end, down to equal shares", () => {
+  const held: Record<string, (() => void)[]> = {};
+  const cut: string[] = [];
+  const cutNewest = (orgId: string) => {
+    held[orgId]?.pop()?.();
+    cut.push(orgId);
+    return true;
+  };
+  const memory = new FrameMemory(() => false, cutNewest, 100);
+  const hold = (orgId: string) => {
+    held[orgId] = [...(held[orgId] ?? []), memory.hold(orgId, 10)];
+  };
+  for (const orgId of ["one", "two"]) for (let n = 0; n < 5; n++) hold(orgId);
+  for (let n = 0; n < 3; n++) hold("three");
+  expect(cut).toEqual(["one", "two", "one"]);
+  expect(() => hold("three")).toThrow(/on this host/);
+  expect(() => hold("one")).toThrow(/on this host/);
 });
 
 test("an organization that is over its share ends none of the others' screens", async () => {
