@@ -1,10 +1,12 @@
 /** Owns `roomd port`: servers in a sandbox that are reached by URL. */
 import type { Command } from "commander";
+import type { OutputOf } from "../../shared/api/contract.ts";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../shared/api/ports.ts";
+import { sandboxList } from "../../shared/api/sandboxes.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { bytesText, type JsonOption, show, table } from "./output.ts";
+import { bytesText, type JsonOption, show, showValue, table } from "./output.ts";
 import { integer, milliseconds, seconds } from "./values.ts";
 
 export function portCommand(): Command {
@@ -70,29 +72,53 @@ function lines({ url, path_url, token, listening, port, expires_at }: PortRecord
 }
 
 function list(): Command {
-  return command("list <room> <agent>", {
-    summary: "list a sandbox's exposed ports with their tokens",
-    examples: ["roomd port list build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await call(portList, { room_id, sandbox });
-    await show(reply, options, ({ items }) =>
+  return command("list <room> [agent]", {
+    summary: "list a sandbox's exposed ports with their tokens, or those of all sandboxes of a room",
+    examples: ["roomd port list build-42 worker-1", "roomd port list build-42"],
+  }).action(async (room_id: string, agent: string | undefined, options: JsonOption) => {
+    if (agent !== undefined) {
+      const reply = await call(portList, { room_id, sandbox: agent });
+      return await show(reply, options, ({ items }) => table(COLUMNS, items.map(cellsOf)));
+    }
+    const agents = await agentsOf(room_id);
+    const ports = await Promise.all(
+      agents.map(async (agent_id) => {
+        const { items } = (await call(portList, { room_id, sandbox: agent_id })).value;
+        return items.map((port) => ({ agent_id, ...port }));
+      }),
+    );
+    await showValue({ items: ports.flat() }, options, ({ items }) =>
       table(
-        ["PORT", "VISIBILITY", "LISTENING", "CALLS", "SENT", "RECEIVED", "URL", "TOKEN", "EXPIRES"],
-        items.map((each) => [
-          each.port,
-          each.visibility,
-          each.listening ? "yes" : "no",
-          each.traffic.connections,
-          bytesText(each.traffic.sent_bytes),
-          bytesText(each.traffic.received_bytes),
-          each.url,
-          each.token,
-          each.expires_at,
-        ]),
+        ["AGENT", ...COLUMNS],
+        items.map((port) => [port.agent_id, ...cellsOf(port)]),
       ),
     );
   });
 }
+
+async function agentsOf(room_id: string): Promise<string[]> {
+  const agents: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { items, next_cursor } = (await call(sandboxList, { room_id, cursor })).value;
+    agents.push(...items.map(({ agent_id }) => agent_id));
+    if (next_cursor === null) return agents;
+    cursor = next_cursor;
+  }
+}
+
+const COLUMNS = ["PORT", "VISIBILITY", "LISTENING", "CALLS", "SENT", "RECEIVED", "URL", "TOKEN", "EXPIRES"];
+
+const cellsOf = ({ traffic, ...port }: OutputOf<typeof portList>["items"][number]) => [
+  port.port,
+  port.visibility,
+  port.listening ? "yes" : "no",
+  traffic.connections,
+  bytesText(traffic.sent_bytes),
+  bytesText(traffic.received_bytes),
+  port.url,
+  port.token,
+  port.expires_at,
+];
 
 function unexpose(): Command {
   return command("unexpose <room> <agent>", {
