@@ -8,9 +8,9 @@
  *   enter ─▶ empty queue, time left in the turn ─▶ starts immediately
  *        └─▶ otherwise queued: account ─▶ network ─▶ key, sandbox or connection, in order of arrival
  *
- * A turn starts at most 24 queued pieces, and none after 3 ms: shorter turns cost a fifth of the throughput of 64 connections. Each piece has a
- * macrotask of its own, except that an account with short pieces starts up to 4 in one: polling the sockets after each would cost more than
- * the pieces.
+ * A turn starts at most 16 queued pieces, and none after 2 ms: turns of 1 ms cost a fifth of the throughput of 64 connections, and others feel
+ * longer ones. Each piece has a macrotask of its own, except that an account with short pieces starts up to 4 in one: polling the sockets after
+ * each would cost more than the pieces.
  */
 import { FairQueue } from "../fair-queue.ts";
 import { accountOf, type OwnerName } from "./owner.ts";
@@ -45,10 +45,10 @@ export interface Display {
 }
 
 /** Time in which queued pieces start. */
-const START_MS = 3;
-/** Time of a turn in which work that finds no queue starts immediately: about 75 refused requests. */
-const FREE_MS = 5;
-const MOST_STARTS = 24;
+const START_MS = 2;
+/** Time of a turn in which work that finds no queue starts immediately: about 45 refused requests. */
+const FREE_MS = 3;
+const MOST_STARTS = 16;
 const MOST_TOGETHER = 4;
 /** Pieces of an account start together if their average is shorter; a piece of over 1 ms ends this for a second. */
 const SHORT_MS = 0.15;
