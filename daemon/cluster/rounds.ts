@@ -296,7 +296,7 @@ export class Rounds {
     const isVital = batch.some(({ vital }) => vital);
     const [brought, ...ran] = isNeeded ? await database.commitTogether(works, isVital) : [];
     if (brought?.status === "rejected") {
-      // What could not be brought is in the directory: the next round, or pull, brings it. Nor is there a record of it: that is told then.
+      // Rows that failed to apply are in the directory: the next round or pull applies them, and records the change.
       if (rows.length > 0) this.#unknown.add(point.change_id);
       log.error("a change not brought", { error: describeError(brought.reason) });
     }

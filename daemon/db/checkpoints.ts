@@ -1,6 +1,6 @@
 /**
  * Checkpoints: when the database's log is written into the database. By itself SQLite does that in the commit that makes the log long enough: 16
- * MiB take tens of milliseconds, in which the event loop would answer nobody, and what a reader has held back for an hour takes seconds. So a
+ * MiB take tens of milliseconds, in which the event loop would answer nobody, and pages that a reader has held back for an hour take seconds. So a
  * thread of its own does most of it while commits go on. The event loop does the rest where it is little: then the log begins anew.
  */
 
@@ -20,7 +20,7 @@ export const CHECKPOINTS = {
 const PAGES = 1024;
 /** Of a log that may begin anew. */
 const LONG_PAGES = 4_000;
-/** What the event loop writes of it at most: two milliseconds' work. */
+/** Most pages that the event loop writes: two milliseconds of work. */
 const FEW_PAGES = 256;
 /** Of the thread, which may be at one just now. */
 const END_MS = 5_000;

@@ -58,7 +58,7 @@ export interface Database {
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
   ): Rehearsed<T>[];
-  /** Resolves once all that can be read is on disk; null if it is. What is read before may be lost with the power. */
+  /** Resolves once all that can be read is on disk; null if it is. Data read before that may be lost in a power cut. */
   unflushed(): Promise<void> | null;
   /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
   onCommit(listener: (flushMs: number) => void): void;
@@ -146,7 +146,7 @@ export function makeDatabase(
         memory.open();
         const until = performance.now() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
-        // What its writes ask for in turn is part of the next one.
+        // Writes that these writes queue are part of the next commit.
         let left = early.length + waitingCount;
         for (let write = next(); write; write = --left > 0 && performance.now() < until ? next() : undefined) {
           loopTime.goesOn(write.owner, "db.write");

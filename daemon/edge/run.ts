@@ -218,7 +218,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     try {
       const settling = records.settle(walk, reply);
       if (settling) await continued(settling);
-      // Nobody is told what a loss of power may still take back.
+      // Data that a power cut may still undo is not returned.
       const unflushed = call.caller && operation.method === "GET" ? database.unflushed() : null;
       if (unflushed) await continued(unflushed);
       walk.settle(true);

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 2;
 
 export type GuardedHandlers = SocketHandler<undefined> & Required<Pick<SocketHandler<undefined>, "error">>;
 
-/** Flag of open(2) for an entry itself, whatever it is (asm-generic/fcntl.h). */
+/** Flag of open(2): the entry itself, of any type (asm-generic/fcntl.h). */
 const O_PATH = 0o10000000;
 
 /**
@@ -36,7 +36,7 @@ export async function connectWhenThere(
     if (entry !== null) {
       try {
         requireOwnSocket(path, entry);
-        // The entry that was looked at, whatever has its name by now.
+        // The inode that was checked, even if its name is another's by now.
         return await Bun.connect({ unix: `/proc/self/fd/${entry}`, socket: handlers });
       } catch (error) {
         // Bound, but not listening yet.

@@ -1,6 +1,6 @@
 /**
  * Bounds of a room's barriers: their names, and their bytes. A generation names up to a thousand agents, and a room keeps many: without an end
- * to them one room could fill the host's disk. What each room has is counted once, and remembered.
+ * to them one room could fill the host's disk. The counts of each room are cached.
  */
 import { MAX_ROOM_BARRIERS, MAX_ROOM_BARRIERS_BYTES } from "../../../shared/api/barriers.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -19,7 +19,7 @@ export class BarrierSpace {
     this.#names = new TransactionMap(database);
   }
 
-  /** Outside of a transaction, so that what it counts is remembered although the call that wanted it is refused. */
+  /** Caches the count outside of a transaction, so that a refused call does not discard it. */
   countNames(queries: Queries, roomUid: RoomUid): void {
     if (this.#names.get(roomUid) === undefined) this.#names.set(roomUid, countBarriers(queries, roomUid));
   }

@@ -43,7 +43,7 @@ export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
   return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
 }
 
-/** What tells whether a generation is still as it was seen, without reading its names: null once it is over. */
+/** Version of a waiting generation, read without its names; null once it is over. */
 export function waitingVersion(
   queries: Queries,
   roomUid: RoomUid,
@@ -53,7 +53,7 @@ export function waitingVersion(
   return waitingVersionOf(queries)([roomUid, barrierId, generation])[0]?.arrived_bytes ?? null;
 }
 
-// Who has arrived stays so.
+// Arrivals are only added.
 const waitingVersionOf = preparedBy((queries) =>
   rawQuery<{ arrived_bytes: number }>(
     queries,

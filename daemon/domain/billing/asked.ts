@@ -1,7 +1,7 @@
-/** Questions to the payment service that anybody may repeat: whoever reloads a page uses up none of what it answers to all organizations. */
+/** Rate limit of repeated requests to the payment service: its own limit is shared by all organizations. */
 import { Allowance } from "../../host/guest-link/pace.ts";
 
-/** How often the same is asked; beyond, the last answer counts. */
+/** Rate of one request; beyond it, the last answer is returned. */
 const PER_SECOND = 1;
 const AT_ONCE = 5;
 const MOST_KEPT = 1_000;
@@ -24,7 +24,7 @@ export class Asked {
     this.#now = now;
   }
 
-  /** What `ask` says; several at once ask once. */
+  /** Result of `ask`; concurrent calls share one request. */
   async once(name: string, ask: () => Promise<boolean>): Promise<boolean> {
     const question = this.#questionOf(name);
     if (question.isTrue) return true;

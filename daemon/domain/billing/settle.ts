@@ -174,8 +174,8 @@ export class Settling {
   }
 
   /**
-   * Within a transaction: what each paid period brings, once. One that begins before another's end brings nothing: it may have been paid by what
-   * the end of that one gave back.
+   * Within a transaction: grants the credits of each paid period once. A period that begins before another's end grants none: it may have been paid
+   * from that one's refund.
    */
   #grant(queries: Queries, orgId: OrgId, subscriptions: readonly Subscription[]): void {
     const credits = this.#monthlyCredits;

@@ -26,7 +26,7 @@ export class Dns {
 
   /**
    * The addresses of a canonical name, as text; none when there is no such name. With `isSearched` a name of one label is looked for in the
-   * domains of `search` first; any other is asked for as it is. Rejects with what the servers said, or ETIMEOUT.
+   * domains of `search` first; any other is queried unchanged. Rejects with the servers' error, or ETIMEOUT.
    */
   async lookUp(name: string, isSearched: boolean): Promise<string[]> {
     const resolver = this.#current();

@@ -220,7 +220,7 @@ export class Guard {
     const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");
     if (allowed.length > 0) return { name, port, addresses: allowed, bound: name };
     if (found.length === 0) throw new Error("there is no such name");
-    // What a name leads to is not the guest's to know, nor its organization's.
+    // The address behind a name is hidden from the guest and its organization.
     return this.#refuse(stream, "blocked_address", { host: name, ip: null, port });
   }
 

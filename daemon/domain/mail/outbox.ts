@@ -19,12 +19,12 @@ import { type MailRow, mails } from "./table.ts";
 const LOOK_MS = 1000;
 const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
-/** To one address in a day, of each group: nobody's letterbox is flooded by us, and no stranger uses up what its owner asks for. */
+/** To one address in a day, of each group: a bound for its inbox, and strangers cannot use up its owner's letters. */
 const MOST_TO_ADDRESS = 5;
 const OF_STRANGERS: readonly LetterKind[] = ["signup", "request", "known", "approved"];
 /** A warning that letters of before must not push out; each comes of an address that was verified by a letter, of which there are few. */
 const ALWAYS: readonly LetterKind[] = ["moved"];
-/** One is always sent after this time: whoever has asked for the ones before, the owner has a link that is good. */
+/** One is always sent after this time, so that the owner has a valid link. */
 const RECOVER_AGAIN_SECONDS = 3600;
 /** That one person asks for in a day. */
 const MOST_OF_USER = 50;

@@ -169,7 +169,7 @@ function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void
 }
 
 /**
- * A key that has ended stays on record: an organization must not fill the database with them. What one member has made keeps nobody from rotating
+ * A key that has ended stays on record: an organization must not fill the database with them. Keys made by one member block no rotation of
  * a key, nor the operator from making one. Throws quota_exceeded.
  */
 function requireFew(queries: Queries, { org_id, first_key_id, created_by_type, created_at }: KeyRow): void {

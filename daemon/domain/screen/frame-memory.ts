@@ -8,7 +8,7 @@ const ALL = "all";
 
 /** Gives back what nobody needs now, one frame at a time: of an organization, or for null of any. False when there is none. */
 type MakeRoom = (orgId: string | null) => boolean;
-/** Ends the organization's newest screen, whoever uses it. False when there is none. */
+/** Ends the organization's newest screen, even one in use. False when there is none. */
 type CutNewest = (orgId: string) => boolean;
 
 export class FrameMemory {
@@ -63,7 +63,7 @@ export class FrameMemory {
     }
   }
 
-  /** Ends the newest screen of whoever has most, unless the one who asks would have as much. */
+  /** Ends the newest screen of the largest holder, unless the caller would hold as much. */
   #share(wouldHave: number): boolean {
     const [biggest, has] = [...this.#held].reduce((most, each) => (each[1] > most[1] ? each : most), ["", 0]);
     return has > wouldHave && this.#cutNewest(biggest);

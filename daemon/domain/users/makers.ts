@@ -1,5 +1,5 @@
 /**
- * Makers of what lasts: a person, or a line of keys that were rotated one into another. What one has made is good as long as it could be made
+ * Makers of what lasts: a person, or a line of keys that were rotated one into another. It is valid as long as it could be made
  * again: until the person leaves the organization or has a role without the scope for it, or the last key of the line ends.
  */
 import type { Scope } from "../../../shared/api/contract.ts";
@@ -11,7 +11,7 @@ import { getMembership } from "./store.ts";
 
 export interface Maker {
   org_id: OrgId;
-  /** As `actorOf` says it; whoever is no user and no key belongs to the host, and stays. */
+  /** Actor type. Actors other than users and keys belong to the host, and stay valid. */
   type: string;
   id: string;
 }

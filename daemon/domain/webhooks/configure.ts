@@ -137,7 +137,7 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
           database.commit((within) => {
             const before = known(getWebhook(within, org_id, webhook_id));
             const { type: created_by_type, id: created_by_id } = actorOf(call.caller);
-            // Whoever enables what has no maker any more has made it.
+            // The caller takes over a webhook without a valid maker.
             const isTakenOver = enabled === true && !deps.isMakerGood(before);
             const maker = isTakenOver ? { created_by_type, created_by_id } : {};
             const changed = known(changeWebhook(within, webhook_id, { ...change, ...maker }));

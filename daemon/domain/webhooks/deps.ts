@@ -17,7 +17,7 @@ export interface WebhookDeps {
   plan: ReachPlan;
   /** Where the key lies that secrets are made of. */
   keyFile: string;
-  /** Whether whoever made a webhook may still have it. */
+  /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
   /** Whether there is such an organization, and it has not ended. */
   hasOrg(orgId: OrgId): boolean;

@@ -63,7 +63,7 @@ export interface LaneDeps {
   /** When its next retry is due, by the webhook's id. */
   deadlines: Deadlines;
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
-  /** Whether whoever made a webhook may still have it. */
+  /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
   /** It is disabled, and it is on record. */
   onDisabled(lane: Lane): void;
@@ -144,7 +144,7 @@ export class Lane {
       try {
         const { org_id } = this.#row;
         const records = await this.#deps.chains.after(org_id, this.#progress.seq, signal);
-        // The end of a maker is on record, so that this is asked then at the latest.
+        // The end of a maker's access is in the audit, so this check runs then at the latest.
         if (await this.#hasEnded()) return;
         let wanted = 0;
         for (const record of records) {

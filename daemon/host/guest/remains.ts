@@ -23,7 +23,7 @@ const ROUNDS = 5;
 /** So many new processes are looked at in one turn of the event loop: half a millisecond's work. */
 const LOOKED_AT = 32;
 
-/** Whoever else is on the host may begin processes without end; one of ours that is missed then is found by the next look. */
+/** Other users may start processes continuously; a process of ours that is missed is found by the next scan. */
 const MOST_PASSES = 8;
 
 /** Processes that serve guests, by sandbox. */

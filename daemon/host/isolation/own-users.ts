@@ -11,8 +11,8 @@ export function setUidBase(uidBase: number | null): void {
 }
 
 /**
- * Whether a process may be one of ours, by its real user. Its arguments are not read before that: whoever owns a process can have a reader of
- * them wait for the lock of its memory, and choose what they say.
+ * Whether a process may be one of ours, by its real user. Its arguments are not read before that: a process's owner can have a reader of
+ * them wait for the lock of its memory, and choose their contents.
  */
 export function mayBeOurs(pid: number): boolean {
   try {

@@ -77,7 +77,7 @@ const CUT = "…";
 
 /**
  * Whole lines from a byte offset on, and the offset after the last that was looked at: up to `limit` that begin with `prefix`, of 256 KiB. A
- * long line is cut. What was dropped from the log is skipped. `pieces` lets others have the event loop meanwhile.
+ * long line is cut. Segments that were dropped are skipped. `pieces` yields the event loop.
  */
 export async function readConsole(
   directory: string,

@@ -29,7 +29,7 @@ const FIRST_STEP = 64 * 1024;
 /** Lines of one character are many in a part. */
 const MOST_ANSWERS = 40;
 
-/** Whether more may follow what was asked for from an offset on. */
+/** Whether the log may continue after this answer. */
 const isFull = ({ items, next_after }: Awaited<ReturnType<AskLog>>, from: number) =>
   items.length === LIMIT || next_after - (items[0]?.offset ?? from) >= LOG_ANSWER_BYTES;
 

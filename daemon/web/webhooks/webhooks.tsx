@@ -56,7 +56,7 @@ const REASONS = {
   by_request: "disabled",
   gone: "disabled: its receiver answered 410",
   failing: "disabled: its receiver took nothing for 5 days",
-  maker_ended: "disabled: who made it may no longer",
+  maker_ended: "disabled: its maker's access ended",
 };
 
 function stateOf({ disabled_reason, failing_since }: WebhookRecord): [look: Look, words: string] {

@@ -29,7 +29,7 @@ const USUAL_MS = 600_000;
 const TIMES_ITS_LENGTH = 20;
 /** Who takes nothing of a film for so long is in the way of others. */
 const UNTAKEN_MS = 60_000;
-/** And who takes longer for all of it, as a player does that reads as it plays. */
+/** Limit of the total time that a film waits for its reader, such as a player that reads as it plays. */
 const TAKEN_TIMES_ITS_LENGTH = 1.5;
 
 export class Films {

@@ -287,7 +287,7 @@ const BROKEN = failure(
 const tookTooLong = (seconds: number) =>
   failure(
     `It was not ready after ${seconds} seconds, which is the most that a build may take on this host.`,
-    "Split what it does, or use an image that has more of it; the host's operator can raise limits.template_build.",
+    "Split the build, or use an image with more preinstalled; the host's operator can raise limits.template_build.",
   );
 
 /** A build's error as its record has it. Inner text never leaves. */

@@ -30,7 +30,7 @@ const MOST_BYTES = 8 * 1024 ** 3;
 const MOST_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
 const COPY_DEADLINE_MS = 60 * 60_000;
-/** How often what was fetched is measured, and how much more than all layers together it may be: JSON, and directories. */
+/** Interval of measuring the fetched files, and their allowance beyond the layers: JSON and directories. */
 const LOOK_MS = 250;
 const SLACK_BYTES = 16 * 1024 ** 2;
 
@@ -113,7 +113,7 @@ export async function pullImage(
     const at = join(own, "given");
     await copyIn(local, at, requireSpace);
     await ownTree(at, user?.uid ?? 0);
-    // What is given lies beside what is made of it.
+    // The given image and the copy share the directory.
     await copy(`${local.transport}:${at}${local.name}`, MOST_BYTES, 3 * MOST_BYTES, true);
     return { ...(await taken()), index_digest: null };
   }
@@ -145,7 +145,7 @@ export async function pullImage(
   return { ...(await taken()), manifest_digest, index_digest };
 }
 
-/** What its files take; of those that have just gone, nothing. */
+/** Size of the directory's files in bytes; files removed meanwhile count as 0. */
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const sizes = await Promise.all(

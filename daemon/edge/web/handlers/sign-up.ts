@@ -10,7 +10,7 @@ import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from
 import { arrivalOf, letIn, wayOf } from "./outside.ts";
 
 export interface SignUpHandlerDeps extends HandlerDeps {
-  /** To people who ask from one network in an hour, and to all in a day; 0: any number. */
+  /** Most letters for requests of one network in an hour, and of all in a day; 0: no limit. */
   letters: { perHour: number; perDay: number };
 }
 
