@@ -85,7 +85,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const piped = options.stdin && !background && isPiped();
       if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
       const starting = Promise.withResolvers<void>();
-      // From before it runs on: once it does, somebody may end this process.
+      // Installed before the start: a signal may come as soon as the command runs.
       using ending = background ? null : endWithUs(() => starting.promise.then(() => call(executionEnd, name)));
       const begun = await withProgress(`starting ${argv[0]}`, () =>
         call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),

@@ -80,14 +80,13 @@ function list(): Command {
       const reply = await call(portList, { room_id, sandbox: agent });
       return await show(reply, options, ({ items }) => table(COLUMNS, items.map(cellsOf)));
     }
-    const agents = await agentsOf(room_id);
-    const ports = await Promise.all(
-      agents.map(async (agent_id) => {
-        const { items } = (await call(portList, { room_id, sandbox: agent_id })).value;
-        return items.map((port) => ({ agent_id, ...port }));
-      }),
-    );
-    await showValue({ items: ports.flat() }, options, ({ items }) =>
+    const ports: (PortItem & { agent_id: string })[] = [];
+    // One after another: a room has up to hundreds of sandboxes.
+    for (const agent_id of await agentsOf(room_id)) {
+      const { items } = (await call(portList, { room_id, sandbox: agent_id })).value;
+      ports.push(...items.map((port) => ({ agent_id, ...port })));
+    }
+    await showValue({ items: ports }, options, ({ items }) =>
       table(
         ["AGENT", ...COLUMNS],
         items.map((port) => [port.agent_id, ...cellsOf(port)]),
@@ -95,6 +94,8 @@ function list(): Command {
     );
   });
 }
+
+type PortItem = OutputOf<typeof portList>["items"][number];
 
 async function agentsOf(room_id: string): Promise<string[]> {
   const agents: string[] = [];
@@ -108,7 +109,7 @@ async function agentsOf(room_id: string): Promise<string[]> {
 
 const COLUMNS = ["PORT", "VISIBILITY", "LISTENING", "CALLS", "SENT", "RECEIVED", "URL", "TOKEN", "EXPIRES"];
 
-const cellsOf = ({ traffic, ...port }: OutputOf<typeof portList>["items"][number]) => [
+const cellsOf = ({ traffic, ...port }: PortItem) => [
   port.port,
   port.visibility,
   port.listening ? "yes" : "no",

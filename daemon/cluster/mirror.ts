@@ -87,8 +87,8 @@ function anotherService(): ServiceError {
 }
 
 /**
- * The write that applies news which were read from a point on, null where there are none. It returns false, and writes nothing, where somebody
- * has applied them already. `first` runs in the same commit, before.
+ * The write that applies news which were read from a point on, null where there are none. It returns false, and writes nothing, if they are
+ * applied already. `first` runs in the same commit, before.
  */
 export function bringing(
   shared: SharedRows,

@@ -1,7 +1,7 @@
 /**
  * Checkpoints: when the database's log is written into the database. By itself SQLite does that in the commit that makes the log long enough: 16
- * MiB take tens of milliseconds, in which the event loop would answer nobody, and pages that a reader has held back for an hour take seconds. So a
- * thread of its own does most of it while commits go on. The event loop does the rest where it is little: then the log begins anew.
+ * MiB block the event loop for tens of milliseconds, and pages that a reader has held back for an hour for seconds. So a
+ * thread of its own does most of it while commits go on. The event loop writes the last few pages, so that the log restarts.
  */
 
 import type { Connection } from "./client.ts";
@@ -18,7 +18,7 @@ export const CHECKPOINTS = {
 
 /** A quarter of what makes the log long enough: some milliseconds of the thread's, and two flushes of the disk. */
 const PAGES = 1024;
-/** Of a log that may begin anew. */
+/** Length of a log that is to restart. */
 const LONG_PAGES = 4_000;
 /** Most pages that the event loop writes: two milliseconds of work. */
 const FEW_PAGES = 256;
@@ -49,7 +49,7 @@ export function makeCheckpoints(file: string, connection: Pick<Connection, "log"
   return {
     committed: () => {
       const { pages, written } = connection.log();
-      // The log may have begun anew.
+      // The log may have restarted.
       if (pages < asked) asked = written;
       const isAlone = Atomics.load(places, CHECKPOINTS.hasEnded) === 1;
       if (pages >= LONG_PAGES && pages > written && (pages - written <= FEW_PAGES || isAlone)) {

@@ -82,7 +82,7 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
   };
 }
 
-/** The same for a process that may stand still meanwhile, as a command beside the daemon: nobody waits for its lock then. */
+/** Synchronous form, for a command beside the daemon: it flushes after its transaction has released the lock. */
 export function makeOwnLogSync(database: string): LogSync {
   const log = openSync(`${database}-wal`, "r");
   syncDirectory(dirname(database));

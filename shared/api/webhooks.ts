@@ -73,7 +73,7 @@ const webhookFields = {
   disabled_reason: nullable(
     oneOf(["by_request", "gone", "failing", "maker_ended"], {
       description:
-        "Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; its maker's access ended, be it a person or a key. The caller that enables it becomes its maker.",
+        "Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.",
     }),
   ),
   disabled_at: nullable(timestamp),

@@ -136,7 +136,7 @@ describe("open sign-up", () => {
     expect(rows("SELECT * FROM mails WHERE to_address = 'much@example.org'")).toHaveLength(5);
   });
 
-  test("letters that strangers ask for keep nobody from a new way in", async () => {
+  test("recovery is mailed although other requests have used up an address's letters", async () => {
     const email = "kept@example.org";
     await people.member("member", { email });
     people.sql((database) => database.prepare("UPDATE users SET verified_at = created_at WHERE email = ?").run(email));

@@ -534,7 +534,7 @@ describe("its owner", () => {
     await remove(own);
   });
 
-  test("has it as long as its key, or one that this was rotated into; whoever enables it then has made it", async () => {
+  test("is a key or its rotations; when they end the webhook is disabled, and the caller that enables it becomes its maker", async () => {
     const first = await makeKey(daemon);
     const path = `/hook-${++made}`;
     const body = { url: receiver.url(path), types: ["room.created"] };

@@ -1,4 +1,4 @@
-/** Places of clients that follow events: some of each organization, and when all are taken, as many of each. */
+/** Places of clients that follow events: limited by organization and in all, and shared equally when full. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

@@ -9,7 +9,7 @@ import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { inboxDepth } from "./store.ts";
 
-/** Named in a refusal. Full inboxes are counted anew each time: of a thousand that takes 90 ms. */
+/** Full inboxes named in a refusal. Each refusal counts them again; a thousand take 90 ms. */
 const MOST_FULL = 16;
 
 export class Space {

@@ -1,4 +1,4 @@
-/** Memory of the frames of all open screens, and of those of one organization; when all is taken, as much of each. */
+/** Memory of the frames of all open screens, and of those of one organization; a full memory is shared equally. */
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 

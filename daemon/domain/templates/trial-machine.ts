@@ -62,11 +62,11 @@ export async function withTrialMachine<T>(
   } finally {
     stopBounding();
     await machine?.end();
-    await host.confinement.release(sandboxId);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });
     // They may be gone, with what they are of.
     for (const file of files.filter((path) => existsSync(path))) await ownFile(file, 0);
+    await host.confinement.release(sandboxId);
   }
 }
 

@@ -69,9 +69,9 @@ export interface ConsoleLine {
   line: string;
 }
 
-/** Read at once. */
+/** Size of one read. */
 const WINDOW_BYTES = 128 * 1024;
-/** Looked at for one answer: more than a log keeps, however fast a guest adds to it. */
+/** Most bytes scanned for one answer: more than a log keeps. */
 const MOST_LOOKED_BYTES = 4 * SEGMENT_BYTES;
 const CUT = "…";
 
@@ -85,7 +85,7 @@ export async function readConsole(
   { limit, prefix = "", pieces }: { limit: number; prefix?: string; pieces: Pieces },
 ): Promise<{ lines: ConsoleLine[]; next: number }> {
   const lines: ConsoleLine[] = [];
-  /** Of a line whose end was not read yet. */
+  /** Start of a line that continues in the next read. */
   let long: { begin: number; head: Buffer } | null = null;
   let next = after;
   for (let looked = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && looked <= MOST_LOOKED_BYTES; ) {

@@ -39,7 +39,7 @@ test("what is committed comes into the file, and the log begins anew", async () 
     for (let count = 0; count < 64; count++) await write(database);
     return statSync(file).size > 300 * TEXT.length;
   });
-  // Where the thread has left little, the event loop does the rest, so that the log begins anew.
+  // The event loop writes the last pages, so that the log restarts.
   for (let count = 0; count < 3000; count++) await write(database);
   const before = statSync(`${file}-wal`).size;
   for (let count = 0; count < 2000; count++) await write(database);
@@ -48,7 +48,7 @@ test("what is committed comes into the file, and the log begins anew", async () 
   await database.close();
 });
 
-test("what a reader has held back is left to the thread, and the log begins anew after that", async () => {
+test("what a reader has held back is left to the thread, and the log restarts afterwards", async () => {
   const executed: string[] = [];
   const seen = {
     ...connection,
@@ -72,7 +72,7 @@ test("what a reader has held back is left to the thread, and the log begins anew
   expect(executed.filter((sql) => sql.includes("checkpoint"))).toEqual(["PRAGMA wal_autocheckpoint = 0"]);
   reader.execute("COMMIT");
   reader.close();
-  await until("the log begins anew", async () => {
+  await until("the log restarts", async () => {
     for (let count = 0; count < 64; count++) await write(database);
     return connection.log().pages < 3000;
   });

@@ -106,7 +106,7 @@ export class Films {
     let offeredAt = performance.now();
     const untakenFrom = () => {
       offeredAt = performance.now();
-      return setTimeout(() => over.abort(new Error("nobody takes it")), Math.min(UNTAKEN_MS, leftMs));
+      return setTimeout(() => over.abort(new Error("the reader is too slow")), Math.min(UNTAKEN_MS, leftMs));
     };
     let untaken = untakenFrom();
     return new ReadableStream<Uint8Array>(

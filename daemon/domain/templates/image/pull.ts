@@ -89,7 +89,7 @@ export async function pullImage(
     const stop = repeat(LOOK_MS, async () => {
       if ((await bytesIn(own)) <= mostBytes + SLACK_BYTES) return;
       tooLong.abort(
-        new ServiceError("image_too_large", { detail: "The registry sends more than the image's manifest says." }),
+        new ServiceError("image_too_large", { detail: "The registry sends more than the image's manifest declares." }),
       );
     });
     try {

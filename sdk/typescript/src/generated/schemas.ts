@@ -1712,7 +1712,7 @@ export interface components {
             /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; its maker's access ended, be it a person or a key. The caller that enables it becomes its maker.
+             * @description Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
              * @enum {string|null}
              */
             disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;
@@ -3618,7 +3618,7 @@ export interface components {
             /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; its maker's access ended, be it a person or a key. The caller that enables it becomes its maker.
+             * @description Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
              * @enum {string|null}
              */
             disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;

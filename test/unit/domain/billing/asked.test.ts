@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Asked } from "../../../../daemon/domain/billing/asked.ts";
 
-test("the same is asked so often at once, then once a second, and never again once it is so", async () => {
+test("requests are limited to a burst of five, then one a second, and end with a positive answer", async () => {
   let now = 0;
   let count = 0;
   let isPaid = false;

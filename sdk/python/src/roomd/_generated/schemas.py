@@ -1693,7 +1693,7 @@ class NewWebhook(TypedDict):
     enabled: bool
     """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
     disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
-    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; its maker's access ended, be it a person or a key. The caller that enables it becomes its maker."""
+    """Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
@@ -3176,7 +3176,7 @@ class Webhook(TypedDict):
     enabled: bool
     """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
     disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
-    """Why it is not enabled: somebody asked for it; the receiver answered 410; it took nothing for 5 days; its maker's access ended, be it a person or a key. The caller that enables it becomes its maker."""
+    """Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
