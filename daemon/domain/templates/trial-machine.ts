@@ -6,7 +6,6 @@ import type { SandboxPaths } from "../../core/paths.ts";
 import { founding, limitsOf } from "../../host/confine/index.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
-import { TCG_BUFFER_MIB } from "../../host/machine/argv.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
 import { boundWhile } from "./trial-guest.ts";
@@ -34,8 +33,7 @@ export async function withTrialMachine<T>(
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
   // As a sandbox with the same memory.
   const { acceleration, base_memory_mib: memory_mib } = spec.hardware;
-  const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
-  const limits = limitsOf({ memory_mib, vcpu_count: spec.vcpu_count, translated_mib }, "serving");
+  const limits = limitsOf({ memory_mib, vcpu_count: spec.vcpu_count, acceleration }, "serving");
   let machine: Machine | undefined;
   const stopBounding = boundWhile(own.vmm_log);
   try {

@@ -3,6 +3,8 @@
  * systemd where it runs the host, else by files of cgroup v2, else not at all, which doctor says.
  */
 import { existsSync } from "node:fs";
+import { TCG_BUFFER_MIB } from "../machine/argv.ts";
+import type { Acceleration } from "../machine/spec.ts";
 import { CPU_WEIGHT, type Rank } from "../precedence.ts";
 import type { Enter } from "../process.ts";
 import { makeCgroups } from "./cgroup.ts";
@@ -15,11 +17,12 @@ const OVERHEAD_MIB = 384;
 const TASKS = 256;
 
 export function limitsOf(
-  guest: { memory_mib: number; vcpu_count: number; translated_mib: number },
+  guest: { memory_mib: number; vcpu_count: number; acceleration: Acceleration },
   rank: Rank,
 ): Limits {
+  const translated_mib = guest.acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return {
-    memory_bytes: (guest.memory_mib + guest.translated_mib + OVERHEAD_MIB) * 1024 ** 2,
+    memory_bytes: (guest.memory_mib + translated_mib + OVERHEAD_MIB) * 1024 ** 2,
     // One beside the guest's own, for the devices' processes.
     cpus: guest.vcpu_count + 1,
     tasks: TASKS + guest.vcpu_count,

@@ -12,7 +12,6 @@ import { baseIn, layOver, linkBase } from "../images/base.ts";
 import { layOverSnapshot } from "../images/layers.ts";
 import { copyOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
-import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { writeKernelHead } from "../machine/kernel-head.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { type Rank, rankSession } from "../precedence.ts";
@@ -351,6 +350,5 @@ async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
 
 function guestLimits({ memory_mib, vcpu_count, image }: LaunchPlan, rank: Rank): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
-  const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
-  return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib }, rank);
+  return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, acceleration }, rank);
 }

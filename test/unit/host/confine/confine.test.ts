@@ -10,7 +10,7 @@ import { limitsOf } from "../../../../daemon/host/confine/index.ts";
 import { addCall, limitCall, makeScopes, startCall, weighCall } from "../../../../daemon/host/confine/systemd.ts";
 
 const MIB = 1024 ** 2;
-const GUEST = { memory_mib: 512, vcpu_count: 2, translated_mib: 128 };
+const GUEST = { memory_mib: 512, vcpu_count: 2, acceleration: "tcg" } as const;
 const LIMITS = limitsOf(GUEST, "serving");
 let mount = "";
 

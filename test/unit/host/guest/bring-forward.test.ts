@@ -16,7 +16,7 @@ vi.mock("../../../../daemon/host/precedence.ts", async (original) => ({
   },
 }));
 
-const GUEST = { memory_mib: 512, vcpu_count: 1, translated_mib: 0 };
+const GUEST = { memory_mib: 512, vcpu_count: 1, acceleration: "kvm" } as const;
 
 function waitingParts(qemu: object | null, kind = "cgroup") {
   const asked: number[] = [];
