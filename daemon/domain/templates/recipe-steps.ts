@@ -18,7 +18,6 @@ import type { GuestHost } from "../../host/guest/plan.ts";
 import { endInGuest, feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
 import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
 import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
-import { ownFile } from "../../host/isolation/directories.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { withTrialGuest } from "./trial-guest.ts";
@@ -121,6 +120,9 @@ export async function runRecipeSteps(
   const made = join(directory, "steps-root.qcow2");
   const halfway = join(directory, "steps-halfway.qcow2");
   let isWhole = false;
+  const user = host.isolation.readerOf(newId("sbx"));
+  const convert = (path: string) =>
+    convertRoot(qemu_img, { path, format: "qcow2", over: root, size_bytes: virtualSize, user }, made);
   await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
   const refused = new Set<string>();
   /** What is not kept is no reason to fail. */
@@ -172,7 +174,7 @@ export async function runRecipeSteps(
         link = await connection.link(LINK_MS);
         if (!isCopied) return;
         await tried(async () => {
-          await convertRoot(qemu_img, { path: halfway, format: "qcow2", over: root }, made);
+          await convert(halfway);
           await keeping.keep(made, done);
         });
         for (const file of [halfway, made]) await rm(file, { force: true });
@@ -203,9 +205,7 @@ export async function runRecipeSteps(
       if (how !== ORDERLY) throw new Error(`the guest that ran the steps did not end in order: ${how}`);
       await rename(own.overlay, changed);
     });
-    await ownFile(changed, 0);
-    const size = await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
-    if (size !== virtualSize) throw new Error(`the disk of the steps has ${size} bytes instead of ${virtualSize}`);
+    await convert(changed);
     await rename(made, root);
     if (isWhole) await tried(async () => await keeping?.keep(root, steps.length));
   } finally {

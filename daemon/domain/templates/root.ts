@@ -1,7 +1,7 @@
 /** Owns what a guest of a template boots: kernel, initramfs and a root disk, of Debian's packages or of an image. */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { convertRoot } from "../../host/images/overlay.ts";
+import { convertRoot, diskBytes } from "../../host/images/overlay.ts";
 import { runWithProgress } from "../../host/process.ts";
 import type { BuildDeps } from "./build-deps.ts";
 import { rootOfImage } from "./image/root.ts";
@@ -54,8 +54,8 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   for (const file of Object.values(own)) argv.push("--own", file);
   await runWithProgress(argv, onProgress);
   const raw = join(directory, "root.ext4");
-  const root = { path: raw, format: "raw" } as const;
-  const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
+  const root = join(directory, FILE_NAMES.root);
+  await convertRoot(deps.programs.qemu_img, { path: raw, format: "raw" }, root);
   await rm(raw);
-  return { virtualSize, source: null, steps: stepsIn(recipe), done: 0, keeping: null };
+  return { virtualSize: diskBytes(root), source: null, steps: stepsIn(recipe), done: 0, keeping: null };
 }

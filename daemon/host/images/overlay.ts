@@ -1,10 +1,14 @@
 /** Owns the disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another. */
 
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
-import { copyFile } from "node:fs/promises";
+import { copyFile, rm, writeFile } from "node:fs/promises";
+import { asHelper, withoutNetwork } from "../isolation/argv.ts";
+import { ownFile } from "../isolation/directories.ts";
+import type { Identity } from "../isolation/ids.ts";
 import { runProgram } from "../process.ts";
 
 const DEADLINE_MS = 60_000;
+const CONVERT_DEADLINE_MS = 10 * DEADLINE_MS;
 /** What its file begins with. */
 const QCOW2 = "QFI\u00fb";
 /** Where its header has what: where the name of what it lies over stands, and how long that is; the size; and the last byte of the features that a reader must know, with the bit of another file for data. */
@@ -74,34 +78,71 @@ export function backingOf(disk: string): string | null {
   return name.toString();
 }
 
-/** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the one that it began with or over nothing. */
-export type MadeRoot = { path: string; format: "raw" } | { path: string; format: "qcow2"; over: string | null };
+/** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the root that it began with or over nothing. */
+export type MadeRoot = { path: string; format: "raw" } | GuestRoot;
 
-/** Turns a root image into a qcow2 without holes, and returns its virtual size. What it lies over is not looked up in it: a QEMU may have written that. */
-export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string): Promise<number> {
+export interface GuestRoot {
+  path: string;
+  format: "qcow2";
+  over: string | null;
+  /** Its virtual size, and nothing else. */
+  size_bytes: number;
+  /** The user that qemu-img reads it as, and that it belongs to from then on; null: ourselves. */
+  user: Identity | null;
+}
+
+/** Metadata of a qcow2 file: the reference counts and tables of its clusters. */
+const METADATA_SHARE = 1 / 64;
+const METADATA_BYTES = 16 * 1024 ** 2;
+
+/** Converts a root image to a qcow2 file without holes. A backing file is not looked up in the image: a QEMU may have written that. */
+export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string): Promise<void> {
   const file = (filename: string) => ({ driver: "file", filename });
-  const over = (path: string) => ({ driver: "qcow2", backing: null, file: file(path) });
-  if (from.format === "qcow2") requireOneFile(from.path);
-  const source =
-    from.format === "raw"
-      ? { driver: "raw", file: file(from.path) }
-      : { ...over(from.path), backing: from.over === null ? null : over(from.over) };
-  await runProgram([qemuImg, "convert", "-O", "qcow2", `json:${JSON.stringify(source)}`, qcow2], 10 * DEADLINE_MS);
-  const info = JSON.parse(await runProgram([qemuImg, "info", "--output=json", qcow2], DEADLINE_MS)) as {
-    "virtual-size": number;
-  };
-  return info["virtual-size"];
+  if (from.format === "raw") {
+    const source = { driver: "raw", file: file(from.path) };
+    await runProgram(convertArgv(qemuImg, source, qcow2), CONVERT_DEADLINE_MS);
+    return;
+  }
+  const { over, size_bytes, user } = from;
+  requireAlone(from.path, size_bytes);
+  const disk = (path: string) => ({ driver: "qcow2", backing: null, file: file(path) });
+  const argv = convertArgv(qemuImg, { ...disk(from.path), backing: over === null ? null : disk(over) }, qcow2);
+  if (user === null) {
+    await runProgram(argv, CONVERT_DEADLINE_MS);
+    return;
+  }
+  // It may write into a file that it finds, and create none.
+  await rm(qcow2, { force: true });
+  await writeFile(qcow2, "", { mode: 0o600, flag: "wx" });
+  for (const path of [from.path, qcow2]) await ownFile(path, user.uid);
+  const mostBytes = Math.ceil(size_bytes * (1 + METADATA_SHARE)) + METADATA_BYTES;
+  await runProgram(withoutNetwork(asHelper(user, mostBytes, argv)), CONVERT_DEADLINE_MS);
+  await ownFile(qcow2, 0);
+  // The image may have taken qemu-img over.
+  if (backingOf(qcow2) !== null) throw new Error(`${qcow2} has a backing file`);
+  requireAlone(qcow2, size_bytes);
+}
+
+function convertArgv(qemuImg: string, source: object, qcow2: string): string[] {
+  return [qemuImg, "convert", "-O", "qcow2", `json:${JSON.stringify(source)}`, qcow2];
+}
+
+/** The virtual size of a disk (qcow2), in bytes. Throws where there is none. */
+export function diskBytes(path: string): number {
+  return Number(headerOf(path).readBigUInt64BE(SIZE_AT));
 }
 
 /** What a disk (qcow2) may grow to, in MiB. Throws where there is none. */
 export function diskMib(path: string): number {
-  return Math.ceil(Number(headerOf(path).readBigUInt64BE(SIZE_AT)) / 1024 ** 2);
+  return Math.ceil(diskBytes(path) / 1024 ** 2);
 }
 
-/** Its data may be said to lie in any other file, which would be opened. */
-function requireOneFile(path: string): void {
+/** Its header may name any other file for its data, which would be opened. */
+function requireAlone(path: string, sizeBytes: number): void {
   if ((headerOf(path).readUInt8(LAST_FEATURES_AT) & DATA_FILE) !== 0)
     throw new Error(`${path} has its data in another file`);
+  const size = diskBytes(path);
+  if (size !== sizeBytes) throw new Error(`${path} has a size of ${size} bytes instead of ${sizeBytes}`);
 }
 
 /** The first fields of the header (docs/interop/qcow2.rst of QEMU). Throws where there is none. */

@@ -11,6 +11,8 @@ export interface GuestUsers {
 export interface Isolation {
   /** Null where processes run as the daemon itself: it is not root, or was told so. */
   usersOf(sandboxId: string): GuestUsers | null;
+  /** A user that reads templates and has no other rights, KVM's included; null where processes run as the daemon itself. */
+  readerOf(id: string): Identity | null;
   /** The host's number of root in the guests of a new room; 0 where it is root itself. */
   newDriveRoot(roomUid: string): number;
   /** Whose members read templates: every QEMU's user is one. Null where processes run as the daemon itself. */
@@ -19,12 +21,13 @@ export interface Isolation {
 
 export function makeIsolation(options: { base: number; namespaces: boolean; kvmGroups: readonly number[] }): Isolation {
   const { base, namespaces, kvmGroups } = options;
-  if (base === 0) return { usersOf: () => null, newDriveRoot: () => 0, templateGroup: null };
+  if (base === 0) return { usersOf: () => null, readerOf: () => null, newDriveRoot: () => 0, templateGroup: null };
   return {
     usersOf: (sandboxId) => {
       const { qemu, vsock } = sandboxIds(base, sandboxId);
       return { qemu: { uid: qemu, groups: [...kvmGroups, templateGroup(base)] }, vsock: { uid: vsock, groups: [] } };
     },
+    readerOf: (id) => ({ uid: sandboxIds(base, id).qemu, groups: [templateGroup(base)] }),
     newDriveRoot: (roomUid) => (namespaces ? driveRoot(base, roomUid) : 0),
     templateGroup: templateGroup(base),
   };

@@ -1,10 +1,20 @@
 /** What a guest's QEMU wrote into a disk's header leads nowhere when it is made a template's root: real qemu-img. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { convertRoot } from "../../../../daemon/host/images/overlay.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { convertRoot, type GuestRoot } from "../../../../daemon/host/images/overlay.ts";
 
 const home = mkdtempSync(join(tmpdir(), "roomd-overlay-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -17,6 +27,10 @@ const raw = (name: string, text: string) => {
   writeFileSync(at(name), text);
   truncateSync(at(name), BYTES);
 };
+const guestRoot = (name: string, more: Partial<GuestRoot> = {}): GuestRoot => ({
+  ...{ path: at(name), format: "qcow2", over: null, size_bytes: BYTES, user: null },
+  ...more,
+});
 /** The first of what is on a root. */
 const textOf = (name: string) => {
   qemuImg("convert", "-O", "raw", name, `${name}.raw`);
@@ -28,11 +42,9 @@ test("a disk is over what it began with, whatever it says itself", async () => {
   qemuImg("convert", "-O", "qcow2", "base.raw", "base");
   raw("secret", "of the host");
   create("-b", "secret", "-F", "raw", "disk");
-  expect(await convertRoot("qemu-img", { path: at("disk"), format: "qcow2", over: at("base") }, at("over"))).toBe(
-    BYTES,
-  );
+  await convertRoot("qemu-img", guestRoot("disk", { over: at("base") }), at("over"));
   expect(textOf("over")).toBe("of the base");
-  await convertRoot("qemu-img", { path: at("disk"), format: "qcow2", over: null }, at("alone"));
+  await convertRoot("qemu-img", guestRoot("disk"), at("alone"));
   expect(textOf("alone")).toBe("");
 });
 
@@ -40,7 +52,71 @@ test("one that has its data elsewhere is refused, and that is left as it is", as
   raw("data", "of the host");
   create("-o", "data_file=data,data_file_raw=on", "outside", String(BYTES));
   raw("data", "of the host");
-  const made = convertRoot("qemu-img", { path: at("outside"), format: "qcow2", over: null }, at("made"));
+  const made = convertRoot("qemu-img", guestRoot("outside"), at("made"));
   await expect(made).rejects.toThrow(/in another file/);
   expect(readFileSync(at("data"), "utf8")).toMatch(/^of the host/);
+});
+
+test("one of another virtual size is refused before anything is made of it", async () => {
+  create("large", String(2 * BYTES));
+  await expect(convertRoot("qemu-img", guestRoot("large"), at("none"))).rejects.toThrow(
+    /131072 bytes instead of 65536/,
+  );
+  expect(existsSync(at("none"))).toBe(false);
+});
+
+const USER = { uid: 1_967_128_576, groups: [1_967_128_000] };
+/** A program in qemu-img's place, whose arguments are those of `qemu-img convert`. */
+const inPlace = (name: string, script: string): string => {
+  writeFileSync(at(name), `#!/bin/sh\nfor out; do :; done\n${script}\n`);
+  chmodSync(at(name), 0o755);
+  return at(name);
+};
+
+const isRoot = process.geteuid?.() === 0;
+if (!isRoot) console.warn("only root starts qemu-img as another user: those tests are left out");
+
+describe.skipIf(!isRoot)("with a user", () => {
+  beforeAll(() => {
+    chmodSync(home, 0o711);
+    raw("first.raw", "of the root");
+    qemuImg("convert", "-O", "qcow2", "first.raw", "first");
+    chownSync(at("first"), 0, USER.groups[0] ?? 0);
+    chmodSync(at("first"), 0o640);
+  });
+
+  test("qemu-img reads it as that user, without rights or a network, and what it makes is root's", async () => {
+    create("-b", "first", "-F", "qcow2", "of-guest");
+    writeFileSync(at("seen"), "");
+    chownSync(at("seen"), USER.uid, USER.uid);
+    const seen = "grep -E '^(Uid|Groups|CapEff|CapBnd|NoNewPrivs):' /proc/self/status; grep -c : /proc/self/net/dev";
+    const qemuImg = inPlace("noted", `{ ${seen}; } >${at("seen")}; exec qemu-img "$@"`);
+    await convertRoot(qemuImg, guestRoot("of-guest", { over: at("first"), user: USER }), at("of-user"));
+    expect(textOf("of-user")).toBe("of the root");
+    expect([statSync(at("of-user")).uid, statSync(at("of-user")).mode & 0o777]).toEqual([0, 0o600]);
+    const lines = readFileSync(at("seen"), "utf8").trim().split("\n");
+    expect(lines.map((line) => line.split(/\s+/).filter(Boolean))).toEqual([
+      ["Uid:", ...Array(4).fill(`${USER.uid}`)],
+      ["Groups:", `${USER.groups[0]}`],
+      ["CapEff:", "0000000000000000"],
+      ["CapBnd:", "0000000000000000"],
+      ["NoNewPrivs:", "1"],
+      ["1"],
+    ]);
+  });
+
+  test.for([
+    ["a backing file", 'qemu-img create -q -f qcow2 -u -b /etc/passwd -F raw "$out" 65536', /has a backing file/],
+    [
+      "its data elsewhere",
+      'qemu-img create -q -f qcow2 -o data_file="$out.data" "$out" 65536',
+      /ended with|in another file/,
+    ],
+    ["another size", 'qemu-img create -q -f qcow2 "$out" 131072', /131072 bytes instead of/],
+    ["too many bytes", 'head -c 33554432 /dev/zero >"$out"', /ended with/],
+  ] as const)("a result with %s is refused", async ([, script, why]) => {
+    create("plain", String(BYTES));
+    const made = convertRoot(inPlace("hostile", script), guestRoot("plain", { user: USER }), at("refused"));
+    await expect(made).rejects.toThrow(why);
+  });
 });
