@@ -5,8 +5,9 @@ import type { Queries } from "../../db/client.ts";
 import type { Verdict } from "./chain.ts";
 import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
+import { chainStart, hashAt, listAudit } from "./rows.ts";
 import { walks } from "./scan.ts";
-import { appendAudit, chainStart, hashAt, listAudit } from "./store.ts";
+import { appendAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 200;

@@ -7,8 +7,8 @@ import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { locateRecord } from "./locate.ts";
+import { chainRecords, chainStart, toRecord } from "./rows.ts";
 import { walks } from "./scan.ts";
-import { chainRecords, chainStart, toRecord } from "./store.ts";
 
 /** A millisecond's work; then others have their turn. */
 const AT_ONCE = 100;

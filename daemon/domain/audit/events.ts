@@ -14,7 +14,7 @@ import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
 import { RoomNumbers } from "./room-numbers.ts";
-import { chainStart, listAudit } from "./store.ts";
+import { chainStart, listAudit } from "./rows.ts";
 import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 

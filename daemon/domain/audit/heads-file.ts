@@ -12,7 +12,8 @@ import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { filesOf, headLine, readHeads } from "./heads.ts";
-import { chainHeads, chainStart, hashAt } from "./store.ts";
+import { chainStart, hashAt } from "./rows.ts";
+import { chainHeads } from "./store.ts";
 
 const LARGE_BYTES = 8 * 1024 ** 2;
 

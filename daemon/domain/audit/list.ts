@@ -11,8 +11,8 @@ import { findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
 import type { Readers } from "./readers.ts";
 import { RoomNumbers } from "./room-numbers.ts";
+import { toRecord } from "./rows.ts";
 import { type Scan, scanAudit } from "./scan.ts";
-import { toRecord } from "./store.ts";
 import type { AuditRow } from "./table.ts";
 
 /** Lines of an export that are in memory at once. */

@@ -2,8 +2,8 @@
 import { and, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Queries } from "../../db/client.ts";
+import { matching, toRecord } from "./rows.ts";
 import { type Scan, stretches } from "./scan.ts";
-import { matching, toRecord } from "./store.ts";
 import { audit } from "./table.ts";
 
 /** Stretches of the chain, where it is looked for what may be anywhere: some 20,000 records. */

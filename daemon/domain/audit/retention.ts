@@ -12,7 +12,8 @@ import type { Database } from "../../db/transact.ts";
 import { PURGED } from "./chain.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { purgeFormerEvents } from "./room-numbers.ts";
-import { appendAudit, chainHeads, chainStart } from "./store.ts";
+import { chainStart } from "./rows.ts";
+import { appendAudit, chainHeads } from "./store.ts";
 import { audit, auditStarts } from "./table.ts";
 
 /** Some milliseconds' work for one commit. */

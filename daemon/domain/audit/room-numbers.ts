@@ -8,7 +8,7 @@ import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
-import { chainStart, listAudit } from "./store.ts";
+import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
 
 /** What a reader can be behind when a room moves. */

@@ -3,7 +3,7 @@ import { asc, desc } from "drizzle-orm";
 import { LongWork } from "../../core/turn.ts";
 import type { Queries } from "../../db/client.ts";
 import { chainKey } from "./chain-key.ts";
-import { type AuditFilter, listAudit, matching } from "./store.ts";
+import { type AuditFilter, listAudit, matching } from "./rows.ts";
 import { type AuditRow, audit } from "./table.ts";
 
 /** Some milliseconds' work. */

@@ -1,9 +1,7 @@
-/** Owns the audit's SQL: append, page through, walk in order. */
-import { and, asc, desc, eq, gt, gte, inArray, like, lt, lte, min, ne, not, or, type SQL, sql } from "drizzle-orm";
-import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
-import { READING_WORDS } from "../../../shared/audit-reads.ts";
+/** Appends to the audit, and looks up in all of its chains. */
+import { and, asc, desc, eq, gte, inArray, like, min, or, sql } from "drizzle-orm";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { locally } from "../../db/rehearsal.ts";
@@ -13,8 +11,9 @@ import { type ChainKey, chainKey } from "./chain-key.ts";
 import { countAudit } from "./counts.ts";
 import { DailyRecords } from "./daily.ts";
 import type { AuditEntry } from "./entry.ts";
-import { isOfRoomNamed, withRoomName } from "./room-name.ts";
-import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
+import { withRoomName } from "./room-name.ts";
+import { toRecord } from "./rows.ts";
+import { audit, auditHeads } from "./table.ts";
 
 /** Adds a record to its organization's chain, which is this host's own. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
@@ -115,12 +114,6 @@ export function takeGrown(queries: Queries): Grown {
 /** Prepared once per connection: nearly every request leaves a record. */
 const insertsOf = preparedBy((queries: Queries) => rawInserts(queries, audit, [...HASHED, "hash"]));
 
-/** The last purged record of a chain; null for one that has all its records. */
-export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
-  const { seq, hash, org_key } = auditStarts;
-  return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
-}
-
 /** Where every chain ends, by its key. */
 export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   const rows = queries.select().from(auditHeads).all();
@@ -131,106 +124,6 @@ export function chainHeads(queries: Queries): Map<ChainKey, Head> {
 export function countRecords(queries: Queries): number {
   const records = sql<number>`coalesce(sum(${auditHeads.seq}), 0)`;
   return queries.select({ records }).from(auditHeads).get()?.records ?? 0;
-}
-
-/** The hash of one record; undefined where there is none. */
-export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string | undefined {
-  const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));
-  return queries.select({ hash: audit.hash }).from(audit).where(isIt).get()?.hash;
-}
-
-export interface AuditFilter {
-  /** Null: of what belongs to none. */
-  org_id: string | null;
-  room_uid?: string | undefined;
-  room_id?: string | undefined;
-  since?: string | undefined;
-  until?: string | undefined;
-  event?: string | undefined;
-  agent_id?: string | undefined;
-  outcome?: AuditRecord["outcome"] | undefined;
-  source?: string | undefined;
-  actor_id?: string | undefined;
-  request_id?: string | undefined;
-  trace_id?: string | undefined;
-  audit_id?: string | undefined;
-  /** Only what a timeline shows, by the events of its types. */
-  selection?: Selection | undefined;
-  /** Without what is of nothing but looking. */
-  reads?: false | undefined;
-  order: "asc" | "desc";
-  /** Exclusive: the seq of the last record of the page before. */
-  after?: number | undefined;
-  /** Inclusive: the seq of the last record that is looked at. */
-  last?: number | undefined;
-  limit: number;
-}
-
-/** Sorts after any character of an event's name, so that a prefix is a range. */
-const LAST_CHARACTER = "\uffff";
-
-export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
-  return queries
-    .select()
-    .from(audit)
-    .where(matching(filter))
-    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
-    .limit(filter.limit)
-    .all();
-}
-
-/** A chain's records in their order, after one of them. */
-export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
-  const where = and(eq(audit.org_key, orgKey), gt(audit.seq, after));
-  return queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
-}
-
-/** As isReading says it of a record. */
-const IS_READING = sql`(${or(...READING_WORDS.map((word) => sql`${audit.event} GLOB ${`*[._]${word}`}`))}
-  AND (${audit.outcome} = 'success' OR ${audit.source} = 'web'))`;
-
-export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
-  const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
-  // A room's records are found by the index of rooms: its organization may have any number of others between them.
-  const ofChain = filter.room_uid === undefined ? sql`${audit.org_key}` : sql`+${audit.org_key}`;
-  return and(
-    sql`${ofChain} = ${chainKey(filter.org_id)}`,
-    filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
-    filter.room_id === undefined ? undefined : isOfRoomNamed(filter.org_id, filter.room_id),
-    filter.since === undefined ? undefined : gte(audit.at, filter.since),
-    filter.until === undefined ? undefined : lte(audit.at, filter.until),
-    filter.event === undefined
-      ? undefined
-      : and(gte(audit.event, filter.event), lt(audit.event, `${filter.event}${LAST_CHARACTER}`)),
-    filter.agent_id === undefined ? undefined : eq(audit.agent_id, filter.agent_id),
-    filter.outcome === undefined ? undefined : eq(audit.outcome, filter.outcome),
-    filter.source === undefined ? undefined : eq(audit.source, filter.source),
-    filter.actor_id === undefined ? undefined : eq(audit.actor_id, filter.actor_id),
-    filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
-    filter.trace_id === undefined ? undefined : sql`json_extract(${audit.details}, '$.trace_id') = ${filter.trace_id}`,
-    filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
-    filter.selection === undefined ? undefined : selected(filter.selection),
-    filter.reads === undefined ? undefined : not(IS_READING),
-    filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
-    filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
-  );
-}
-
-/** As `typeOf` of the timeline says it. */
-function selected({ done, waited, denied, waitedDenied }: Selection): SQL | undefined {
-  const hasWaited = sql`json_type(${audit.details}, '$.wait_ms') IN ('integer', 'real')`;
-  const hasNot = sql`NOT coalesce(${hasWaited}, 0)`;
-  const isDenied = eq(audit.outcome, "denied");
-  const isNot = ne(audit.outcome, "denied");
-  return and(
-    ne(audit.source, "web"),
-    or(
-      and(inArray(audit.event, done), isNot, hasNot),
-      and(inArray(audit.event, waited), isNot, hasWaited),
-      and(inArray(audit.event, denied), isDenied, hasNot),
-      and(inArray(audit.event, waitedDenied), isDenied, hasWaited),
-    ),
-  );
 }
 
 /** Of a room's newest records. */
@@ -291,14 +184,4 @@ export function auditChains(queries: Queries): ChainKey[] {
     .union(found)
     .all()
     .map((row) => row.org_key);
-}
-
-export function toRecord(row: AuditRow): AuditRecord {
-  const { org_key: _, actor_type, actor_id, actor_name, details, source, ...rest } = row;
-  return {
-    ...rest,
-    source: source as Source,
-    actor: { type: actor_type, id: actor_id, name: actor_name },
-    details: JSON.parse(details) as Record<string, unknown>,
-  };
 }

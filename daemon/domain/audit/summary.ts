@@ -7,8 +7,8 @@ import type { Queries } from "../../db/client.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
+import { matching } from "./rows.ts";
 import { type Scan, stretches } from "./scan.ts";
-import { matching } from "./store.ts";
 import { audit } from "./table.ts";
 
 type Summary = OutputOf<typeof auditSummary>;

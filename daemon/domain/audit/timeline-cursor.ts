@@ -7,7 +7,7 @@ import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
-import { toRecord } from "./store.ts";
+import { toRecord } from "./rows.ts";
 import type { AuditRow } from "./table.ts";
 
 export interface TimelineCursor {

@@ -9,8 +9,8 @@ import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
+import { chainRecords, chainStart, listAudit } from "./rows.ts";
 import { walks } from "./scan.ts";
-import { chainRecords, chainStart, listAudit } from "./store.ts";
 
 /** A verdict, and what it could not look at. */
 export type Looked = Verdict & { warnings?: string[] };

@@ -5,8 +5,9 @@ import type { Connection } from "../../../../daemon/db/client.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import type { AuditEntry } from "../../../../daemon/domain/audit/entry.ts";
+import { listAudit, toRecord } from "../../../../daemon/domain/audit/rows.ts";
 import { settleCounts } from "../../../../daemon/domain/audit/settle-counts.ts";
-import { appendAudits, limitRecords, listAudit, toRecord } from "../../../../daemon/domain/audit/store.ts";
+import { appendAudits, limitRecords } from "../../../../daemon/domain/audit/store.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
 import { append, auditDatabase, entry, ORG } from "./audit-fixture.ts";
 

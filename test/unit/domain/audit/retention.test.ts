@@ -4,7 +4,7 @@ import type { Connection } from "../../../../daemon/db/client.ts";
 import { GENESIS, PURGED } from "../../../../daemon/domain/audit/chain.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
-import { chainStart, hashAt, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { chainStart, hashAt, listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
 

@@ -1,7 +1,8 @@
 /** Records of a room carry the room's name, and a filter by name finds records from before they did. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
-import { appendAudit, appendAudits, limitRecords, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
+import { appendAudit, appendAudits, limitRecords } from "../../../../daemon/domain/audit/store.ts";
 import { insertRoom } from "../sandboxes/sandbox-fixture.ts";
 import { auditDatabase, entry } from "./audit-fixture.ts";
 

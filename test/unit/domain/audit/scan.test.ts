@@ -1,8 +1,8 @@
 /** Going through long chains: however many do it at once, others have their turn. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection, Queries } from "../../../../daemon/db/client.ts";
+import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { scanAudit } from "../../../../daemon/domain/audit/scan.ts";
-import { listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { append, auditDatabase, ORG } from "./audit-fixture.ts";
 
 const RECORDS = 6_000;

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { Recorder } from "../../../../daemon/domain/screen/recordings/recorder.ts";
 import { beginFile } from "../../../../daemon/domain/screen/recordings/store.ts";
 import { freshReads } from "../../../../daemon/domain/screen/rfb/limits.ts";

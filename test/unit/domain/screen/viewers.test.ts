@@ -1,6 +1,6 @@
 /** Who sees a screen live: how many, who is heard, and who has to go. */
 import { afterEach, expect, test } from "vitest";
-import { listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { RfbClient } from "../../../../daemon/domain/screen/rfb/client.ts";
 import { setEncodings } from "../../../../daemon/domain/screen/rfb/messages.ts";
 import { MAX_VIEWERS, SCREEN_CLOSE } from "../../../../shared/api/screen.ts";

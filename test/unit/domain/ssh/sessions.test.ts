@@ -6,7 +6,7 @@ import type { Caller } from "../../../../daemon/core/operation.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
-import { listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import type { SandboxReach } from "../../../../daemon/domain/sandboxes/access.ts";
 import { type Session, Sessions } from "../../../../daemon/domain/ssh/sessions.ts";
 
