@@ -2,7 +2,7 @@
 
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { copyFile, rm, writeFile } from "node:fs/promises";
-import { asHelper, withoutNetwork } from "../isolation/argv.ts";
+import { asHelper, withoutNetwork, withoutSurvivors } from "../isolation/argv.ts";
 import { ownFile } from "../isolation/directories.ts";
 import type { Identity } from "../isolation/ids.ts";
 import { runProgram } from "../process.ts";
@@ -116,9 +116,9 @@ export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string
   await writeFile(qcow2, "", { mode: 0o600, flag: "wx" });
   for (const path of [from.path, qcow2]) await ownFile(path, user.uid);
   const mostBytes = Math.ceil(size_bytes * (1 + METADATA_SHARE)) + METADATA_BYTES;
-  await runProgram(withoutNetwork(asHelper(user, mostBytes, argv)), CONVERT_DEADLINE_MS);
+  // The image may have taken qemu-img over. No process of it may write to the result once that is checked.
+  await runProgram(withoutNetwork(withoutSurvivors(asHelper(user, mostBytes, argv))), CONVERT_DEADLINE_MS);
   await ownFile(qcow2, 0);
-  // The image may have taken qemu-img over.
   if (backingOf(qcow2) !== null) throw new Error(`${qcow2} has a backing file`);
   requireAlone(qcow2, size_bytes);
 }

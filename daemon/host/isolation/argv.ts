@@ -33,6 +33,11 @@ export function asHelper(user: Identity | null, mostFileBytes: number, argv: rea
   return user ? asNetworkUser(user, bounded) : bounded;
 }
 
+/** In a process namespace of its own, whose other processes the kernel ends with it. */
+export function withoutSurvivors(argv: readonly string[]): string[] {
+  return ["unshare", "--pid", "--fork", "--kill-child", ...argv];
+}
+
 /** Not before it reads a line. At the end of its input, which is that of the daemon, it ends. */
 export function atWord(argv: readonly string[]): string[] {
   return ["sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh", ...argv];

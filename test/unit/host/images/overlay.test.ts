@@ -5,6 +5,7 @@ import {
   chownSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -103,6 +104,20 @@ describe.skipIf(!isRoot)("with a user", () => {
       ["NoNewPrivs:", "1"],
       ["1"],
     ]);
+  });
+
+  test("no process of qemu-img remains that could write to the result", async () => {
+    create("plain", String(BYTES));
+    const script = 'setsid sleep 600 >/dev/null 2>&1 &\nexec qemu-img "$@"';
+    await convertRoot(inPlace("forked", script), guestRoot("plain", { user: USER }), at("settled"));
+    const users = readdirSync("/proc").map((pid) => {
+      try {
+        return statSync(`/proc/${pid}`).uid;
+      } catch {
+        return null; // ended meanwhile
+      }
+    });
+    expect(users).not.toContain(USER.uid);
   });
 
   test.for([
