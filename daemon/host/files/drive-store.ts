@@ -102,12 +102,11 @@ export class StoreWriter {
     this.#root = driveRootOf(drive);
     this.#bounds = bounds;
     this.#between = between;
-    makeStoreDirectories(store);
   }
 
   /** Copies what is new; the last pass is while nothing writes, and makes the list. Throws EDQUOT where there is more than there may be. */
   async pass(isLast: boolean): Promise<Copied> {
-    this.#pass++;
+    if (this.#pass++ === 0) await makeStoreDirectories(this.#store);
     const copied: Copied = { bytes: 0, entries: 0, copied: 0 };
     const list = isLast ? new List(entriesIn(this.#store)) : null;
     try {

@@ -43,7 +43,7 @@ export async function keepCheckpoints(
   const rows = listCheckpoints(database.queries, { room_uid, after: null, limit: MAX_CHECKPOINTS });
   for (const { checkpoint_id } of rows) {
     const [from, to] = [paths.checkpoint(room_uid, checkpoint_id), placeIn(file, checkpoint_id)];
-    makeStoreDirectories(to.store);
+    await makeStoreDirectories(to.store);
     // Without the calls of its guests, which nobody can make there.
     await file.alone(async () => {
       over.throwIfAborted();

@@ -62,7 +62,7 @@ export class RoomReader {
 
   /** Writes the rest into directories that are there, and returns once all was seen to be whole. Throws NotWhole, ENOSPC. */
   async unpack(into: Unpacked, bounds: UnpackBounds): Promise<void> {
-    makeStoreDirectories(into.store);
+    await makeStoreDirectories(into.store);
     let left = bounds.bytes;
     let files = 0;
     let links = 0;

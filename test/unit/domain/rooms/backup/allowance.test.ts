@@ -28,7 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 /** Makes a drive of a store with one content that is so many files; what the drive takes. */
 async function make(allowance: Allowance, name: string, files: number): Promise<number> {
   const [store, drive] = [join(home, `${name}-store`), join(home, name)];
-  makeStoreDirectories(store);
+  await makeStoreDirectories(store);
   mkdirSync(drive);
   writeFileSync(contentIn(store, 0), Buffer.alloc(CONTENT_BYTES, "roomd"));
   const all = Array.from({ length: files }, (_, at) => ["f", `n${at}`, 0o644, 0, 0, "0", 0, 0, 0]);

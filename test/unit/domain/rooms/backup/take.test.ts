@@ -28,7 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 async function packedFile() {
   const file = await files.begin(ORG);
   const { store, state } = file.place;
-  makeStoreDirectories(store);
+  await makeStoreDirectories(store);
   writeFileSync(state, "{}\n");
   writeFileSync(entriesIn(store), "[]\n");
   writeFileSync(contentIn(store, 0), Buffer.alloc(3 * 1024 ** 2, "roomd"));

@@ -35,12 +35,12 @@ let home: string;
 let from: { store: string; state: string };
 let to: { store: string; state: string };
 
-beforeEach(() => {
+beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), "room-file-"));
   from = { store: join(home, "from"), state: join(home, "state") };
   mkdirSync(join(home, "into"));
   to = { store: join(home, "into", "drive"), state: join(home, "into", "state") };
-  makeStoreDirectories(from.store);
+  await makeStoreDirectories(from.store);
   writeFileSync(from.state, "the state\n");
   writeFileSync(entriesIn(from.store), "the list\n");
   writeFileSync(contentIn(from.store, 0), Buffer.alloc(2 * PIECE_BYTES + 7, "roomd"));
