@@ -2,6 +2,7 @@
 import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { JsonOutline, MOST_JSON_VALUES } from "../../../core/json-outline.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
@@ -45,9 +46,9 @@ async function stateIn(path: string): Promise<Record<string, unknown>> {
   const tables = new Map<number, Values[]>();
   let found: Record<string, unknown> | null = null;
   let left = MOST_STATE_ROWS;
-  for await (const text of linesOf(path)) {
+  for await (const bytes of linesOf(path)) {
     if (found) throw notOurs();
-    const line: unknown = JSON.parse(text);
+    const line: unknown = JSON.parse(bytes.toString("utf8"));
     if (Value.Check(some, line)) {
       left -= line.some.length;
       if (left < 0) throw new NotWhole(`it has more than ${MOST_STATE_ROWS} messages, barriers and agents`);
@@ -61,21 +62,28 @@ async function stateIn(path: string): Promise<Record<string, unknown>> {
   return found;
 }
 
-async function* linesOf(path: string): AsyncGenerator<string> {
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let left = MOST_STATE_BYTES;
   let parts: Buffer[] = [];
   let held = 0;
+  let outline = new JsonOutline();
+  const add = (part: Buffer) => {
+    parts.push(part);
+    held += part.length;
+    outline.add(part);
+    // What a line has besides texts is a row's cells, or what the nouns have besides rows.
+    if (held > MOST_ROW_BYTES || outline.values > MOST_JSON_VALUES) throw notOurs();
+  };
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     left -= chunk.length;
     if (left < 0) throw notOurs();
     let at = 0;
     for (let end = chunk.indexOf(10, at); end !== -1; end = chunk.indexOf(10, at)) {
-      yield Buffer.concat([...parts, chunk.subarray(at, end)]).toString("utf8");
-      [parts, held, at] = [[], 0, end + 1];
+      add(chunk.subarray(at, end));
+      yield Buffer.concat(parts);
+      [parts, held, outline, at] = [[], 0, new JsonOutline(), end + 1];
     }
-    parts.push(chunk.subarray(at));
-    held += chunk.length - at;
-    if (held > MOST_ROW_BYTES) throw notOurs();
+    add(chunk.subarray(at));
   }
   if (held > 0) throw notOurs();
 }
