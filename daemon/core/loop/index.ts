@@ -6,6 +6,7 @@ export type { LoopFigures } from "./figures.ts";
 export type { OwnerName } from "./owner.ts";
 export { ownerOf } from "./owner.ts";
 export { Pieces } from "./pieces.ts";
+export { inPieces, type Steps, wholly } from "./steps.ts";
 export { LoopTime } from "./time.ts";
 export { watchLoop } from "./watch.ts";
 

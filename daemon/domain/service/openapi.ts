@@ -8,10 +8,11 @@ import { operations } from "../../../shared/api/operations.ts";
 import { FILM_TYPE, RECORDING_TYPE } from "../../../shared/api/recordings.ts";
 import { openapiGet } from "../../../shared/api/service.ts";
 import { VERSION } from "../../../shared/version.ts";
+import { inPieces, loopTime, Pieces, type Steps, wholly } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { changed, exampleOf, problemExamples } from "./examples.ts";
 import { postedEvents } from "./posted.ts";
-import { answerSchema, type Json, requestSchema, withReferences, withSharedAnswers } from "./schemas.ts";
+import { answerSchema, type Json, requestSchema, sharedAnswers, withReferences } from "./schemas.ts";
 import { ANSWERS, FIGURES } from "./story.ts";
 
 const SWITCHING_PROTOCOLS = 101;
@@ -56,40 +57,69 @@ const ABOUT =
   "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
 
 export function makeOpenapi(): Bound {
-  let document: Json | undefined;
+  let document: Promise<Json> | undefined;
   return bind(openapiGet, {
-    run: () => {
-      document ??= openapiDocument(VERSION);
-      return { outcome: "ok", body: document };
+    run: async () => {
+      document ??= inPieces(openapiSteps(VERSION), new Pieces(loopTime, "host", openapiGet.name));
+      return { outcome: "ok", body: await document };
     },
   });
 }
 
-interface Document {
-  paths: Record<string, Record<string, { responses: Json }>>;
+interface Described {
+  responses: Json;
+}
+
+interface Document extends Json {
+  paths: Record<string, Record<string, Described>>;
   components: Json;
 }
 
 /** As it is served: what several places have in common stands once, under its name. */
-export function openapiDocument(version: string): Json {
+export const openapiDocument = (version: string): Json => wholly(openapiSteps(version));
+
+/** The same, an operation in each step. */
+function* openapiSteps(version: string): Steps<Json> {
   const schemas: Json = {};
   const responses: Json = {};
-  const { components, ...document } = withReferences(inlineDocument(version), schemas) as Document;
-  withSharedAnswers(
-    Object.values(document.paths).flatMap((methods) => Object.values(methods).map((each) => each.responses)),
+  const { paths, components, ...document } = yield* documentSteps(version, (part) => withReferences(part, schemas));
+  const methods = Object.values(paths).flatMap((each) => Object.values(each));
+  yield* sharedAnswers(
+    methods.map((each) => each.responses),
     responses,
   );
+  const webhooks = withReferences(postedEvents(), schemas);
   const inOrder = Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1));
-  return { ...document, components: { ...components, responses, schemas: Object.fromEntries(inOrder) } };
+  return {
+    ...document,
+    paths,
+    webhooks,
+    components: { ...components, responses, schemas: Object.fromEntries(inOrder) },
+  };
 }
 
 /** The same with every schema where it is used. */
-export function inlineDocument(version: string): Json {
-  const paths: Record<string, Json> = {};
+export const inlineDocument = (version: string): Json => wholly(inlineSteps(version));
+
+export function* inlineSteps(version: string): Steps<Json> {
+  const { components, ...document } = yield* documentSteps(version, (part) => part);
+  return { ...document, webhooks: postedEvents(), components };
+}
+
+function* documentSteps(version: string, finished: (part: unknown) => unknown): Steps<Document> {
+  const paths: Document["paths"] = {};
   for (const operation of Object.values<Operation>(operations)) {
     const path = operation.path.replace("*}", "}");
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation) };
+    const described = finished(describe(operation)) as Described;
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
+    yield;
   }
+  const components = {
+    securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
+    parameters: PARAMETERS,
+    headers: HEADERS,
+    examples: problemExamples(),
+  };
   return {
     openapi: "3.1.0",
     info: {
@@ -102,13 +132,7 @@ export function inlineDocument(version: string): Json {
     security: [{ apiKey: [] }],
     tags: Object.entries(AREAS).map(([name, description]) => ({ name, description })),
     paths,
-    webhooks: postedEvents(),
-    components: {
-      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
-      parameters: PARAMETERS,
-      headers: HEADERS,
-      examples: problemExamples(),
-    },
+    components: finished(components) as Json,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Owns how schemas stand in the OpenAPI document: as generators of clients understand them, and each named one once. */
 import { isDeepStrictEqual } from "node:util";
 import { NAME, nameOf } from "../../../shared/api/contract.ts";
+import type { Steps } from "../../core/loop/index.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -60,13 +61,14 @@ export function withReferences(value: unknown, schemas: Json): unknown {
  * Puts each answer that several operations give into `answers`, and a reference where it stood. It is called by its status and its codes,
  * which its description has; of those that differ in their headers alone the later ones have a number.
  */
-export function withSharedAnswers(responses: readonly Record<string, unknown>[], answers: Json): void {
+export function* sharedAnswers(responses: readonly Record<string, unknown>[], answers: Json): Steps<void> {
   const places = new Map<string, { of: Record<string, unknown>; status: string }[]>();
   for (const of of responses) {
     for (const [status, answer] of Object.entries(of)) {
       const text = `${status} ${JSON.stringify(answer)}`;
       places.set(text, [...(places.get(text) ?? []), { of, status }]);
     }
+    yield;
   }
   for (const used of places.values()) {
     const [{ of, status }] = used as [(typeof used)[0]];

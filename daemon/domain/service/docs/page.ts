@@ -6,8 +6,9 @@
 import { createHash } from "node:crypto";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { VERSION } from "../../../../shared/version.ts";
+import { type Steps, wholly } from "../../../core/loop/index.ts";
 import { html, Markup } from "../../../core/markup.ts";
-import { inlineDocument } from "../openapi.ts";
+import { inlineSteps } from "../openapi.ts";
 import { errorsOf, headersOf } from "./catalogue.ts";
 import { JSON_TYPE, type OpenapiDocument, type Placed, PROBLEM_TYPE, type Reference, type Shown } from "./document.ts";
 import { sectionOf } from "./operation.ts";
@@ -21,9 +22,10 @@ export interface DocsPage {
 }
 
 /** The page of this daemon; `url` is where clients find it, without a slash at its end. */
-export function docsPage(url: string): DocsPage {
+export function* docsSteps(url: string): Steps<DocsPage> {
+  const document = yield* inlineSteps(VERSION);
   return {
-    html: renderDocs(inlineDocument(VERSION) as unknown as OpenapiDocument, url),
+    html: yield* renderSteps(document as unknown as OpenapiDocument, url),
     policy: [
       "default-src 'none'",
       `style-src '${digestOf(STYLE)}'`,
@@ -38,12 +40,23 @@ export function docsPage(url: string): DocsPage {
 
 const digestOf = (text: string) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
-export function renderDocs({ info, paths, components }: OpenapiDocument, url: string): string {
+export const renderDocs = (document: OpenapiDocument, url: string): string => wholly(renderSteps(document, url));
+
+/** An operation in each step. */
+function* renderSteps({ info, paths, components }: OpenapiDocument, url: string): Steps<string> {
   const areas = new Map<string, Placed[]>();
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const area = operation.tags.at(-1) ?? "";
       areas.set(area, [...(areas.get(area) ?? []), placed(operation, method.toUpperCase(), path)]);
+    }
+  }
+  const sections: Markup[] = [];
+  for (const [area, list] of areas) {
+    sections.push(html`<h2 id="area-${area}">${area}</h2>\n`);
+    for (const operation of list) {
+      sections.push(sectionOf(operation));
+      yield;
     }
   }
   const page = html`<!doctype html>
@@ -95,10 +108,7 @@ ${clientWays(url).map(
 <p>To sign in, into ${signsIn.into}:</p><pre>${signsIn.text}</pre><p>With a key, into ${hasKey.into}:</p><pre>${hasKey.text}</pre></details>
 `,
 )}
-${[...areas].map(
-  ([area, list]) => html`<h2 id="area-${area}">${area}</h2>
-${list.map(sectionOf)}`,
-)}
+${sections}
 ${headersOf(components)}
 ${errorsOf(components.examples)}
 </main>

@@ -1,0 +1,20 @@
+/** Work in short steps, as a generator that yields after each: done whole, or in pieces of the event loop. */
+import type { Pieces } from "./pieces.ts";
+
+export type Steps<Result> = Generator<undefined, Result>;
+
+export function wholly<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+export async function inPieces<Result>(steps: Steps<Result>, pieces: Pieces): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    const turn = pieces.next();
+    if (turn) await turn;
+  }
+}
