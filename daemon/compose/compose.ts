@@ -6,7 +6,7 @@
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
 import { countLog } from "../core/log.ts";
-import { loopTime, watchLoop } from "../core/loop/index.ts";
+import { loopTime, recordTurns, watchLoop } from "../core/loop/index.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { peopleUrl } from "../core/people-url.ts";
@@ -219,6 +219,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   backups.start();
   // Not before: synchronous work during startup delays no client.
   const watch = watchLoop(loopTime, log, config["log.level"]);
+  const endRecord = recordTurns(loopTime, threadTime, process.env);
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
 
   return {
@@ -231,6 +232,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       const unsaved = processors.stop();
       loop.stop();
       watch.stop();
+      endRecord();
       upkeep.stop();
       stopEnding();
       quotaWatch.stop();

@@ -8,6 +8,7 @@ export { ownerOf } from "./owner.ts";
 export { Pieces } from "./pieces.ts";
 export { inPieces, type Steps, wholly } from "./steps.ts";
 export { LoopTime } from "./time.ts";
+export { recordTurns } from "./turns.ts";
 export { watchLoop } from "./watch.ts";
 
 // References of their own, so that a test's fake clock does not stop the scheduler.

@@ -145,7 +145,8 @@ export class LoopTime {
   /** Whether a timer runs until the earliest pause ends. */
   #isPausing = false;
   #cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
-  #observe: (piece: Piece) => void = () => {};
+  #cpuReads = { everyMs: CPU_READ_EVERY_MS, aboveMs: OVERRUN_MS };
+  readonly #observers: ((piece: Piece) => void)[] = [];
   #display: Display | null = null;
 
   constructor(deps: LoopTimeDeps) {
@@ -153,10 +154,14 @@ export class LoopTime {
     this.#readCpu = deps.cpu;
   }
 
-  /** Replaces the clock of the thread's processor time. */
-  measureBy(cpu: () => number): void {
+  /**
+   * Replaces the clock of the thread's processor time. `everyMs`: greatest age of its reading at the start of a piece. `aboveMs`: pieces of
+   * more elapsed time have theirs measured.
+   */
+  measureBy(cpu: () => number, reads = this.#cpuReads): void {
     this.#readCpu = cpu;
-    this.#cpu = { at: Number.NEGATIVE_INFINITY, read: 0 };
+    this.#cpuReads = reads;
+    this.#cpu = { at: this.#deps.now(), read: cpu() };
   }
 
   /** Milliseconds of each account since the start: `org:ID`, `net` or `host`. */
@@ -186,7 +191,12 @@ export class LoopTime {
 
   /** Calls `observe` at the end of each piece. */
   observe(observe: (piece: Piece) => void): void {
-    this.#observe = observe;
+    this.#observers.push(observe);
+  }
+
+  /** Whether a piece runs; otherwise the running callback has named no owner. */
+  get isInPiece(): boolean {
+    return this.#current !== null;
   }
 
   /**
@@ -319,7 +329,7 @@ export class LoopTime {
 
   #start(account: Account, owner: OwnerName, label: string, waitedMs = 0): void {
     const now = this.#end();
-    if (now - this.#cpu.at > CPU_READ_EVERY_MS) this.#cpu = { at: now, read: this.#readCpu() };
+    if (now - this.#cpu.at > this.#cpuReads.everyMs) this.#cpu = { at: now, read: this.#readCpu() };
     if (account.waiting === 0) account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
     this.#current = { account, owner, label, pieces: 1, waitedMs };
     this.#since = now;
@@ -340,9 +350,9 @@ export class LoopTime {
     if (ms > LONG_MS) account.lastLongAt = now;
     account.used += ms;
     // On a busy host a piece is also long if the thread was descheduled: its owner is charged for processor time only.
-    const cpuMs = ms > OVERRUN_MS ? this.#readCpu() - this.#cpu.read : null;
+    const cpuMs = ms > this.#cpuReads.aboveMs ? this.#readCpu() - this.#cpu.read : null;
     if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
-    this.#observe({ owner, label, ms, cpuMs, waitedMs });
+    for (const observe of this.#observers) observe({ owner, label, ms, cpuMs, waitedMs });
     return now;
   }
 }

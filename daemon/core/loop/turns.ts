@@ -1,0 +1,102 @@
+/**
+ * Record of long turns, for tests: `ROOMD_TEST_TURNS=FILE` writes a line of JSON for each piece of over 5 ms, and for work without an owner of
+ * over 5 ms between two pieces. Inert otherwise.
+ */
+import * as jsc from "bun:jsc";
+import type { LoopTime, Piece } from "./time.ts";
+
+export const TURNS_VARIABLE = "ROOMD_TEST_TURNS";
+/** Samples the stacks of long turns as well, which costs a tenth of the process's time. */
+export const STACKS_VARIABLE = "ROOMD_TEST_TURN_STACKS";
+
+/** Shorter turns are not recorded. */
+const LONG_MS = 5;
+/** Turns of over so much of the thread's time get a stack. */
+const STACK_MS = 10;
+const BEAT_MS = 5;
+const DROP_SAMPLES_MS = 1_000;
+const MOST_FRAMES = 8;
+
+/** A line of the record. */
+export interface RecordedTurn {
+  /** Operation or kind of work; `unnamed` for work without an owner. */
+  label: string;
+  owner: string;
+  ms: number;
+  /** The thread's processor time. Of unnamed work a lower bound. */
+  cpu_ms: number;
+  /** Milliseconds since the record began. */
+  at_ms: number;
+  /** The most frequent stack, if stacks are sampled. */
+  stack?: string | undefined;
+}
+
+/** `cpu` is the thread's processor time in milliseconds. Returns the end of the record. */
+export function recordTurns(time: LoopTime, cpu: () => number, env: Record<string, string | undefined>): () => void {
+  const file = env[TURNS_VARIABLE];
+  if (!file) return () => {};
+  const writer = Bun.file(file).writer();
+  const beganAt = performance.now();
+  const samples = env[STACKS_VARIABLE] ? startSampling() : null;
+  let named = 0;
+  let seen = { at: beganAt, cpu: cpu(), named };
+
+  const note = (turn: Pick<Piece, "label" | "owner" | "ms">, cpuMs: number) => {
+    const at_ms = Math.round(performance.now() - beganAt);
+    const stack = cpuMs > STACK_MS ? samples?.mostSeen(turn.ms) : undefined;
+    const line: RecordedTurn = { ...turn, ms: round(turn.ms), cpu_ms: round(cpuMs), at_ms, stack };
+    writer.write(`${JSON.stringify(line)}\n`);
+    writer.flush();
+  };
+  time.measureBy(cpu, { everyMs: 0, aboveMs: 0 });
+  time.observe(({ label, owner, ms, cpuMs }) => {
+    named += cpuMs ?? 0;
+    if (ms > LONG_MS) note({ label, owner, ms }, cpuMs ?? 0);
+  });
+  // A timer is late by the turn that it waits for: what exceeds its interval is a part of that turn.
+  const beat = setInterval(() => {
+    if (time.isInPiece) return;
+    const now = { at: performance.now(), cpu: cpu(), named };
+    const cpuMs = now.cpu - seen.cpu - (now.named - seen.named) - BEAT_MS;
+    if (cpuMs > LONG_MS) note({ label: "unnamed", owner: "host", ms: now.at - seen.at }, cpuMs);
+    seen = now;
+  }, BEAT_MS);
+  const dropping = setInterval(() => samples?.drop(), DROP_SAMPLES_MS);
+  return () => {
+    clearInterval(beat);
+    clearInterval(dropping);
+  };
+}
+
+const round = (ms: number) => Math.round(ms * 10) / 10;
+
+interface Trace {
+  timestamp: number;
+  frames: { name: string; line?: number; sourceURL?: string }[];
+}
+
+/** JavaScriptCore's sampling profiler: about a sample a millisecond. */
+function startSampling() {
+  jsc.startSamplingProfiler();
+  // Not in the types of bun:jsc.
+  const { samplingProfilerStackTraces } = jsc as unknown as { samplingProfilerStackTraces(): { traces: Trace[] } };
+  const take = () => samplingProfilerStackTraces().traces;
+  return {
+    drop: () => void take(),
+    /** In the last milliseconds. */
+    mostSeen: (ms: number): string => {
+      const traces = take();
+      const from = (traces.at(-1)?.timestamp ?? 0) - ms / 1_000;
+      const counts = new Map<string, number>();
+      for (const { timestamp, frames } of traces) {
+        if (timestamp < from) continue;
+        const stack = frames
+          .slice(0, MOST_FRAMES)
+          .map(({ name, line }) => `${name || "anonymous"}:${line ?? "native"}`);
+        const text = stack.join(" < ");
+        counts.set(text, (counts.get(text) ?? 0) + 1);
+      }
+      return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? "";
+    },
+  };
+}
