@@ -8,10 +8,10 @@
  *   known ──restored, proven by known──▶ known and next ──proven by next──▶ next is known
  *
  * In between either is a proof: the host takes the next one once it has had the guest's ready, which may be lost. Each secret has a nonce
- * of its own, and a host is told that of the secret by which it knows the guest.
+ * of its own, and a host is told that of the secret by which it knows the guest. For the same reason the hello proves both.
  */
-import { hostProof, isToken, sameText } from "../shared/agent-protocol/host-proof.ts";
-import type { Restored } from "../shared/agent-protocol/messages.ts";
+import { guestProof, hostProof, isToken, sameText } from "../shared/agent-protocol/host-proof.ts";
+import type { Hello, Restored } from "../shared/agent-protocol/messages.ts";
 import { randomHex } from "./random.ts";
 
 const CHALLENGE_BYTES = 32;
@@ -43,9 +43,12 @@ export class HostTrust {
   #known: Acquaintance | null = null;
   #next: Acquaintance | null = null;
 
-  /** What the host of a new connection has to answer; undefined for the first host, who brings the secret. */
-  challenge(): string | undefined {
-    return this.#known === null ? undefined : randomHex(CHALLENGE_BYTES);
+  /** The part of a hello that proves the secret, with the challenge for the host. Empty for the first host, which brings the secret. */
+  greeting(port: number, guestCid: number): Pick<Hello, "challenge" | "proofs"> {
+    const known = [this.#next, this.#known].filter((one) => one !== null);
+    if (known.length === 0) return {};
+    const challenge = randomHex(CHALLENGE_BYTES);
+    return { challenge, proofs: known.map(({ secret }) => guestProof(secret, guestCid, port, challenge)) };
   }
 
   /** Throws when a welcome does not come from the host. `port` and `challenge` are those of its connection. */

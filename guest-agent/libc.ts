@@ -57,7 +57,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   inotify_add_watch: { args: [i32, pointer, i32], returns: i32 },
 });
 
-export const Errno = { EINTR: 4, EAGAIN: 11, ENODEV: 19, EINPROGRESS: 115 } as const;
+export const Errno = { EINTR: 4, EAGAIN: 11, ENODEV: 19, EADDRINUSE: 98, EINPROGRESS: 115 } as const;
 
 export class SystemError extends Error {
   override name = "SystemError";
@@ -283,6 +283,7 @@ function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
 // ---- sockets ----
 
 const AF_VSOCK = 40;
+const VSOCK_ADDRESS_BYTES = 16;
 const SOCK_STREAM_FLAGS = 1 | O_NONBLOCK | O_CLOEXEC;
 
 /** Two connected ends within this process. */
@@ -342,22 +343,32 @@ export function sendFrames(
   return total;
 }
 
-/** Begins to connect and never waits: `connecting` says when it is done. Throws at once while there is no device. */
-export function beginVsockConnect(cid: number, port: number): number {
-  // struct sockaddr_vm: u16 family, u16 zero, u32 port, u32 cid, u8 flags, 3 zero bytes.
-  const address = Buffer.alloc(16);
+/**
+ * Begins to connect from `ownPort` and never waits: `connecting` says when it is done. Throws EADDRINUSE if that port is taken; ENODEV
+ * immediately while there is no device.
+ */
+export function beginVsockConnect(cid: number, port: number, ownPort: number): number {
+  const fd = check("socket AF_VSOCK", libc.socket(AF_VSOCK, SOCK_STREAM_FLAGS, 0));
+  try {
+    check("bind AF_VSOCK", libc.bind(fd, vsockAddress(ANY_CID, ownPort), VSOCK_ADDRESS_BYTES));
+    if (libc.connect(fd, vsockAddress(cid, port), VSOCK_ADDRESS_BYTES) < 0) {
+      const errno = lastErrno();
+      if (errno !== Errno.EINPROGRESS) throw new SystemError("connect", errno);
+    }
+    return fd;
+  } catch (error) {
+    libc.close(fd);
+    throw error;
+  }
+}
+
+/** struct sockaddr_vm: u16 family, u16 zero, u32 port, u32 cid, u8 flags, 3 zero bytes. */
+function vsockAddress(cid: number, port: number): Buffer {
+  const address = Buffer.alloc(VSOCK_ADDRESS_BYTES);
   address.writeUInt16LE(AF_VSOCK, 0);
   address.writeUInt32LE(port, 4);
   address.writeUInt32LE(cid, 8);
-  const fd = check("socket AF_VSOCK", libc.socket(AF_VSOCK, SOCK_STREAM_FLAGS, 0));
-  if (libc.connect(fd, address, 16) < 0) {
-    const errno = lastErrno();
-    if (errno !== Errno.EINPROGRESS) {
-      libc.close(fd);
-      throw new SystemError("connect", errno);
-    }
-  }
-  return fd;
+  return address;
 }
 
 /** Whether a connect is still under way. Throws when it has failed; the descriptor stays the caller's. */
@@ -415,8 +426,9 @@ export function deviceEventSocket(): number {
   return fd;
 }
 
-/** VMADDR_CID_ANY: what the kernel says where there is no device. */
-export const NO_CID = 0xffffffff;
+/** VMADDR_CID_ANY: an address of any device, and the kernel's answer if there is no device. */
+const ANY_CID = 0xffffffff;
+export const NO_CID = ANY_CID;
 
 /** The CID of this guest's vsock device, or NO_CID. */
 export function localCid(): number {

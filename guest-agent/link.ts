@@ -6,6 +6,7 @@
  *    └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
  *
  * The guest dials, never the host: the quirk wedged_by_early_dial of its vsock device.
+ * It dials from a reserved port, by which the host tells it from other processes of the guest (own-ports.ts).
  * Nothing is carried out, and no stream served, before the welcome of the connection has been proven (host-trust.ts).
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +21,7 @@ import { HostPorts } from "./host-ports.ts";
 import type { Admitted, HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
+import { OwnPorts } from "./own-ports.ts";
 import { comeFirst } from "./precedence.ts";
 import type { Rehearsal } from "./rehearsal.ts";
 import type { Router } from "./router.ts";
@@ -55,7 +57,7 @@ type Connect = (port: number, patienceMs: number) => Promise<number>;
 export async function keepLinked(
   served: Served,
   rehearsal: Pick<Rehearsal, "over" | "end">,
-  connect: Connect = connectVsock,
+  connect: Connect = vsockConnect(),
   localCid = libc.localCid,
 ): Promise<never> {
   const devices = new DeviceEvents();
@@ -84,7 +86,8 @@ export async function serve(
   localCid = libc.localCid,
 ): Promise<{ reason: string; welcomed: boolean }> {
   const closed = Promise.withResolvers<{ reason: string; welcomed: boolean }>();
-  const challenge = trust.challenge();
+  const guest_cid = localCid();
+  const greeting = trust.greeting(port, guest_cid);
   let welcomed = false;
   let waiting: Timer | undefined;
   const link: Link = await linkOver(fd, {
@@ -96,7 +99,7 @@ export async function serve(
         : stream.fail(StreamErrorCode.invalid_request, "the guest is not set up"),
     onHandshake: (type, body) => {
       if (type !== FrameType.welcome) return;
-      const admitted = trust.admit(body, port, challenge);
+      const admitted = trust.admit(body, port, greeting.challenge);
       welcomed = true;
       clearTimeout(waiting);
       void setUp(body, admitted);
@@ -116,10 +119,10 @@ export async function serve(
     generation: GENERATION,
     version: VERSION,
     nonce: "",
-    guest_cid: localCid(),
+    guest_cid,
     set_up: setup.done,
     restores: true,
-    ...(challenge === undefined ? {} : { challenge }),
+    ...greeting,
   };
   link.sendJson(FrameType.hello, 0, hello);
   return closed.promise;
@@ -155,8 +158,13 @@ async function dial(
   }
 }
 
-async function connectVsock(port: number, patienceMs: number): Promise<number> {
-  const fd = libc.beginVsockConnect(HOST_CID, port);
+function vsockConnect(): Connect {
+  const own = new OwnPorts();
+  return (port, patienceMs) => connectVsock(own, port, patienceMs);
+}
+
+async function connectVsock(own: OwnPorts, port: number, patienceMs: number): Promise<number> {
+  const fd = own.use((ownPort) => libc.beginVsockConnect(HOST_CID, port, ownPort));
   try {
     const begin = performance.now();
     while (libc.connecting(fd)) {

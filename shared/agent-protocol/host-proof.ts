@@ -1,10 +1,11 @@
 /**
- * Owns how a host that comes back proves to an agent that it is the one which set it up. The first welcome leaves a secret in
- * the guest; each later one has to answer the challenge of its connection's hello. A guest that is restored as another, or as it was before,
- * gets another secret, from who has the one before.
+ * Mutual authentication of a guest's agent and its host after the first welcome, which leaves a secret in the guest: the hello proves
+ * it over the challenge that the agent has made, and each later welcome has to answer that challenge. A guest that is restored as another,
+ * or as it was before, gets another secret, over a connection that has proven the one before.
  *
- * The port is part of the proof: who listens on another port cannot pass the host's answer on as its own.
- * The guest's check is guest-agent/host-trust.ts.
+ * The port is part of both proofs: a listener on another port cannot relay the host's answer as its own. The CID is part of the agent's,
+ * since clones share a secret until they are welcomed. The two differ in their first word, so that neither end can be made to compute
+ * the other's. The guest's check is guest-agent/host-trust.ts, the host's daemon/host/guest-link/connection.ts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -18,6 +19,12 @@ export function isToken(value: unknown): value is string {
 /** Hex of HMAC-SHA256 with the secret over the port that was dialled and the challenge. */
 export function hostProof(secret: string, port: number, challenge: string): string {
   return createHmac("sha256", Buffer.from(secret, "hex")).update(`roomd-host ${port} ${challenge}`).digest("hex");
+}
+
+/** Hex of HMAC-SHA256 with the secret over the guest's CID, the port that it dialled and its own challenge. */
+export function guestProof(secret: string, guestCid: number, port: number, challenge: string): string {
+  const text = `roomd-guest ${guestCid} ${port} ${challenge}`;
+  return createHmac("sha256", Buffer.from(secret, "hex")).update(text).digest("hex");
 }
 
 /** Whether two texts are the same, in a time that does not tell how much of them is. */

@@ -2,7 +2,7 @@
  * Owns what host and guest agent say to each other: the handshake, and the methods that open a stream.
  *
  *   agent                          host
- *     ── hello ───────────────────▶      my CID and generation, and a challenge if a host was here before
+ *     ── hello ───────────────────▶      my CID and generation; with a secret, a challenge and the proof of having it
  *     ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive;
  *                                        and whether the guest was restored
  *     ── ready ───────────────────▶      set up, drive mounted, and the nonce that proves me to the host
@@ -13,14 +13,18 @@
 import type { FileRequest } from "./files.ts";
 
 /** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
-export const GENERATION = 2;
+export const GENERATION = 3;
 /** The oldest that this host still speaks. */
 export const OLDEST_GENERATION = 1;
 /** From this one on the agent dials ports that only root may listen on, and has the host prove who it is (host-proof.ts). */
 export const PROOF_GENERATION = 2;
+/** From this one on the agent dials from a port below RESERVED_PORTS, and its hello proves that it has the secret (host-proof.ts). */
+export const AGENT_PROOF_GENERATION = 3;
 
 /** The vsock port on which the host listens; the agent dials it at CID 2. Below 1024 only root may listen (vsock(7)). */
 export const HOST_PORT = 1016;
+/** The ports below it are reserved: processes of a guest or a host need CAP_NET_BIND_SERVICE to bind them (vsock(7)). */
+export const RESERVED_PORTS = 1024;
 /** Daemons that share the kernel's vsock have a port each, from HOST_PORT on; the agent tries so many. */
 export const HOST_PORTS = 8;
 /** The first of as many that agents before PROOF_GENERATION dial: any user of the host may listen there. */
@@ -69,6 +73,11 @@ export interface Hello {
   nonce: string;
   /** What the host is to prove itself over: fresh random hex. Absent while the agent has no secret, before its first welcome. */
   challenge?: string;
+  /**
+   * With the challenge, from AGENT_PROOF_GENERATION on: that the agent has the secret (guestProof in host-proof.ts). Two after a restore
+   * whose ready may be lost: by the secret that it brought, and by the one before.
+   */
+  proofs?: string[];
   /** The CID that the guest's own vsock device reports. */
   guest_cid: number;
   /** False until the first welcome was carried out. */

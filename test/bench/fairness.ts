@@ -87,6 +87,5 @@ async function saying(kind: "calls" | "names", daemon: TestDaemon, sandboxId: st
   // The one on which the daemon listens for this agent.
   const [name = ""] = readdirSync(join(directory, "vsock")).filter((each) => each.startsWith("guest.sock_"));
   const socket = join(directory, "vsock", name);
-  const proof = secret ? "secret" : "none";
-  return await asking("greedy-guest.ts", socket, String(GUEST_CID_MIN), nonce, proof, kind, ROOM);
+  return await asking("greedy-guest.ts", socket, String(GUEST_CID_MIN), nonce, secret ?? "none", kind, ROOM);
 }

@@ -1,22 +1,24 @@
 /**
  * Owns what root in a guest can do at the speed of this host: its end of the link, taken over from the agent by the secret that
- * the guest has. Arguments: the socket of the guest's vsock port, its CID, the nonce, whether its host has a `secret` or `none`, `calls` or `names`, and the room.
+ * the guest has. Arguments: the socket of the guest's vsock port, its CID, the nonce, the secret or `none`, `calls` or `names`, and the room.
  */
 
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { connect } from "node:net";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
+import { guestProof } from "../../shared/agent-protocol/host-proof.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
 import {
   GENERATION,
   type GuestRequest,
   type Hello,
+  HOST_PORT,
   PROOF_GENERATION,
   type Ready,
 } from "../../shared/agent-protocol/messages.ts";
 
-const [, , path = "", guest_cid = "", nonce = "", proof = "", kind = "", room = ""] = process.argv;
+const [, , path = "", guest_cid = "", nonce = "", secret = "", kind = "", room = ""] = process.argv;
 /** As many as a guest may have under way. */
 const AT_ONCE = { calls: 128, names: 512 };
 let made = 0;
@@ -51,11 +53,17 @@ process.on("SIGTERM", () => {
   writeSync(1, `${made}\n`);
   process.exit(0);
 });
+const challenge = "0".repeat(64);
 // Whether the host can prove itself is its own affair. An agent that has no secret of the host's shows who it is at once.
 const shown =
-  proof === "none"
+  secret === "none"
     ? { generation: PROOF_GENERATION - 1, nonce }
-    : { generation: GENERATION, nonce: "", challenge: "0".repeat(64) };
+    : {
+        generation: GENERATION,
+        nonce: "",
+        challenge,
+        proofs: [guestProof(secret, Number(guest_cid), HOST_PORT, challenge)],
+      };
 const hello: Hello = { ...shown, version: "0", guest_cid: Number(guest_cid), set_up: true };
 link.sendJson(FrameType.hello, 0, hello);
 

@@ -253,7 +253,7 @@ describe("the handshake", () => {
         close: () => {},
       },
       { widen: () => {}, shut: () => {}, charge: () => {}, stopReading: () => {}, open: () => {} },
-      HOST_PORT,
+      { to: HOST_PORT, from: null },
     );
     const send = (type: FrameType, body: object) =>
       link.receive(encodeFrame(type, 0, Buffer.from(JSON.stringify(body))));

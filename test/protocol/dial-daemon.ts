@@ -10,6 +10,8 @@ import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 interface Dial {
   /** Where the daemon listens; the agent dials HOST_PORT. */
   port?: number;
+  /** The agent's source port, as the daemon is told it. */
+  from?: number | null;
   /** The connection ends when the agent says its second word. */
   losesReady?: boolean;
 }
@@ -19,14 +21,14 @@ export async function dialDaemon(
   connection: GuestConnection,
   served: Served,
   cid: number,
-  { port = HOST_PORT, losesReady = false }: Dial = {},
+  { port = HOST_PORT, from = null, losesReady = false }: Dial = {},
 ) {
   const [own, guests] = socketPair();
   let linked: LinkedSocket | undefined;
   let said = 0;
   await adopt(own, {
     open: (socket) => {
-      linked = linkSocket(socket, port, NO_QUIRKS);
+      linked = linkSocket(socket, { to: port, from }, NO_QUIRKS);
       connection.accept(linked.link);
     },
     data: (socket, bytes) => {

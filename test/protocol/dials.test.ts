@@ -1,5 +1,5 @@
 /** Connections that a guest makes to its host: only its agent's counts, and the others are few, seldom and short. */
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { DeadlineError } from "../../daemon/core/published.ts";
 import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
@@ -8,12 +8,15 @@ import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
 import { quirksOf } from "../../shared/agent-protocol/device-quirks.ts";
 import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
-import { hostProof } from "../../shared/agent-protocol/host-proof.ts";
+import { guestProof, hostProof } from "../../shared/agent-protocol/host-proof.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
 import {
+  AGENT_PROOF_GENERATION,
   GENERATION,
   HOST_PORT,
   OLDEST_GENERATION,
+  PROOF_GENERATION,
+  RESERVED_PORTS,
   type Restored,
   type Welcome,
 } from "../../shared/agent-protocol/messages.ts";
@@ -25,8 +28,8 @@ const SECRET = "5".repeat(64);
 const CHALLENGE = "c".repeat(64);
 const identity = { hostname: "h", machine_id: "0".repeat(32), env: { TOKEN: "of the sandbox" }, drive: null };
 
-/** A socket between a host and a guest that the test plays. */
-function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
+/** A socket between a host and a guest that the test plays; `from` is its source port, as far as the host is told. */
+function dial(toGuest: (bytes: Uint8Array) => void = () => {}, from: number | null = null) {
   const socket = {
     reading: true,
     ended: false,
@@ -44,7 +47,8 @@ function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
       socket.ended = true;
     },
   };
-  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, quirksOf(null)) };
+  const ports = { to: HOST_PORT, from };
+  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], ports, quirksOf(null)) };
 }
 
 interface Played {
@@ -53,10 +57,17 @@ interface Played {
   /** What it says at once; agents did before PROOF_GENERATION. */
   toldNonce?: string;
   challenge?: string | undefined;
+  /** Secrets that it proves, if it gives a challenge; none before AGENT_PROOF_GENERATION. */
+  secrets?: string[];
+  from?: number | null;
+  /** The CID in its proofs. */
+  cid?: number;
   restores?: true;
   /** The nonce that it had before, as it says. */
   before?: string;
   generation?: number;
+  /** When it says that it is set up; immediately if absent. */
+  readyAfter?: Promise<unknown>;
   /** What it asks right after its ready. */
   asks?: { method: string };
   /** Its connection ends when it is asked for the first time. */
@@ -69,10 +80,13 @@ const AGAIN: Played = { challenge: CHALLENGE };
 /** Dials as an agent does, and answers as one. */
 function dialAsAgent(connection: GuestConnection, played: Played = {}) {
   const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, restores, before, asks, isLost } = played;
+  const { secrets = [SECRET], from = null, cid = CID, readyAfter } = played;
+  const proves = challenge !== undefined && generation >= AGENT_PROOF_GENERATION;
+  const proofs = proves ? secrets.map((secret) => guestProof(secret, cid, HOST_PORT, challenge)) : undefined;
   const said: Uint8Array[] = [];
   const welcomes: Welcome[] = [];
   let link: Link | undefined;
-  const host = dial((bytes) => link?.receive(bytes));
+  const host = dial((bytes) => link?.receive(bytes), from);
   connection.accept(host.link);
   link = new Link({
     side: "guest",
@@ -91,7 +105,9 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     },
     onHandshake: (_type, body) => {
       welcomes.push(body as Welcome);
-      link?.sendJson(FrameType.ready, 0, { ok: true, nonce, before, stages_ms: {} });
+      const sayReady = () => link?.sendJson(FrameType.ready, 0, { ok: true, nonce, before, stages_ms: {} });
+      if (readyAfter) void readyAfter.then(sayReady);
+      else sayReady();
       if (asks) link?.open(asks).finished.catch(() => {});
     },
     onClosed: () => {},
@@ -103,15 +119,30 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     guest_cid: CID,
     set_up: challenge !== undefined,
     challenge,
+    proofs,
     restores,
   });
   return { ...host, welcomes, guest: link };
 }
 
-function connectionOf(nonce: string | null, secret: string | null = SECRET, restored: Restored | null = null) {
+/** `secret` is null with an agent that takes none. */
+function connectionOf(
+  nonce: string | null,
+  secret: string | null = SECRET,
+  restored: Restored | null = null,
+  generation = secret === null ? OLDEST_GENERATION : GENERATION,
+) {
   const warnings: Record<string, unknown>[] = [];
   const log = { warn: (message: string, fields = {}) => warnings.push({ message, ...fields }) } as unknown as Log;
-  const connection = new GuestConnection(CID, identity, { nonce, secret }, log, NOTHING_TO_ASK, 0, restored);
+  const connection = new GuestConnection(
+    CID,
+    identity,
+    { generation, nonce, secret },
+    log,
+    NOTHING_TO_ASK,
+    0,
+    restored,
+  );
   return { connection, warnings };
 }
 
@@ -146,24 +177,27 @@ describe("a connection that is not the agent's", () => {
     connection.close("over");
   });
 
-  test("is one of four at most; the oldest goes", async () => {
-    const { connection } = connectionOf(NONCE);
+  test("is one of four at most with an agent that does not prove itself; the oldest goes", async () => {
+    const { connection } = connectionOf(NONCE, SECRET, null, PROOF_GENERATION);
     const silent = Array.from({ length: 6 }, () => dial());
     for (const { link } of silent) connection.accept(link);
     expect(silent.map(({ socket }) => socket.ended)).toEqual([true, true, false, false, false, false]);
     // An agent comes through all the same, and nobody who waits for it was told of the others.
-    dialAsAgent(connection, AGAIN);
+    dialAsAgent(connection, { ...AGAIN, generation: PROOF_GENERATION });
     expect((await connection.link(5_000)).isClosed).toBe(false);
     connection.close("over");
     expect(silent.every(({ socket }) => socket.ended)).toBe(true);
   });
 
-  test("is refused when too many came before, which is not told every time", async () => {
-    const { connection, warnings } = connectionOf(NONCE);
+  test.each([
+    [PROOF_GENERATION, 4],
+    [GENERATION, 32],
+  ])("is refused when too many came before, which is not told every time (generation %i)", async (generation, most) => {
+    const { connection, warnings } = connectionOf(NONCE, SECRET, null, generation);
     const many = Array.from({ length: 10_000 }, () => dial());
     for (const { link } of many) connection.accept(link);
     await settled();
-    expect(many.filter(({ socket }) => !socket.ended).length).toBeLessThanOrEqual(4);
+    expect(many.filter(({ socket }) => !socket.ended).length).toBeLessThanOrEqual(most);
     expect(many.at(-1)?.socket.ended).toBe(true);
     expect(await many.at(-1)?.link.closed).toMatch(/too often/);
     expect(warnings).toHaveLength(1);
@@ -225,7 +259,7 @@ describe("the host", () => {
   test("tells who does not prove to be the agent neither secret nor environment, and does nothing that it asks", async () => {
     const asked: unknown[] = [];
     const log = { warn: () => {} } as unknown as Log;
-    const known = { nonce: NONCE, secret: SECRET };
+    const known = { generation: GENERATION, nonce: NONCE, secret: SECRET };
     const connection = new GuestConnection(CID, identity, known, log, (_stream, request) => asked.push(request));
     expect(dialAsAgent(connection).welcomes).toEqual([]);
     const asks = { method: "a stranger's" };
@@ -300,7 +334,10 @@ describe("a guest that is restored", () => {
       expect(welcomes).toEqual([expect.objectContaining({ restored: how, proof, env: identity.env })]);
       expect(connection.acquaintance).toEqual({ secret: how.secret, nonce: "its new one" });
       expect(connection.state.value.restores).toBe(true);
-      const again = dialAsAgent(connection, { ...RESTORED, nonce: "its new one" });
+      const again = dialAsAgent(connection, {
+        ...RESTORED,
+        ...{ nonce: "its new one", secrets: [how.secret ?? "", SECRET] },
+      });
       await vi.waitFor(async () => expect(await connection.link(5_000)).toBe(again.link));
       expect(again.welcomes[0]).toMatchObject({ proof: hostProof(how.secret ?? "", HOST_PORT, CHALLENGE), env: {} });
       expect(again.welcomes[0]).not.toHaveProperty("restored");
@@ -346,6 +383,119 @@ describe("a guest that is restored", () => {
       expect(again.welcomes[0]).not.toHaveProperty("restored");
       connection.close("over");
     }
+  });
+});
+
+describe("an agent that proves itself", () => {
+  const FORKED: Restored = { how: "forked", secret: "7".repeat(64) };
+  /** What a process of the guest that is not the agent can say. */
+  const IMPOSTORS: [string, Played][] = [
+    ["proves nothing", { secrets: [] }],
+    ["proves another secret", { secrets: ["6".repeat(64)] }],
+    ["proves the secret as a clone of another CID", { cid: CID + 1 }],
+    ["says that it is an older agent", { generation: PROOF_GENERATION }],
+    [
+      "says that it is an agent of the first generation, by a nonce",
+      { generation: OLDEST_GENERATION, toldNonce: "guessed" },
+    ],
+    ["says that it was never set up", { challenge: undefined }],
+  ];
+  let now = 0;
+  beforeEach(() => {
+    now = performance.now();
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+  });
+  afterEach(() => vi.restoreAllMocks());
+
+  test.each(IMPOSTORS)("alone gets a fork's secret and environment, not a process that %s", async (_what, said) => {
+    const { connection } = connectionOf(NONCE, SECRET, FORKED);
+    const other = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "its own", before: "guessed", ...said });
+    await other.link.closed;
+    expect(other.welcomes).toEqual([]);
+    expect(connection.acquaintance).toEqual({ secret: SECRET, nonce: NONCE });
+    const agent = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "new", before: NONCE });
+    expect(await connection.link(5_000)).toBe(agent.link);
+    expect(agent.welcomes).toEqual([expect.objectContaining({ restored: FORKED, env: identity.env })]);
+    connection.close("over");
+  });
+
+  test("of a fork whose ready was lost proves either secret", async () => {
+    for (const secrets of [[FORKED.secret ?? ""], [FORKED.secret ?? "", SECRET], [SECRET]]) {
+      const { connection } = connectionOf(NONCE, SECRET, FORKED);
+      const agent = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "new", before: NONCE, secrets });
+      expect(await connection.link(5_000)).toBe(agent.link);
+      connection.close("over");
+    }
+  });
+
+  test("is not taken for one by a record that names an older generation, and is served as before", async () => {
+    const { connection } = connectionOf(NONCE, SECRET, null, PROOF_GENERATION);
+    const agent = dialAsAgent(connection, { ...AGAIN, secrets: [], from: 70_000 });
+    expect(await connection.link(5_000)).toBe(agent.link);
+    connection.close("over");
+  });
+
+  test("is not kept away by processes without a reserved port, which count for nothing", async () => {
+    const { connection, warnings } = connectionOf(NONCE);
+    const silent = dialAsAgent(connection, { ...AGAIN, from: 512, readyAfter: new Promise(() => {}) });
+    await vi.waitFor(() => expect(silent.welcomes).toHaveLength(1));
+    for (let count = 0; count < 10_000; count++) {
+      const other = dial(() => {}, RESERVED_PORTS + count);
+      connection.accept(other.link);
+      expect([other.socket.ended, other.link.isClosed]).toEqual([true, true]);
+    }
+    expect(silent.link.isClosed).toBe(false);
+    expect(warnings).toEqual([expect.objectContaining({ error: expect.stringMatching(/any process of the guest/) })]);
+    const agent = dialAsAgent(connection, { ...AGAIN, from: RESERVED_PORTS - 1 });
+    expect(await connection.link(5_000)).toBe(agent.link);
+    connection.close("over");
+  });
+
+  test("is heard of each hundredth of a second, and never displaced, where the device tells no source port", async () => {
+    const { connection } = connectionOf(NONCE, SECRET, FORKED);
+    const ready = Promise.withResolvers<void>();
+    const played: Played = { ...AGAIN, restores: true, nonce: "new", before: NONCE, readyAfter: ready.promise };
+    for (let count = 0; count < 1_000; count++) connection.accept(dial().link);
+    now += 10;
+    const agent = dialAsAgent(connection, played);
+    await vi.waitFor(() => expect(agent.welcomes).toHaveLength(1));
+    for (let count = 0; count < 1_000; count++) {
+      now += 10;
+      connection.accept(dial().link);
+    }
+    expect(agent.link.isClosed).toBe(false);
+    ready.resolve();
+    expect(await connection.link(5_000)).toBe(agent.link);
+    connection.close("over");
+  });
+
+  test.each([PROOF_GENERATION, GENERATION])(
+    "is set up the first time over one connection: others get no secret meanwhile (generation %i)",
+    async (generation) => {
+      const { connection } = connectionOf(null, SECRET, null, generation);
+      const ready = Promise.withResolvers<void>();
+      const agent = dialAsAgent(connection, { generation, readyAfter: ready.promise });
+      await vi.waitFor(() => expect(agent.welcomes).toHaveLength(1));
+      for (const challenge of [undefined, CHALLENGE]) {
+        const other = dialAsAgent(connection, { generation, challenge, secrets: [], nonce: "guessed" });
+        await other.link.closed;
+        expect(other.welcomes).toEqual([]);
+      }
+      expect(connection.state.value.failure).toBeNull();
+      ready.resolve();
+      expect(await connection.link(5_000)).toBe(agent.link);
+      connection.close("over");
+    },
+  );
+
+  test("and whose first connection was lost is set up over the next", async () => {
+    const { connection } = connectionOf(null);
+    const lost = dialAsAgent(connection, { readyAfter: new Promise(() => {}) });
+    await vi.waitFor(() => expect(lost.welcomes).toHaveLength(1));
+    lost.end("the guest closed it");
+    const agent = dialAsAgent(connection);
+    expect(await connection.link(5_000)).toBe(agent.link);
+    connection.close("over");
   });
 });
 

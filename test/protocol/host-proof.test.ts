@@ -8,7 +8,7 @@ import { SystemError, socketPair } from "../../guest-agent/libc.ts";
 import { keepLinked, type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
-import { hostProof, sameText } from "../../shared/agent-protocol/host-proof.ts";
+import { guestProof, hostProof, sameText } from "../../shared/agent-protocol/host-proof.ts";
 import type { Link } from "../../shared/agent-protocol/link.ts";
 import {
   GENERATION,
@@ -95,9 +95,10 @@ describe("who answers a guest that was set up, and", () => {
     const hello = await squatter.hello();
     expect(JSON.stringify(hello)).not.toContain(NONCE);
     expect(hello).toEqual({
-      ...{ generation: PROOF_GENERATION, nonce: "", guest_cid: CID, set_up: true, restores: true },
+      ...{ generation: GENERATION, nonce: "", guest_cid: CID, set_up: true, restores: true },
       version: expect.any(String),
       challenge: expect.stringMatching(/^[0-9a-f]{64}$/),
+      proofs: [guestProof(SECRET, CID, HOST_PORT, hello.challenge ?? "")],
     });
     const stream = squatter.link.open({ method: "exec_start" });
     await expect(stream.finished).rejects.toThrow("the guest is not set up");
@@ -267,7 +268,7 @@ describe("host and guest, both real,", () => {
     void connect(connection, one);
     await vi.waitFor(() => expect(one.carriedOut).toHaveLength(2));
     await connection.link(5_000);
-    const kept = JSON.parse(JSON.stringify(connection.acquaintance));
+    const kept = { generation: GENERATION, ...JSON.parse(JSON.stringify(connection.acquaintance)) };
     connection.close("the daemon ends");
     const later = new GuestConnection(CID, identity, kept, log);
     void connect(later, one);
@@ -282,10 +283,13 @@ describe("host and guest, both real,", () => {
     void connect(connection, one);
     await connection.link(5_000);
     const { nonce } = connection.acquaintance;
-    const foreign = new GuestConnection(CID, identity, { ...strangers(GENERATION), nonce }, log);
+    const foreign = new GuestConnection(CID, identity, { ...strangers(PROOF_GENERATION), nonce }, log);
     expect(await connect(foreign, one)).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
-    const elsewhere = new GuestConnection(CID, identity, connection.acquaintance, log);
-    expect((await connect(elsewhere, one, HOST_PORT + 1)).welcomed).toBe(false);
+    const known = { generation: PROOF_GENERATION, ...connection.acquaintance };
+    const elsewhere = new GuestConnection(CID, identity, known, log);
+    expect(await connect(elsewhere, one, HOST_PORT + 1)).toEqual({
+      ...{ welcomed: false, reason: expect.stringMatching(/has not proven/) },
+    });
     expect(one.carriedOut).toHaveLength(1);
     for (const each of [connection, foreign, elsewhere]) each.close("over");
   });
@@ -293,7 +297,8 @@ describe("host and guest, both real,", () => {
   test("have a secret that no other guest has", () => {
     const secrets = [1, 2, 3].map(() => strangers(GENERATION).secret);
     expect(new Set(secrets).size).toBe(3);
-    expect(strangers(PROOF_GENERATION - 1)).toEqual({ secret: null, nonce: null });
+    const generation = PROOF_GENERATION - 1;
+    expect(strangers(generation)).toEqual({ generation, secret: null, nonce: null });
   });
 });
 

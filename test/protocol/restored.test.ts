@@ -7,7 +7,7 @@ import { HostTrust } from "../../guest-agent/host-trust.ts";
 import type { Served } from "../../guest-agent/link.ts";
 import { comeFirst } from "../../guest-agent/precedence.ts";
 import { Setup } from "../../guest-agent/setup.ts";
-import { GENERATION, type Restored } from "../../shared/agent-protocol/messages.ts";
+import { GENERATION, PROOF_GENERATION, type Restored } from "../../shared/agent-protocol/messages.ts";
 import { dialDaemon } from "./dial-daemon.ts";
 
 const CID = 9100;
@@ -75,9 +75,14 @@ beforeEach(async () => {
 afterAll(() => comeFirst(false));
 
 /** The host's side of the machine into which the memory was loaded. */
-function hostOf(known: Acquaintance, restored: Restored | null, who = identity as typeof identity | typeof forks) {
+function hostOf(
+  known: Acquaintance,
+  restored: Restored | null,
+  who = identity as typeof identity | typeof forks,
+  generation = GENERATION,
+) {
   const cid = who === forks ? FORK_CID : CID;
-  const connection = new GuestConnection(cid, who, known, log, NOTHING_TO_ASK, 0, restored);
+  const connection = new GuestConnection(cid, who, { generation, ...known }, log, NOTHING_TO_ASK, 0, restored);
   const dial = (losesReady = false) => dialDaemon(connection, one.served, cid, { losesReady });
   /** The link of a dial that is over once the next one counts. */
   const linked = async (): Promise<Link> => {
@@ -146,10 +151,14 @@ describe("a guest that is forked", () => {
     await later.linked();
     expect(one.done()).toEqual(["entropy", "clock"]);
     later.connection.close("over");
-    const source = hostOf(one.known, null, forks);
-    expect(await source.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
-    const again = hostOf(one.known, restoredAs("forked"), forks);
-    expect((await again.dial()).welcomed).toBe(false);
+    for (const restored of [null, restoredAs("forked")]) {
+      const source = hostOf(one.known, restored, forks);
+      expect(await source.dial()).toEqual({ welcomed: false, reason: "the connection ended" });
+      await expect(source.connection.link(1)).rejects.toThrow(/does not prove to be the guest's agent/);
+      // One that does not insist on that is refused by the agent.
+      const trusting = hostOf(one.known, restored, forks, PROOF_GENERATION);
+      expect(await trusting.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
+    }
     expect(one.done()).toEqual([]);
   });
 
@@ -213,7 +222,7 @@ describe("a guest that is forked", () => {
     const { nonce } = one.known;
     for (const how of ["resumed", "forked", "rolled_back"] as const) {
       const { secret } = strangers(GENERATION);
-      const other = hostOf({ secret, nonce }, restoredAs(how), forks);
+      const other = hostOf({ secret, nonce }, restoredAs(how), forks, PROOF_GENERATION);
       expect(await other.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
     }
     expect(one.done()).toEqual([]);

@@ -309,7 +309,7 @@ function templateCheck(templates: Templates): Check {
   if (outdated.length === 0) return ok("templates", message);
   return warn(
     "templates",
-    `${message} Built by an older roomd: ${outdated.join(", ")}. Their agents do not make the host prove who it is.`,
+    `${message} Built by an older roomd: ${outdated.join(", ")}. Any process in their guests can pose as the agent.`,
     `Build them again (\`roomd template build ${outdated[0]}\`), then replace the sandboxes that run.`,
   );
 }

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { GENERATION, OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
+import { AGENT_PROOF_GENERATION, GENERATION, OLDEST_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../../shared/api/templates.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -193,9 +193,9 @@ function tooForeign({ generation }: Manifest): string | null {
   return `its agent speaks generation ${generation} of the protocol, and this roomd ${OLDEST_GENERATION} to ${GENERATION}`;
 }
 
-/** Whether its agent takes any host that answers for its own: sandboxes of it start as before, and it should be built again. */
+/** Whether its agent does not prove itself to the host, or takes any host for its own: sandboxes of it start as before, and it should be built again. */
 export function isOutdated({ manifest }: Template): boolean {
-  return manifest.generation < PROOF_GENERATION;
+  return manifest.generation < AGENT_PROOF_GENERATION;
 }
 
 /** A kernel of some template, to probe the host with; null when there is none. */

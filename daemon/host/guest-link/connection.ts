@@ -3,13 +3,24 @@
  * connection was lost. Whoever needs the guest asks for the link of the moment.
  *
  * A guest that comes out of saved memory is one that was set up: it is told so until it has carried that out.
+ *
+ * Authentication of the agent, before anything is sent to it. By its record it is of AGENT_PROOF_GENERATION or newer:
+ *
+ *   source port   reserved, or the connection is closed when it is accepted; not checked if the device does not tell it
+ *   hello         proof of the secret, once the guest has one: over vhost-user the only one
+ *   first setup   one connection at a time, since that has no secret to prove yet; no process of the guest but the agent runs before it
+ *   ready         the nonce, as with older agents, of which it is the only proof
+ *
+ * So a restored guest's new secret and environment go only to a process that proves the secret of the memory that it was restored from.
  */
 import { randomBytes } from "node:crypto";
-import { hostProof, sameText } from "../../../shared/agent-protocol/host-proof.ts";
+import { guestProof, hostProof, sameText } from "../../../shared/agent-protocol/host-proof.ts";
 import {
+  AGENT_PROOF_GENERATION,
   GENERATION,
   type Hello,
   PROOF_GENERATION,
+  RESERVED_PORTS,
   type Restored,
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
@@ -32,6 +43,8 @@ const ENTROPY_BYTES = 64;
 const SECRET_BYTES = 32;
 
 const ANOTHER = "the guest is another one than was set up";
+const UNPROVEN = "it does not prove to be the guest's agent";
+const BUSY = "the guest is being set up over another connection";
 const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
 
 /** What the guest is told about itself; entropy and clock are made at the moment of sending. */
@@ -45,10 +58,14 @@ export interface Acquaintance {
   nonce: string | null;
 }
 
+/** A guest's agent according to its record, which the guest cannot change. */
+export interface KnownAgent extends Acquaintance {
+  generation: number;
+}
+
 /** Of a guest that is still to be set up, by the generation of its agent. */
-export function strangers(agentGeneration: number): Acquaintance {
-  const takesSecret = agentGeneration >= PROOF_GENERATION;
-  return { secret: takesSecret ? newSecret() : null, nonce: null };
+export function strangers(generation: number): KnownAgent {
+  return { generation, secret: generation >= PROOF_GENERATION ? newSecret() : null, nonce: null };
 }
 
 /** What a guest is to be told whose memory was saved and is restored. */
@@ -89,8 +106,11 @@ export class GuestConnection {
   readonly #dials: Dials;
   /** The last that said hello as the agent does, which is not proven yet. */
   #greeted: GuestLink | null = null;
+  /** That over which the guest is set up the first time. */
+  #first: GuestLink | null = null;
   /** The agent's. */
   #newest: GuestLink | null = null;
+  readonly #generation: number;
   #secret: string | null;
   #nonce: string | null;
   /** Null once it was told, and has answered. */
@@ -102,7 +122,7 @@ export class GuestConnection {
   constructor(
     guestCid: number,
     identity: GuestIdentity,
-    { secret, nonce }: Acquaintance,
+    { generation, secret, nonce }: KnownAgent,
     log: Log,
     requests: GuestRequests = NOTHING_TO_ASK,
     startMs = 0,
@@ -112,6 +132,7 @@ export class GuestConnection {
     this.#startMs = startMs;
     this.#guestCid = guestCid;
     this.#identity = identity;
+    this.#generation = generation;
     this.#secret = secret;
     this.#nonce = nonce;
     this.#restored = restored;
@@ -144,12 +165,19 @@ export class GuestConnection {
       link.close("the sandbox is ending");
       return;
     }
-    if (!this.#dials.admit(link)) return;
+    const { from } = link.ports;
+    if (this.#provesItself && from !== null && from >= RESERVED_PORTS) {
+      this.#refusal = `it dialled from port ${from}, which any process of the guest may use`;
+      this.#dials.refuse(link, this.#refusal);
+      return;
+    }
+    if (!this.#dials.admit(link, this.#provesItself && from === null ? "anyones" : "agents")) return;
     const isFirst = this.#nonce === null;
     this.#setUp(link).catch((error: unknown) => {
       const failure = describeError(error);
-      // One that was never set up has no nonce yet to be known by.
-      const isAgents = this.#newest === link || (this.#newest === null && isFirst);
+      // One that was never set up has no nonce yet to be known by, but is set up over one connection.
+      const mayBeFirst = isFirst && (this.#first === null || this.#first === link);
+      const isAgents = this.#newest === link || (this.#newest === null && mayBeFirst);
       // One that was is only slow, as on a host with much to do: it dials again.
       const isLate = !isFirst && error instanceof DeadlineError;
       // So does a guest that was set up if its connection was lost afterwards, as with a vsock device that is replaced.
@@ -209,11 +237,13 @@ export class GuestConnection {
     const timer = new StageTimer();
     const hello = await link.hello(HELLO_DEADLINE_MS);
     timer.mark("hello");
-    this.#check(hello);
+    this.#check(hello, link);
+    if (!this.#dials.promote(link)) return;
     this.#greeted = link;
+    if (this.#nonce === null) this.#first = link;
     const moreMs = (this.#nonce === null ? this.#startMs : 0) + (this.#restored === null ? 0 : HOOKS_MS);
     const deadlineMs = SETUP_DEADLINE_MS + moreMs;
-    const inGuest = await link.welcome(this.#welcome(hello, link.port), deadlineMs, (ready) => {
+    const inGuest = await link.welcome(this.#welcome(hello, link.ports.to), deadlineMs, (ready) => {
       this.#recognise(ready);
       this.#becomeNewest(link);
     });
@@ -234,15 +264,33 @@ export class GuestConnection {
   }
 
   /** Throws when it is not the agent's hello: one that was set up before us is the one we know, or none of ours. */
-  #check({ guest_cid, nonce, generation, challenge, restores }: Hello): void {
+  #check(hello: Hello, link: GuestLink): void {
+    const { guest_cid, nonce, generation, challenge, restores } = hello;
     if (guest_cid !== this.#guestCid) throw new Error(`the guest says it is CID ${guest_cid}, not ${this.#guestCid}`);
-    if (this.#secret !== null && generation < PROOF_GENERATION) {
+    if (generation < this.#generation) {
       throw new Error(`the guest's agent is of generation ${generation}, and its template says another`);
     }
     const isSetUp = this.#nonce !== null;
     const isOurs = this.#secret === null ? sameText(nonce, this.#nonce ?? "") : !isSetUp || challenge !== undefined;
     if (!isOurs) throw new Error(ANOTHER);
+    const isProven = this.#isProven(hello, link.ports.to);
+    if (this.#provesItself && challenge !== undefined && !isProven) throw new Error(UNPROVEN);
+    // The agent makes one connection at a time, and what it starts during the setup may dial.
+    const isElsewhere = !isSetUp && this.#first !== null && !this.#first.isClosed;
+    if (isElsewhere && !isProven) throw new Error(BUSY);
     if (this.#restored?.secret !== undefined && !restores) throw new Error(CANNOT_RESTORE);
+  }
+
+  get #provesItself(): boolean {
+    return this.#generation >= AGENT_PROOF_GENERATION;
+  }
+
+  /** Whether a hello proves one of the secrets that the agent may have: the recorded one, or the one of the restore under way. */
+  #isProven({ guest_cid, challenge, proofs = [] }: Hello, port: number): boolean {
+    if (challenge === undefined) return false;
+    const secrets = [this.#secret, this.#restored?.secret].filter((secret) => typeof secret === "string");
+    const right = secrets.map((secret) => guestProof(secret, guest_cid, port, challenge));
+    return proofs.some((proof) => right.some((each) => sameText(proof, each)));
   }
 
   /** Throws when it is not the guest that was set up: only its agent knows the nonce, and tells it to nobody but us. */
@@ -268,7 +316,7 @@ export class GuestConnection {
   #welcome({ challenge, restores }: Hello, port: number): Welcome {
     const secret = this.#secret;
     const restored = restores ? this.#restored : null;
-    // With another secret it gets its environment, as the first time; who else of the guest dials just then may hear both.
+    // With another secret it gets its environment, as the first time. Before AGENT_PROOF_GENERATION any process of the guest may get both.
     const hasEnv = this.#nonce !== null && restored?.secret === undefined;
     return {
       generation: GENERATION,

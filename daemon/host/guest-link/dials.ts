@@ -1,21 +1,30 @@
 /**
- * Owns the connections of a guest that have not said who they are yet. Any process in a guest can dial the host: such
- * connections are few at a time and seldom, and never touch the one over which the agent is linked.
+ * Connections of a guest that have not proven yet to be its agent's, in two groups with bounds of their own:
+ *
+ *   anyones  every process of the guest can have made them, and the agent proves itself by its hello
+ *   agents   the agent's by source port or proof; with an agent before AGENT_PROOF_GENERATION, which proves neither, all of them
+ *
+ * Unprivileged processes cannot displace a connection of the second group, and none touches the one over which the agent is linked.
  */
 import type { Log } from "../../core/log.ts";
 import type { GuestLink } from "./handshake.ts";
 import { Allowance } from "./pace.ts";
 
-/** An agent needs one; the oldest goes when there are more, since an agent says hello at once. */
-const MOST_AT_A_TIME = 4;
-/** An agent that is refused dials five times a second at most. */
-const DIALS = { perSecond: 10, atOnce: 20 } as const;
+/**
+ * An agent needs one connection, says hello immediately, and dials five times a second at most if it is refused. It is one of `anyones` for
+ * the few ms until its hello: these bounds only limit the work that a flood makes, and leave it a place of each burst.
+ */
+const BOUNDS = {
+  anyones: { atATime: 32, perSecond: 100, atOnce: 32 },
+  agents: { atATime: 4, perSecond: 10, atOnce: 20 },
+} as const;
 const TELL_EVERY_MS = 10_000;
+
+export type DialGroup = keyof typeof BOUNDS;
 
 export class Dials {
   readonly #log: Log;
-  readonly #waiting = new Set<GuestLink>();
-  readonly #allowance = new Allowance(DIALS.perSecond, DIALS.atOnce);
+  readonly #groups = { anyones: new Group(BOUNDS.anyones), agents: new Group(BOUNDS.agents) };
   #refused = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
 
@@ -23,34 +32,40 @@ export class Dials {
     this.#log = log;
   }
 
-  /** Whether a connection may say who it is. One that may not is closed. */
-  admit(link: GuestLink): boolean {
-    if (!this.#allowance.take()) {
+  /** False if it came too often, and is closed. */
+  admit(link: GuestLink, name: DialGroup): boolean {
+    const group = this.#groups[name];
+    if (!group.allowance.take()) {
       this.refuse(link, "the guest dials too often");
       return false;
     }
-    this.#waiting.add(link);
-    const [oldest] = this.#waiting;
-    if (this.#waiting.size > MOST_AT_A_TIME && oldest) {
+    group.waiting.add(link);
+    const [oldest] = group.waiting;
+    if (group.waiting.size > group.atATime && oldest) {
       this.refuse(oldest, "the guest has too many connections that do not say who they are");
     }
     return true;
   }
 
+  /** One of `anyones` has proven that it is the agent's: it counts among those from now on. False as `admit`. */
+  promote(link: GuestLink): boolean {
+    return !this.#groups.anyones.waiting.delete(link) || this.admit(link, "agents");
+  }
+
   /** Whether an unidentified connection is open. */
   get areWaiting(): boolean {
-    for (const link of this.#waiting) if (!link.isClosed) return true;
+    for (const { waiting } of this.#all) for (const link of waiting) if (!link.isClosed) return true;
     return false;
   }
 
   /** It has said who it is, or has ended. */
   settle(link: GuestLink): void {
-    this.#waiting.delete(link);
+    for (const { waiting } of this.#all) waiting.delete(link);
   }
 
   /** Closes a connection with the reason, which the log tells once in a while: a guest must not fill it. */
   refuse(link: GuestLink, reason: string): void {
-    this.#waiting.delete(link);
+    this.settle(link);
     link.close(reason);
     this.#refused++;
     const now = performance.now();
@@ -61,7 +76,24 @@ export class Dials {
   }
 
   closeAll(reason: string): void {
-    for (const link of [...this.#waiting]) link.close(reason);
-    this.#waiting.clear();
+    for (const { waiting } of this.#all) {
+      for (const link of [...waiting]) link.close(reason);
+      waiting.clear();
+    }
+  }
+
+  get #all(): Group[] {
+    return Object.values(this.#groups);
+  }
+}
+
+class Group {
+  readonly atATime: number;
+  readonly allowance: Allowance;
+  readonly waiting = new Set<GuestLink>();
+
+  constructor({ atATime, perSecond, atOnce }: { atATime: number; perSecond: number; atOnce: number }) {
+    this.atATime = atATime;
+    this.allowance = new Allowance(perSecond, atOnce);
   }
 }

@@ -26,6 +26,9 @@ const GUEST_CHANNELS = 1;
 /** 256 connections whose far ends do not read. */
 const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 
+/** In a hello: each is compared to each secret that the guest may have. */
+const MOST_PROOFS = 2;
+
 /** Carries out a request of the guest: ends the stream. */
 export interface GuestRequests {
   (stream: Stream, request: unknown): void;
@@ -38,9 +41,15 @@ export const NOTHING_TO_ASK: GuestRequests = (stream) =>
 /** What the agent says once the guest is set up. */
 export type GuestReady = Extract<Ready, { ok: true }>;
 
+/** Vsock ports of a connection that the guest made. */
+export interface DialledPorts {
+  to: number;
+  /** Source port; null if the guest's device does not tell it. */
+  from: number | null;
+}
+
 export class GuestLink {
-  /** The vsock port that the guest dialled. */
-  readonly port: number;
+  readonly ports: DialledPorts;
   readonly #link: Link;
   readonly #hello = Promise.withResolvers<Hello>();
   readonly #ready = Promise.withResolvers<Ready>();
@@ -53,9 +62,9 @@ export class GuestLink {
   #heard = 0;
   #isLost = false;
 
-  constructor(transport: Transport, valve: Valve, port: number, onFrame: LinkOptions["onFrame"] = () => {}) {
+  constructor(transport: Transport, valve: Valve, ports: DialledPorts, onFrame: LinkOptions["onFrame"] = () => {}) {
     this.#valve = valve;
-    this.port = port;
+    this.ports = ports;
     this.#hello.promise.catch(() => {});
     this.#ready.promise.catch(() => {});
     this.#link = new Link({
@@ -218,14 +227,15 @@ export interface Valve {
 
 function readHello(body: unknown): Hello {
   const said = body as Partial<Record<keyof Hello, unknown>>;
-  const { generation, version, nonce, guest_cid, set_up, challenge, restores } = said;
+  const { generation, version, nonce, guest_cid, set_up, challenge, proofs, restores } = said;
   if (
     typeof generation !== "number" ||
     typeof version !== "string" ||
     typeof nonce !== "string" ||
     typeof guest_cid !== "number" ||
     typeof set_up !== "boolean" ||
-    !(challenge === undefined || isToken(challenge))
+    !(challenge === undefined || isToken(challenge)) ||
+    !(proofs === undefined || areProofs(proofs))
   ) {
     throw new Error("the hello is not one");
   }
@@ -239,8 +249,13 @@ function readHello(body: unknown): Hello {
   return {
     ...{ generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up },
     ...(challenge === undefined ? {} : { challenge }),
+    ...(proofs === undefined ? {} : { proofs }),
     ...(restores === true ? { restores } : {}),
   };
+}
+
+function areProofs(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length <= MOST_PROOFS && value.every(isToken);
 }
 
 function readReady(body: unknown): Ready {

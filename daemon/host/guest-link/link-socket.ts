@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 import type { HasQuirk } from "../../../shared/agent-protocol/device-quirks.ts";
 import type { Transport } from "../../../shared/agent-protocol/link.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import { GuestLink, type Valve } from "./handshake.ts";
+import { type DialledPorts, GuestLink, type Valve } from "./handshake.ts";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
 
 /** Frames dispatched in one go, in less than a millisecond; one read may have 58,000. */
@@ -12,7 +12,7 @@ const MOST_FRAMES = 256;
 const MOST_PENDING_BYTES = 16 * 1024;
 /** What may wait for a guest that does not read: 16 requests of the greatest size. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
-/** Before a connection is known to be the agent's: a hello is under 300 bytes, and nothing follows it before it is answered. */
+/** Before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before it is answered. */
 const MOST_FROM_STRANGER_BYTES = 16 * 1024;
 
 const FRAMES = "guest.frames";
@@ -27,8 +27,8 @@ export interface LinkedSocket {
   end(reason: string): void;
 }
 
-/** Links a connected socket, of a guest that dialled `port` over a device with these quirks. */
-export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk): LinkedSocket {
+/** Links a connected socket, of a guest that dialled over a device with these quirks. */
+export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: HasQuirk): LinkedSocket {
   const isLostWhileStopped = has("lost_while_stopped");
   const within = `guest ${++made}`;
   const queue: Uint8Array[] = [];
@@ -118,7 +118,7 @@ export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk)
     },
   };
 
-  const link = new GuestLink(transport, valve, port, (type, bytes) => allowance.spend(priceOf(type, bytes)));
+  const link = new GuestLink(transport, valve, ports, (type, bytes) => allowance.spend(priceOf(type, bytes)));
   /** Dispatches frames until the piece is over; returns the remaining bytes and the promise of the next piece. */
   const dispatch = (bytes: Uint8Array, pieces: Pieces): { rest: Uint8Array; turn: Promise<void> } | null => {
     for (let rest = bytes; rest.byteLength > 0; ) {

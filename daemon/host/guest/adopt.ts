@@ -3,14 +3,15 @@
  * the one that was started, and the agent that dials again has the nonce that it was set up with. We prove ourselves to it first. A guest that stands still
  * dials when it goes on.
  */
-import { HOST_PORT, OPEN_HOST_PORT } from "../../../shared/agent-protocol/messages.ts";
+import { OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
+import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { connectMachine, type Machine } from "../machine/machine.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
 import { wake } from "../virtiofs/restrain.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
-import { RecordFile, readRecord } from "./record.ts";
+import { type GuestRecord, RecordFile, readRecord } from "./record.ts";
 import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
@@ -47,11 +48,11 @@ export async function adoptGuest(
   const now = hostNow();
   // Its own, whatever new guests get by now: the kernel's vsock has no process.
   const { nonce, secret } = recorded;
-  const firstPort = secret === null ? OPEN_HOST_PORT : HOST_PORT;
-  const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPort) };
+  const generation = generationOf(recorded);
+  const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPortOf(generation)) };
   // QEMU may be waiting for it, and then answers nobody.
   if (virtiofsd) wake(virtiofsd);
-  const connection = connectionOf(host, plan, { nonce, secret });
+  const connection = connectionOf(host, plan, { generation, nonce, secret });
   const parts: GuestParts = {
     plan,
     host,
@@ -79,6 +80,11 @@ export async function adoptGuest(
     parts.machine?.qmp.close();
     throw error;
   }
+}
+
+/** Of its agent. Records of older daemons do not name it: those that know a secret have an agent that takes one. */
+function generationOf({ machine, secret }: GuestRecord): number {
+  return machine?.agent_generation ?? (secret === null ? OLDEST_GENERATION : PROOF_GENERATION);
 }
 
 /** Waits for the agent to dial; where it cannot, because its vsock device was lost, it gets another. */

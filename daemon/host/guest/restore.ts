@@ -37,6 +37,7 @@ export async function restoreGuest(
   const saved = await readSaved(plan.paths);
   requireFits(saved);
   const host = hostFor(on, saved.machine, saved.vsock ?? undefined);
+  const known = { ...saved.known, generation: saved.machine.agent_generation };
   const parts: StartParts = {
     plan: {
       ...plan,
@@ -48,7 +49,7 @@ export async function restoreGuest(
     saved: { vsock: saved.vsock !== null, qemu_version: saved.qemu_version },
     onSpent,
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
-    connection: connectionOf(host, plan, saved.known, 0, restoredAs(saved.restored_as ?? "resumed")),
+    connection: connectionOf(host, plan, known, 0, restoredAs(saved.restored_as ?? "resumed")),
   };
   // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
   const giveUp = () => void endProcesses(plan.paths).catch(() => {});

@@ -11,7 +11,7 @@ import type { Restored } from "../../../shared/agent-protocol/messages.ts";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { type Published, within } from "../../core/published.ts";
 import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
-import { type Acquaintance, GuestConnection, strangers } from "../guest-link/connection.ts";
+import { GuestConnection, type KnownAgent, strangers } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
@@ -263,7 +263,7 @@ async function undoAll<Parts extends LaunchParts | GuestParts>(
 export function connectionOf(
   host: GuestHost,
   plan: GuestPlan,
-  known: Acquaintance,
+  known: KnownAgent,
   startMs = 0,
   restored: Restored | null = null,
 ): GuestConnection {

@@ -13,6 +13,7 @@ import { probeRuntime } from "../../../daemon/host/runtime-probes.ts";
 import { HostTrust } from "../../../guest-agent/host-trust.ts";
 import { beginVsockConnect, connecting } from "../../../guest-agent/libc.ts";
 import { keepLinked, type Served } from "../../../guest-agent/link.ts";
+import { OwnPorts } from "../../../guest-agent/own-ports.ts";
 import { GENERATION, HOST_PORT, type Ready } from "../../../shared/agent-protocol/messages.ts";
 
 const LOOPBACK_CID = 1;
@@ -41,8 +42,10 @@ const served: Served = {
   line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],
 };
 
+const own = new OwnPorts();
+
 async function connect(port: number): Promise<number> {
-  const fd = beginVsockConnect(LOOPBACK_CID, port);
+  const fd = own.use((ownPort) => beginVsockConnect(LOOPBACK_CID, port, ownPort));
   while (connecting(fd)) await Bun.sleep(1);
   return fd;
 }
@@ -58,7 +61,7 @@ async function daemon(known = strangers(GENERATION)) {
     connection.close("the daemon ends");
     transport.stop();
   };
-  return { port: transport.port, known: connection.acquaintance, end };
+  return { port: transport.port, known: { ...known, ...connection.acquaintance }, end };
 }
 
 async function squat(file: string, uid: number, ports: readonly number[]) {

@@ -20,7 +20,11 @@ test("512 KiB of the smallest frames in one read are heard in turns of a few mil
       socket.reading = true;
     },
   };
-  const { link, receive, end } = linkSocket(paused as unknown as Socket<unknown>, HOST_PORT, quirksOf(null));
+  const { link, receive, end } = linkSocket(
+    paused as unknown as Socket<unknown>,
+    { to: HOST_PORT, from: null },
+    quirksOf(null),
+  );
   link.believe();
   const frame = encodeFrame(FrameType.pong, 0, new Uint8Array(0));
   const read = new Uint8Array(512 * 1024 - ((512 * 1024) % frame.byteLength) + 4);

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { SocketHandler, UnixSocketOptions } from "bun";
 import { check } from "../../files/libc.ts";
-import { connectVsock, listenVsock, peerCid, peerFamily } from "./vsock-socket.ts";
+import { connectVsock, listenVsock, peerAddress, peerFamily } from "./vsock-socket.ts";
 
 const AF_UNIX = 1;
 const SOCK_STREAM_FLAGS = 1 | 0o2000000 | 0o4000;
@@ -44,7 +44,11 @@ export async function loopbackPeer(): Promise<number | null> {
   const port = TRIAL_PORT + Math.floor(Math.random() * TRIAL_PORTS);
   const listening = listenVsock(port);
   if (listening === null) return null;
-  return await accepted(listening, peerCid, async () => connectVsock(VMADDR_CID_LOCAL, port));
+  return await accepted(
+    listening,
+    (descriptor) => peerAddress(descriptor)?.cid ?? null,
+    async () => connectVsock(VMADDR_CID_LOCAL, port),
+  );
 }
 
 /** What `look` finds at the connection that an adopted listener accepts. */

@@ -6,7 +6,7 @@ import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import { cidDevice, firstFreeCid } from "./host-cids.ts";
 import type { VsockTransport } from "./transport.ts";
-import { listenVsock, peerCid } from "./vsock-socket.ts";
+import { listenVsock, peerAddress } from "./vsock-socket.ts";
 
 /** The kernel's vhost-vsock. */
 export const VHOST_VSOCK = "/dev/vhost-vsock";
@@ -17,14 +17,14 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
   const { fd, port } = listenFirstFree(firstPort);
   const handlers: SocketHandler<LinkedSocket | null> = {
     open: (socket) => {
-      const cid = "fd" in socket && typeof socket.fd === "number" ? peerCid(socket.fd) : null;
-      const onLink = cid === null ? undefined : guests.get(cid);
-      if (!onLink) {
+      const peer = "fd" in socket && typeof socket.fd === "number" ? peerAddress(socket.fd) : null;
+      const onLink = peer === null ? undefined : guests.get(peer.cid);
+      if (!peer || !onLink) {
         socket.data = null;
         socket.end();
         return;
       }
-      socket.data = linkSocket(socket, port, NO_QUIRKS);
+      socket.data = linkSocket(socket, { to: port, from: peer.port }, NO_QUIRKS);
       onLink(socket.data.link);
     },
     data: (socket, bytes) => socket.data?.receive(bytes),

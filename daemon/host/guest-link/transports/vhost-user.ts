@@ -101,7 +101,8 @@ function listen(address: GuestAddress, port: number, has: HasQuirk, onLink: (lin
     unix: path,
     socket: {
       open: (socket) => {
-        socket.data = linkSocket(socket, port, has);
+        // The device tells no source port: only the name of the socket, for the port that was dialled.
+        socket.data = linkSocket(socket, { to: port, from: null }, has);
         onLink(socket.data.link);
       },
       data: (socket, bytes) => socket.data?.receive(bytes),

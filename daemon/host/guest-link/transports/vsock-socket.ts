@@ -52,10 +52,14 @@ function addressOf(cid: number, port: number): Uint8Array {
   return address;
 }
 
-/** The CID of the guest at the other end: the kernel says it, the guest cannot. */
-export function peerCid(fd: number): number | null {
+/**
+ * Address of the guest at the other end. The CID is the host kernel's word, the port the guest kernel's: of a guest whose kernel is not
+ * subverted, a process without CAP_NET_BIND_SERVICE has none below RESERVED_PORTS.
+ */
+export function peerAddress(fd: number): { cid: number; port: number } | null {
   const peer = peerOf(fd);
-  return peer?.getUint16(0, true) === AF_VSOCK ? peer.getUint32(8, true) : null;
+  if (peer?.getUint16(0, true) !== AF_VSOCK) return null;
+  return { cid: peer.getUint32(8, true), port: peer.getUint32(4, true) };
 }
 
 /** The address family of a connection; null where there is none. */

@@ -51,7 +51,7 @@ export class PlayedAgent {
         close: () => void setImmediate(() => ends.guest?.close("the host has closed")),
       },
       valve,
-      HOST_PORT,
+      { to: HOST_PORT, from: null },
     );
     ends.host = host;
     ends.guest = new Link({

@@ -12,7 +12,7 @@ import {
   runChecks,
 } from "../../../../daemon/domain/service/checks.ts";
 import type { Templates } from "../../../../daemon/domain/templates/registry.ts";
-import { GENERATION, OLDEST_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
+import { GENERATION, OLDEST_GENERATION, PROOF_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 
 const home = mkdtempSync(join(tmpdir(), "roomd-checks-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -78,13 +78,15 @@ function check(
   return checks.find((each) => each.id === id);
 }
 
-test("a template whose agent does not make the host prove itself is to be built again", () => {
+test("a template whose agent does not prove itself, or does not make the host do so, is to be built again", () => {
   expect(check("templates", {})).toMatchObject({ status: "ok", message: "Templates: default." });
-  expect(check("templates", {}, { default: GENERATION, python: OLDEST_GENERATION })).toMatchObject({
-    status: "warn",
-    message: expect.stringContaining("Built by an older roomd: python."),
-    remedy: expect.stringContaining("roomd template build python"),
-  });
+  for (const python of [OLDEST_GENERATION, PROOF_GENERATION]) {
+    expect(check("templates", {}, { default: GENERATION, python })).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining("Built by an older roomd: python."),
+      remedy: expect.stringContaining("roomd template build python"),
+    });
+  }
   expect(check("templates", {}, {})).toMatchObject({ status: "fail" });
 });
 

@@ -143,7 +143,7 @@ test("with several processors it starts from what was saved with as many, where 
 });
 
 test("one whose agent speaks another protocol is of no use, and says what to do", async () => {
-  await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(/generation 3 .*build it again/);
+  await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(/generation 4 .*build it again/);
 });
 
 test("a processor is known by its model and its features, in whatever order the kernel names them", () => {

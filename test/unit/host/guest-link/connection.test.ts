@@ -10,11 +10,11 @@ const IDENTITY = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: nu
 /** The deadline of the welcome. */
 async function deadlineOf(nonce: string | null, startMs?: number): Promise<number> {
   const log = makeLog("error", () => {});
-  const known = { secret: null, nonce };
+  const known = { generation: 1, secret: null, nonce };
   const connection = new GuestConnection(CID, IDENTITY, known, log, NOTHING_TO_ASK, startMs);
   const told = Promise.withResolvers<number>();
   const link = {
-    port: 1,
+    ports: { to: 1, from: null },
     closed: new Promise(() => {}),
     close: () => {},
     hello: async () => ({ guest_cid: CID, nonce: nonce ?? "", generation: 1 }),

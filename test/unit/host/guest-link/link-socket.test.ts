@@ -38,7 +38,7 @@ function connected(has = quirksOf(null)) {
   };
   const { link, drain, receive, end } = linkSocket(
     socket as unknown as Parameters<typeof linkSocket>[0],
-    HOST_PORT,
+    { to: HOST_PORT, from: null },
     has,
   );
   const pong = () => link.receive(encodeFrame(FrameType.pong, 0, NOTHING));

@@ -3,7 +3,7 @@ import { closeSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeKernelTransport } from "../../../../daemon/host/guest-link/transports/kernel.ts";
-import { listenVsock, peerCid } from "../../../../daemon/host/guest-link/transports/vsock-socket.ts";
+import { listenVsock, peerAddress } from "../../../../daemon/host/guest-link/transports/vsock-socket.ts";
 import { HOST_PORT, HOST_PORTS, OPEN_HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 
 const PORT = 0x726f6f6d;
@@ -14,7 +14,7 @@ test.skipIf(reason !== null)("a port is listened on by one only, and is free aga
   const first = listenVsock(PORT) ?? -1;
   try {
     expect(listenVsock(PORT)).toBeNull();
-    expect(peerCid(first)).toBeNull();
+    expect(peerAddress(first)).toBeNull();
   } finally {
     closeSync(first);
   }

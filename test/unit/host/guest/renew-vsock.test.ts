@@ -7,12 +7,12 @@ import { GuestConnection } from "../../../../daemon/host/guest-link/connection.t
 import { linkSocket } from "../../../../daemon/host/guest-link/link-socket.ts";
 import { processOf } from "../../../../daemon/host/process.ts";
 import { quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
-import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
+import { HOST_PORT, OLDEST_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 
 const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
 
 test("a device whose connection is lost is, unless the agent has dialled over it and has yet to be set up", () => {
-  const known = { secret: null, nonce: "known" };
+  const known = { generation: OLDEST_GENERATION, secret: null, nonce: "known" };
   const connection = new GuestConnection(9100, identity, known, { warn: () => {} } as unknown as Log);
   const endpoint = { process: processOf(process.pid), has: quirksOf(null) };
   const parts = { endpoint, connection } as unknown as GuestParts;
@@ -20,7 +20,11 @@ test("a device whose connection is lost is, unless the agent has dialled over it
   expect(hasLostVsock({ ...parts, undialled: parts.endpoint })).toBe(false);
 
   const socket = { write: () => 0, pause: () => {}, resume: () => {}, end: () => {} };
-  const dialled = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, endpoint.has);
+  const dialled = linkSocket(
+    socket as unknown as Parameters<typeof linkSocket>[0],
+    { to: HOST_PORT, from: null },
+    endpoint.has,
+  );
   connection.accept(dialled.link);
   expect(hasLostVsock(parts)).toBe(false);
   dialled.end("the guest closed it");

@@ -1,0 +1,26 @@
+/**
+ * Source ports of the agent's connections to the host. Binding a reserved port takes CAP_NET_BIND_SERVICE, so the host knows by it that no
+ * unprivileged process dialled. Each connection gets another one: the kernel keeps that of a closed connection for some seconds.
+ */
+import { Errno, SystemError } from "./libc.ts";
+
+/** Reserved, and none of the host's: on a loopback of vsock, as in tests, both ends are of one kernel. */
+const PORTS = { first: 512, count: 504 } as const;
+
+export class OwnPorts {
+  #turn = 0;
+
+  /** Calls `begin` with the next port that is free. Throws what `begin` throws, EADDRINUSE only if all are taken. */
+  use<T>(begin: (port: number) => T): T {
+    for (let tries = 1; ; tries++) {
+      const port = PORTS.first + this.#turn;
+      this.#turn = (this.#turn + 1) % PORTS.count;
+      try {
+        return begin(port);
+      } catch (error) {
+        const isTaken = error instanceof SystemError && error.errno === Errno.EADDRINUSE;
+        if (!isTaken || tries === PORTS.count) throw error;
+      }
+    }
+  }
+}
