@@ -1,6 +1,6 @@
 /** Owns forgetting rooms and sandboxes that have ended, with all rows that are about them: some in each commit. */
 import type { RoomUid } from "../../shared/ids.ts";
-import { LongWork } from "../core/turn.ts";
+import { loopTime, Pieces } from "../core/loop/index.ts";
 import type { Database } from "../db/transact.ts";
 import { forgetTraffic } from "../domain/egress/index.ts";
 import { listEveryOrg } from "../domain/orgs/index.ts";
@@ -8,8 +8,6 @@ import { forgetPorts } from "../domain/ports/index.ts";
 import { forgetRoom, roomsToForget } from "../domain/rooms/index.ts";
 import { endedLongAgo, endedWithRooms, forgetSandbox } from "../domain/sandboxes/index.ts";
 import { forgetAccesses } from "../domain/ssh/index.ts";
-
-const looks = new LongWork();
 
 /** Forgets sandboxes that nobody can ask for, and rooms that ended before a moment (RFC 3339) or are not among the newest. */
 export async function forgetEnded(database: Database, before: string): Promise<void> {
@@ -24,8 +22,9 @@ export async function forgetEnded(database: Database, before: string): Promise<v
       });
     }
   }
+  const pieces = new Pieces(loopTime, "host", "retention");
   for (const { org_id } of listEveryOrg(queries)) {
-    await looks.turn(org_id);
+    await pieces.turn();
     while (await forgetSome(database, roomsToForget(queries, org_id, before)));
   }
 }

@@ -1,12 +1,12 @@
 /** Owns a long text as an answer: each piece of it is made when it is asked for, in a turn of its own, and none is kept for who takes nothing. */
-import { FlowTurns } from "./turn.ts";
+import { loopTime, Pieces } from "./loop/index.ts";
 
 /** `over` is called once nobody takes any more of it. */
 export function textStream(
   pieces: AsyncIterator<string> | Iterator<string>,
   over: () => Promise<void> = async () => {},
 ): ReadableStream<Uint8Array> {
-  const turns = new FlowTurns();
+  const turns = new Pieces(loopTime, loopTime.owner, "stream");
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
@@ -14,9 +14,7 @@ export function textStream(
           await turns.next();
           const { done, value } = await pieces.next();
           if (!done) {
-            const bytes = Buffer.from(value);
-            turns.moved(bytes.byteLength);
-            return controller.enqueue(bytes);
+            return controller.enqueue(Buffer.from(value));
           }
           await over();
           controller.close();

@@ -5,7 +5,7 @@ import { LoopTime } from "./time.ts";
 export type { LoopFigures } from "./figures.ts";
 export type { OwnerName } from "./owner.ts";
 export { ownerOf } from "./owner.ts";
-export { Pieces } from "./pieces.ts";
+export { Pieces, type PieceTurns } from "./pieces.ts";
 export { inPieces, type Steps, wholly } from "./steps.ts";
 export { LoopTime } from "./time.ts";
 export { recordTurns } from "./turns.ts";

@@ -4,26 +4,50 @@ import type { LoopTime } from "./time.ts";
 
 const PIECE_MS = 2;
 
+interface Options {
+  /** Key, sandbox or connection, which take turns within their owner. */
+  within?: string;
+  /** Ends the work: the next piece does not start, and its promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
 /** Work that one owner continues for long. Create it where the work starts. */
 export class Pieces {
   readonly #time: LoopTime;
   readonly #owner: OwnerName;
   readonly #label: string;
   readonly #within: string;
-  #since = performance.now();
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(time: LoopTime, owner: OwnerName, label: string, within = "") {
+  constructor(time: LoopTime, owner: OwnerName, label: string, { within = "", signal }: Options = {}) {
     this.#time = time;
     this.#owner = owner;
     this.#label = label;
     this.#within = within;
+    this.#signal = signal;
   }
 
-  /** Null while the piece has time left, otherwise a promise to await before the work continues. Cheap enough for each row. */
+  /**
+   * Null if the work may continue, otherwise a promise to await before it does. Cheap enough for each row. All works of an owner share the time
+   * of a piece; outside of one, as after an await, work enters the loop as a callback does.
+   */
   next(): Promise<void> | null {
-    if (performance.now() - this.#since < PIECE_MS) return null;
-    return this.#time.next(this.#owner, this.#label, this.#within).then(() => {
-      this.#since = performance.now();
-    });
+    const ranMs = this.#time.ranFor(this.#owner);
+    if (ranMs !== null && ranMs < PIECE_MS) return null;
+    if (ranMs !== null) return this.turn();
+    const turn = this.#time.enter(this.#owner, this.#label, this.#within);
+    if (turn) return turn.then(this.#start);
+    this.#start();
+    return null;
   }
+
+  /** Waits for a piece in any case: before a step that takes milliseconds, or may be one of many that start together. */
+  turn(): Promise<void> {
+    return this.#time.next(this.#owner, this.#label, this.#within).then(this.#start);
+  }
+
+  readonly #start = (): void => this.#signal?.throwIfAborted();
 }
+
+/** What a walk needs of Pieces. */
+export type PieceTurns = Pick<Pieces, "next" | "turn">;

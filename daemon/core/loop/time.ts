@@ -175,6 +175,11 @@ export class LoopTime {
     return this.#current?.owner ?? "host";
   }
 
+  /** Milliseconds that a piece of this owner has run; null if none runs. */
+  ranFor(owner: OwnerName): number | null {
+    return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;
+  }
+
   /** Queued pieces by kind of owner. */
   get waiting(): Record<"org" | "net" | "host", number> {
     const waiting = { org: 0, net: 0, host: 0 };

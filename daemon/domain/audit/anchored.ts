@@ -6,7 +6,7 @@ import type { Verdict } from "./chain.ts";
 import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { chainStart, hashAt, listAudit } from "./rows.ts";
-import { walks } from "./scan.ts";
+import { walkOf } from "./scan.ts";
 import { appendAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
@@ -26,9 +26,10 @@ export async function withAnchors(
 
 /** The first record that was anchored and is not there as it was; null: all are. */
 async function firstLost(queries: Queries, anchors: AnchorStore, orgKey: ChainKey): Promise<number | null> {
+  const walk = walkOf(orgKey);
   for (let after = (chainStart(queries, orgKey)?.seq ?? 1) - 1; ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
-    await walks.turn(orgKey);
+    await walk.turn();
     const lost = some.find((anchor) => isLost(queries, orgKey, anchor));
     if (lost) return brokenAt(queries, orgKey, lost);
     const last = some.at(-1);

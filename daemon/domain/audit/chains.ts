@@ -8,7 +8,7 @@ import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { locateRecord } from "./locate.ts";
 import { chainRecords, chainStart, toRecord } from "./rows.ts";
-import { walks } from "./scan.ts";
+import { walkOf } from "./scan.ts";
 
 /** A millisecond's work; then others have their turn. */
 const AT_ONCE = 100;
@@ -54,7 +54,7 @@ export class Chains {
   /** Some records after a place, in order, as soon as there are any. Throws what the daemon's end throws at who waits. */
   async after(orgId: string, seq: number, signal: AbortSignal): Promise<AuditRecord[]> {
     const key = chainKey(orgId);
-    await walks.turn(key);
+    await walkOf(key).turn();
     const wait = { key: CHAIN_BELL, owner: ownerOf(orgId), deadlineMs: Number.POSITIVE_INFINITY, signal };
     const rows = await this.#bells.wait(bellGroup(key), wait, () => {
       const found = chainRecords(this.#queries, key, seq, AT_ONCE);

@@ -1,16 +1,19 @@
 /** Owns going through a chain, a part of it after another: what is asked for may be rare, and those who ask many. */
 import { asc, desc } from "drizzle-orm";
-import { LongWork } from "../../core/turn.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
-import { chainKey } from "./chain-key.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { type AuditFilter, listAudit, matching } from "./rows.ts";
 import { type AuditRow, audit } from "./table.ts";
 
 /** Some milliseconds' work. */
 const LOOKED_AT = 5000;
 
-/** Of all who go through chains: the event loop is one. */
-export const walks = new LongWork();
+/** For going through a chain: its organization takes turns with others. */
+export function walkOf(key: ChainKey): Pieces {
+  const orgId = orgOfChain(key);
+  return new Pieces(loopTime, orgId === null ? "host" : ownerOf(orgId), "audit");
+}
 
 export type Scan = Omit<AuditFilter, "limit" | "last">;
 type Stretch = Pick<AuditFilter, "after" | "last">;
@@ -21,8 +24,9 @@ export async function* stretches(
   { org_id, room_uid, order, after }: Scan,
   left: AbortSignal,
 ): AsyncGenerator<Stretch> {
+  const walk = walkOf(chainKey(org_id));
   for (let from = after; ; ) {
-    await walks.turn(chainKey(org_id));
+    await walk.turn();
     if (left.aborted) return;
     const end = queries
       .select({ seq: audit.seq })
@@ -45,6 +49,7 @@ export async function* scanAudit(
   atOnce: number,
   left: AbortSignal,
 ): AsyncGenerator<AuditRow[]> {
+  const walk = walkOf(chainKey(scan.org_id));
   for await (const { after, last } of isSelective(scan)
     ? stretches(queries, scan, left)
     : [{ after: scan.after, last: undefined }]) {
@@ -53,7 +58,7 @@ export async function* scanAudit(
       if (rows.length > 0) yield rows;
       if (rows.length < atOnce) break;
       from = rows.at(-1)?.seq;
-      await walks.turn(chainKey(scan.org_id));
+      await walk.turn();
     }
   }
 }

@@ -10,7 +10,7 @@ import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
 import { chainRecords, chainStart, listAudit } from "./rows.ts";
-import { walks } from "./scan.ts";
+import { walkOf } from "./scan.ts";
 
 /** A verdict, and what it could not look at. */
 export type Looked = Verdict & { warnings?: string[] };
@@ -112,8 +112,9 @@ async function walk(
   from = 0,
   to = Number.POSITIVE_INFINITY,
 ): Promise<Verdict> {
+  const pieces = walkOf(orgKey);
   for (let after = from; ; ) {
-    await walks.turn(orgKey);
+    await pieces.turn();
     const rows = chainRecords(queries, orgKey, after, Math.min(AT_ONCE, to - after));
     if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
     after = rows.at(-1)?.seq ?? after;

@@ -14,7 +14,7 @@ const MOST_TOLD_BYTES = 64 * 1024 ** 2;
 export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: Facts, { room, signal }: Asked) {
   if (size_bytes > MOST_TOLD_BYTES) return null;
   try {
-    return await file.digest(size_bytes, signal, drive.turnOf(room));
+    return await file.digest(size_bytes, signal, drive.piecesOf(room));
   } catch (error) {
     if (signal.aborted) return null;
     throw error;
@@ -30,7 +30,7 @@ interface Asked {
 /** Throws precondition_failed when the file has another digest. */
 export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: Asked) {
   requireHashable(file, room);
-  const found = await file.digest(file.facts.size_bytes, signal, drive.turnOf(room));
+  const found = await file.digest(file.facts.size_bytes, signal, drive.piecesOf(room));
   // What a guest wrote meanwhile may not be in it.
   if (file.freshFacts().version !== file.facts.version) {
     throw new ServiceError("precondition_failed", {

@@ -3,12 +3,12 @@
  * there is daemon/host/files/beneath.ts.
  */
 import type { OrgId } from "../../../shared/ids.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import type { Bound } from "../../core/operation.ts";
 import { every } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
-import { LongWork } from "../../core/turn.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
@@ -56,16 +56,14 @@ export interface DriveService {
 }
 
 export function makeDrive(deps: DriveDeps): DriveService {
-  const work = new LongWork();
-  const turnOf = ({ org_id }: Pick<DriveRoom, "org_id">) => {
-    return () => work.turn(org_id);
-  };
+  const piecesOf: Drive["piecesOf"] = ({ org_id }, signal) =>
+    new Pieces(loopTime, ownerOf(org_id), "room.drive", signal && { signal });
   const drive: Drive = {
     ...deps,
-    usage: new Usage(deps, work),
+    usage: new Usage(deps),
     turns: new Turns(),
     stillness: new Stillness(),
-    turnOf,
+    piecesOf,
   };
   /** One drive at a time is swept, and nobody waits for it. */
   const sweeps = new Mailbox();
@@ -80,7 +78,7 @@ export function makeDrive(deps: DriveDeps): DriveService {
       return org.used;
     },
     sweep: async (room) => {
-      const swept = await sweeps.put(() => sweepTemporaryFiles(room.drive_directory, turnOf(room)));
+      const swept = await sweeps.put(() => sweepTemporaryFiles(room.drive_directory, piecesOf(room)));
       if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });
     },
     saveStreams: (room, path, streams) => saveStreams(drive, room, path, streams),

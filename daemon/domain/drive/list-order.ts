@@ -2,9 +2,9 @@
  * Owns the order of a list: names by their bytes, a directory before what is in it. Looks ahead by no more paths than the
  * page still wants, whatever the size of the directories: each is read through once and only its first names are kept.
  */
+import type { PieceTurns } from "../../core/loop/index.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import { readEntries } from "../../host/files/entries.ts";
-import type { Pace } from "../../host/files/pace.ts";
 import { HERE, joinRaw, type RawPath } from "../../host/files/raw-path.ts";
 import { isTemporaryName } from "../../host/files/temporary.ts";
 
@@ -12,12 +12,12 @@ export class ListOrder {
   readonly #top: Beneath;
   /** Longer paths cannot be asked for, so they are not listed. */
   readonly #longestPath: number;
-  readonly #pace: Pace;
+  readonly #pieces: PieceTurns;
   #ahead: RawPath[] = [];
   #cut = false;
 
-  constructor(top: Beneath, longestPath: number, pace: Pace) {
-    this.#pace = pace;
+  constructor(top: Beneath, longestPath: number, pieces: PieceTurns) {
+    this.#pieces = pieces;
     this.#top = top;
     this.#longestPath = longestPath;
   }
@@ -45,7 +45,7 @@ export class ListOrder {
   async enter(directory: RawPath, wanted: number, after: RawPath | null = null): Promise<void> {
     using opened = this.#top.plainDirectory(directory);
     if (!opened) return;
-    const { names, cut } = await firstNames(opened, after, wanted, this.#pace);
+    const { names, cut } = await firstNames(opened, after, wanted, this.#pieces);
     const inside = names.map((name) => joinRaw(directory, name)).filter((path) => path.length <= this.#longestPath);
     const all = [...inside, ...this.#ahead];
     this.#ahead = all.slice(0, wanted);
@@ -54,7 +54,7 @@ export class ListOrder {
 }
 
 /** The first `most` names after `after`, in order, and whether there are more. */
-async function firstNames(directory: Beneath, after: RawPath | null, most: number, pace: Pace) {
+async function firstNames(directory: Beneath, after: RawPath | null, most: number, pieces: PieceTurns) {
   const names: RawPath[] = [];
   let bound = null as RawPath | null;
   let cut = false;
@@ -65,7 +65,7 @@ async function firstNames(directory: Beneath, after: RawPath | null, most: numbe
     bound = names.at(-1) ?? null;
     cut = true;
   };
-  for await (const entries of readEntries(directory, pace)) {
+  for await (const entries of readEntries(directory, pieces)) {
     for (const { name } of entries) {
       if ((after !== null && name <= after) || isTemporaryName(name)) continue;
       if (bound !== null && name >= bound) continue;

@@ -7,9 +7,9 @@
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { type DriveEntry, fsList } from "../../../shared/api/drive.ts";
 import { MAX_PATH_BYTES } from "../../../shared/api/file-entries.ts";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
-import { Pace } from "../../host/files/pace.ts";
 import { HERE, joinRaw, type RawPath } from "../../host/files/raw-path.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { describeEntry } from "./entry.ts";
@@ -24,7 +24,6 @@ export function list(drive: Drive): Bound {
   return bindDrive(drive, fsList, {
     rules: (input) => pathRule("path", input.path),
     run: async (call, input, { root, room }) => {
-      const turn = drive.turnOf(room);
       const path = parsePath(input.path ?? "/");
       call.audit.details = { path: shownPath(path) };
       const recursive = input.recursive ?? input.path === undefined;
@@ -37,10 +36,7 @@ export function list(drive: Drive): Bound {
         recursive,
         after,
         limit: input.limit ?? DEFAULT_PAGE,
-        pace: new Pace(async () => {
-          await turn();
-          call.signal.throwIfAborted();
-        }),
+        pieces: drive.piecesOf(room, call.signal),
       });
       const next_cursor = last === null ? null : writeCursor(listKey, last);
       return { outcome: "ok", body: { path: shownPath(path), items, next_cursor } };
@@ -54,19 +50,20 @@ interface PageRequest {
   recursive: boolean;
   after: RawPath | null;
   limit: number;
-  pace: Pace;
+  pieces: PieceTurns;
 }
 
 /** The entries of one page, and the last path of it where more follows. */
-async function pageOf({ top, path, recursive, after, limit, pace }: PageRequest) {
-  const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2, pace);
+async function pageOf({ top, path, recursive, after, limit, pieces }: PageRequest) {
+  const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2, pieces);
   const items: DriveEntry[] = [];
   let last = after;
   // One more than the page holds tells whether there is another.
   if (after === null) await order.enter(HERE, limit + 1);
   else await order.seek(after, recursive, limit + 1);
   while (items.length < limit) {
-    if (pace.due) await pace.rest();
+    const turn = pieces.next();
+    if (turn) await turn;
     const next = order.take();
     if (next === undefined) break;
     last = next;

@@ -4,10 +4,10 @@
  * between is not sent: the answer breaks off.
  */
 import { randomInt } from "node:crypto";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { textStream } from "../../core/text-stream.ts";
 import { Hash } from "../../host/files/hash.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
-import type { Turn } from "../../host/files/pace.ts";
 
 /** As JSON it is up to six times as long. In base64 it is whole groups of three. */
 const PIECE_BYTES = 48 * 1024;
@@ -26,7 +26,7 @@ export interface LongPart {
 export async function lookThrough(
   file: OpenFile,
   { offset, length }: { offset: number; length: number },
-  turn: Turn,
+  pieces: PieceTurns,
   signal: AbortSignal,
 ): Promise<LongPart> {
   using hash = new Hash();
@@ -38,7 +38,7 @@ export async function lookThrough(
   const pieceAt = (at: number, end: number) => file.read(offset + at, Math.min(PIECE_BYTES, end - at));
   while (found < length) {
     signal.throwIfAborted();
-    await turn();
+    await pieces.next();
     const bytes = await pieceAt(found, length);
     if (bytes.byteLength === 0) break;
     await hash.add(bytes);

@@ -2,11 +2,10 @@
  * Owns the measuring of a drive: what it takes on the disk, holes not counted, and how many files and entries there are.
  * What guests have deleted and still hold open is no longer in the tree, but still on the disk: it is found at the shares.
  */
-
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { Beneath } from "../../host/files/beneath.ts";
 import type { Entry } from "../../host/files/entries.ts";
 import { ifThere } from "../../host/files/gone.ts";
-import { Pace, type Turn } from "../../host/files/pace.ts";
 import { walk } from "../../host/files/walk.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { deletedFiles } from "../../host/virtiofs/restrain.ts";
@@ -36,8 +35,8 @@ export interface MeasureOptions {
   shares?: readonly ProcessRecord[];
   /** Entries after which nothing more is counted. */
   most?: number;
-  /** Resolves when the measure may go on; rejects when it shall end. */
-  turn?: Turn;
+  /** Absent: in one turn. */
+  pieces?: PieceTurns;
 }
 
 // Files with several names are counted once, as far as they can be remembered.
@@ -45,12 +44,11 @@ const MOST_LINKED = 100_000;
 
 /** Walks the whole drive; one that is gone takes nothing. */
 export async function measureTree(directory: string, options: MeasureOptions = {}): Promise<Measured> {
-  const { setAside = () => null, shares = [], most, turn } = options;
+  const { setAside = () => null, shares = [], most, pieces } = options;
   const linked = new Set<bigint>();
   const measured = { used_bytes: 0, file_count: 0, entry_count: 0, is_complete: true, kept_by_kernel: false };
-  const pace = new Pace(turn);
-  // Many measures may begin at once.
-  await pace.rest();
+  // Many measures may start together.
+  await pieces?.turn();
   using root = ifThere(() => Beneath.open(directory));
   if (!root) return measured;
   const visit = (parent: Beneath, { name }: Entry) => {
@@ -67,8 +65,9 @@ export async function measureTree(directory: string, options: MeasureOptions = {
     measured.used_bytes += Math.max(0, use.allocated_bytes - (aside ?? 0));
     if (use.type === "file" && aside === null) measured.file_count++;
   };
-  const end = await walk(root, visit, { pace, ...(most === undefined ? {} : { most }) });
+  const end = await walk(root, visit, { ...(pieces && { pieces }), ...(most === undefined ? {} : { most }) });
   measured.is_complete = end === "complete";
-  for await (const { allocated_bytes } of deletedFiles(directory, shares, pace)) measured.used_bytes += allocated_bytes;
+  for await (const { allocated_bytes } of deletedFiles(directory, shares, pieces))
+    measured.used_bytes += allocated_bytes;
   return measured;
 }

@@ -2,8 +2,8 @@
  * Owns the measures of one drive: at most one is under way, and whoever wants one meanwhile joins it. It ends with the drive.
  */
 import { statfsSync } from "node:fs";
+import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { ifThere } from "../../host/files/gone.ts";
-import type { Turn } from "../../host/files/pace.ts";
 import type { Measured } from "./measure.ts";
 
 /** What the disk has left. */
@@ -20,23 +20,20 @@ export interface Measurement {
   took_ms: number;
 }
 
-/** Measures the drive once; `turn` is to be waited for between two pieces. */
-export type Measure = (turn: Turn) => Promise<Measured>;
+/** Measures the drive once, in pieces. */
+export type Measure = (pieces: Pieces) => Promise<Measured>;
 
 export class Measuring {
   readonly #directory: string;
   readonly #measure: Measure;
-  readonly #turn: Turn;
+  readonly #owner: OwnerName;
   readonly #end = new AbortController();
   #underWay: Promise<Measurement> | null = null;
 
-  constructor(directory: string, turn: Turn, measure: Measure) {
+  constructor(directory: string, owner: OwnerName, measure: Measure) {
     this.#directory = directory;
     this.#measure = measure;
-    this.#turn = async () => {
-      await turn();
-      this.#end.signal.throwIfAborted();
-    };
+    this.#owner = owner;
   }
 
   /** The measure that is under way, or one that begins now. Rejects when the drive is given up. */
@@ -59,7 +56,7 @@ export class Measuring {
   async #once(): Promise<Measurement> {
     const startedAt = performance.now();
     const free = freeOn(this.#directory);
-    const measured = await this.#measure(this.#turn);
+    const measured = await this.#measure(new Pieces(loopTime, this.#owner, "room.drive", { signal: this.#end.signal }));
     return { measured, free, took_ms: performance.now() - startedAt };
   }
 }

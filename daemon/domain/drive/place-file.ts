@@ -4,8 +4,8 @@
  *
  * A link in the last place is replaced, never written through: following it would put the file where the path does not say.
  */
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { nextTurn } from "../../core/turn.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { Facts } from "../../host/files/facts.ts";
 import { Hash } from "../../host/files/hash.ts";
@@ -49,10 +49,11 @@ export async function placeFile(
   let size = 0;
   using hash = new Hash();
   const { over } = claim;
+  const pieces = new Pieces(loopTime, ownerOf(room.org_id), "body");
   const write = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
-      // A part of the body may be many: each has a turn of its own.
-      if (at > 0) await nextTurn();
+      // One part of the body may be many chunks.
+      if (at > 0) await pieces.next();
       over.throwIfAborted();
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
       size += chunk.byteLength;

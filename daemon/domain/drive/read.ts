@@ -57,7 +57,7 @@ async function shortBody(call: Call, file: OpenFile, path: DrivePath, part: Part
 
 async function longBytes(drive: Drive, { room }: Place, call: Call, file: OpenFile, path: DrivePath, part: Part) {
   const { signal } = call;
-  const long = await lookThrough(file, part, drive.turnOf(room), signal);
+  const long = await lookThrough(file, part, drive.piecesOf(room), signal);
   const { sha256, length } = long;
   call.audit.details = { path: shownPath(path), size_bytes: length, sha256 };
   const before = placeOf(file, path, part.offset, length);

@@ -2,10 +2,9 @@
  * Owns what the drive of one room takes: the estimate, the measures by which it is renewed, and what calls set aside of the
  * quota. Guests write past the calls, so a measure is taken again once it is old.
  */
-
+import { ownerOf, type PieceTurns } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
-import type { Turn } from "../../host/files/pace.ts";
 import { Claim } from "./claim.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { type Change, Estimate, type Moment } from "./estimate.ts";
@@ -40,11 +39,11 @@ export class RoomUsage {
   /** Called when the drive is given up, and the last of the writes that were under way has left it. */
   #onLeft = () => {};
 
-  constructor(room: UsageRoom, deps: RoomUsageDeps, org: OrgUsage, turn: Turn) {
+  constructor(room: UsageRoom, deps: RoomUsageDeps, org: OrgUsage) {
     this.#room = room;
     this.#deps = deps;
     this.org = org;
-    this.#measuring = new Measuring(room.drive_directory, turn, (turn) => this.#measure(turn));
+    this.#measuring = new Measuring(room.drive_directory, ownerOf(room.org_id), (pieces) => this.#measure(pieces));
   }
 
   /** What it takes, as far as that is known, with what is set aside. */
@@ -187,11 +186,11 @@ export class RoomUsage {
     }
   }
 
-  async #measure(turn: Turn): Promise<Measured> {
+  async #measure(pieces: PieceTurns): Promise<Measured> {
     const startedAt = performance.now();
     this.#estimate.begin();
     try {
-      const measured = await this.#walk(turn);
+      const measured = await this.#walk(pieces);
       this.#estimate.finish(measured);
       this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
       this.#tell();
@@ -202,12 +201,12 @@ export class RoomUsage {
     }
   }
 
-  async #walk(turn: Turn): Promise<Measured> {
+  async #walk(pieces: PieceTurns): Promise<Measured> {
     const { drive_directory, room_uid } = this.#room;
     // Beyond this it is over its limit by far, and a guest that makes names faster than they are counted ends no measure.
     const most = this.#deps.limitEntries + MOST_BEYOND.entries + 1;
     const shares = this.#deps.sharesOf(room_uid);
-    const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, turn };
+    const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, pieces };
     const measured = await measureTree(drive_directory, options);
     // What was moved about may be found the next time; a guest that keeps on moving it is met in over-quota.ts.
     return measured.is_complete || measured.entry_count >= most

@@ -3,7 +3,7 @@
  * room that has ended counts as long as it is kept.
  */
 import type { OrgId } from "../../../shared/ids.ts";
-import type { LongWork } from "../../core/turn.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import type { OrgDeps } from "./deps.ts";
 import { measureTree } from "./measure.ts";
 import { OrgUsage } from "./org-usage.ts";
@@ -17,19 +17,16 @@ export class Usage {
   /** Drives that are kept after their room's end: whose they are, and what ends their measure. */
   readonly #kept = new Map<string, { org: OrgUsage; end: AbortController }>();
   readonly #deps: Deps;
-  readonly #work: LongWork;
 
-  /** Measures take turns with what else is `work`: one piece in each turn of the event loop, organizations after each other. */
-  constructor(deps: Deps, work: LongWork) {
+  constructor(deps: Deps) {
     this.#deps = deps;
-    this.#work = work;
   }
 
   of(room: UsageRoom): RoomUsage {
     const known = this.#rooms.get(room.room_uid);
     if (known) return known;
     const org = this.ofOrg(room.org_id);
-    const usage = new RoomUsage(room, this.#deps, org, () => this.#work.turn(room.org_id));
+    const usage = new RoomUsage(room, this.#deps, org);
     this.#rooms.set(room.room_uid, usage);
     org.join(usage);
     return usage;
@@ -52,13 +49,10 @@ export class Usage {
     this.#drop(room_uid, left.resolve);
     const kept = { org: this.ofOrg(org_id), end: new AbortController() };
     this.#kept.set(room_uid, kept);
-    const turn = async () => {
-      await this.#work.turn(org_id);
-      kept.end.signal.throwIfAborted();
-    };
+    const pieces = new Pieces(loopTime, ownerOf(org_id), "room.drive", { signal: kept.end.signal });
     const measure = async () => {
       const use = this.#deps.kernelUse(drive_directory);
-      return use ? use.bytes : (await measureTree(drive_directory, { turn })).used_bytes;
+      return use ? use.bytes : (await measureTree(drive_directory, { pieces })).used_bytes;
     };
     kept.org.keep(room_uid, lastBytes, measure);
     // What was being written lay on it until it was taken away.

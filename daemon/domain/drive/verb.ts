@@ -1,9 +1,9 @@
 /** What all drive verbs share: their room, its drive held open, and the meaning of its errors. */
 import type { Operation } from "../../../shared/api/contract.ts";
+import type { Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
-import type { Turn } from "../../host/files/pace.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { RoomUsage } from "./room-usage.ts";
@@ -15,8 +15,8 @@ export interface Drive extends DriveDeps {
   usage: Usage;
   turns: Turns;
   stillness: Stillness;
-  /** What is waited for between two pieces of work that takes long: organizations take turns. */
-  turnOf(room: Pick<DriveRoom, "org_id">): Turn;
+  /** For long work on a drive; the signal ends it. */
+  piecesOf(room: Pick<DriveRoom, "org_id">, signal?: AbortSignal): Pieces;
 }
 
 /** A room's drive during one call. */

@@ -37,7 +37,13 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
   if (input.overwrite === false) {
     await using file = call.work.begun ? openIfThere(place.root, path, "read") : null;
     if (file && (await isMade(file, bytes, call.work))) {
-      return written(path, file.facts, await file.digest(bytes.byteLength, call.signal), true, []);
+      return written(
+        path,
+        file.facts,
+        await file.digest(bytes.byteLength, call.signal, drive.piecesOf(place.room)),
+        true,
+        [],
+      );
     }
     await call.work.noteFirst({ at: 0 });
   }

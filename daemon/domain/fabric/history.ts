@@ -8,9 +8,9 @@
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
-import { LongWork } from "../../core/turn.ts";
 import type { Database } from "../../db/transact.ts";
 import { type Budget, roomsWithMessages } from "./budget.ts";
 import { findOld, removalsOf } from "./old.ts";
@@ -31,7 +31,6 @@ export class History {
   readonly #database: Database;
   readonly #budget: Budget;
   readonly #log: Log;
-  readonly #looks = new LongWork();
   /** Organizations whose messages are looked through. */
   readonly #sweeps = new Map<OrgId, Sweep>();
   /** Organizations of which little could go, and when that may be otherwise. */
@@ -93,10 +92,11 @@ export class History {
   /** How many bytes have gone. */
   async #run(org_id: OrgId, sweep: Sweep): Promise<number> {
     const { queries } = this.#database;
+    const pieces = new Pieces(loopTime, ownerOf(org_id), "retention");
     let freed = 0;
     for (const room_uid of roomsWithMessages(queries, org_id)) {
       for (let after: number | null = 0; after !== null && this.#isBeyond(org_id, TO); ) {
-        await this.#looks.turn(org_id);
+        await pieces.turn();
         if (this.#stopped) return freed;
         const old = findOld(queries, room_uid, after);
         after = old.after;

@@ -1,12 +1,13 @@
 /** Owns the calls on an organization's API keys: creating, listing, rotating and revoking them. */
+
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../../shared/api/orgs.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { nextTurn } from "../../core/turn.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
@@ -71,6 +72,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
     bind(keyList, {
       find,
       run: async ({ caller }, { limit = DEFAULT_PAGE, cursor }, orgId) => {
+        const pieces = new Pieces(loopTime, ownerOf(orgId), keyList.name);
         const seen: KeyRow[] = [];
         let before = readCursor(CURSOR, cursor);
         // What is not seen is left out without a gap in the page.
@@ -80,7 +82,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
           before = rows.at(-1)?.key_id ?? null;
           if (rows.length <= limit || seen.length > limit) break;
           // Any number of keys may be there that have ended.
-          await nextTurn();
+          await pieces.next();
         }
         const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);
         return { outcome: "ok", body: { items: rows.map(shown), next_cursor } };

@@ -6,7 +6,7 @@ import { roomNow } from "../../../shared/api/live.ts";
 import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
-import { ownerOf } from "../../core/loop/index.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import {
   type Bound,
   bind,
@@ -22,7 +22,6 @@ import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { type Found, type Gathered, gather } from "./gather.ts";
-import { looks } from "./looks.ts";
 import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
 import { maySee, sightOf } from "./sight.ts";
 import { cyclesOf } from "./waits.ts";
@@ -79,18 +78,20 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
   };
 
   async function* follow({ caller }: KeyCall, { room_uid }: RoomTarget, waits: boolean, signal: AbortSignal) {
+    const owner = ownerOf(caller.org_id);
+    const pieces = new Pieces(loopTime, owner, roomNow.name);
     let before: RoomState | null = null;
     changes.enter(room_uid);
     try {
       while (!signal.aborted) {
-        await looks.turn(caller.org_id);
+        await pieces.turn();
         const look = lookAt(room_uid);
         const state = stateIn(look, caller);
         const lines = changesOf(before, state);
         before = state;
         if (lines.length > 0) yield lines.map((data): StreamEvent => ({ id: null, data }));
         if (!waits) return;
-        await changes.after(room_uid, look.changes, { owner: ownerOf(caller.org_id), signal });
+        await changes.after(room_uid, look.changes, { owner, signal });
         const costMs = look.tookMs + changes.clients(room_uid) * look.eachMs;
         const pauseMs = look.at + Math.max(LOOK_MS, costMs / SHARE) - performance.now();
         if (!signal.aborted) await Bun.sleep(Math.max(TOGETHER_MS, pauseMs));

@@ -2,13 +2,10 @@
 import { type RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { blockedIn } from "./blocked.ts";
 import type { OverviewDeps, OverviewRoom } from "./deps.ts";
-import { looks } from "./looks.ts";
-
-/** Rooms are looked at for so long in one turn of the event loop. */
-const SLICE_MS = 5;
 
 const ENDED = { agents: 0, running: 0, blocked: 0, in_circle: false, truncated: false, messages_last_minute: 0 };
 
@@ -16,19 +13,19 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
   return bind(roomOverview, {
     run: async ({ caller, signal }, input) => {
       const { org_id } = caller;
-      await looks.turn(org_id);
+      const pieces = new Pieces(loopTime, ownerOf(org_id), roomOverview.name);
+      await pieces.turn();
       const { rows, next_cursor } = deps.rooms.page(caller, input);
       const costs = () => (maySeeCost(caller) ? deps.costs(org_id) : () => null);
       let costOf = costs();
       const found: { row: OverviewRoom; driveUsed: Promise<number>; rest: Omit<RoomGlance, keyof OfRow> }[] = [];
-      let began = performance.now();
       for (const listed of rows) {
-        if (performance.now() - began > SLICE_MS) {
-          await looks.turn(org_id);
+        const turn = pieces.next();
+        if (turn) {
+          await turn;
           signal.throwIfAborted();
           // What went on before is written by now, and would count twice.
           costOf = costs();
-          began = performance.now();
         }
         // It may have ended since the page was read: nothing is remembered of it any more.
         const row = deps.rooms.current(listed.room_uid) ?? { ...listed, state: "destroyed" };

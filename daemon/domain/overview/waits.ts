@@ -1,13 +1,13 @@
 /** Owns room_waits: who waits for whom, and which of them wait for each other in a circle. */
 import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
 import { at } from "../../core/clock.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ringsOf } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { edgesOf } from "./edges.ts";
 import { findRoom } from "./find.ts";
 import { type Gathered, gather } from "./gather.ts";
-import { looks } from "./looks.ts";
 import { maySee } from "./sight.ts";
 import { ringText, summaryText } from "./words.ts";
 
@@ -15,7 +15,7 @@ export function makeWaits(deps: OverviewDeps): Bound {
   return bind(roomWaits, {
     find: (call, params) => findRoom(deps, call, params),
     run: async ({ caller }, _input, { room_id, room_uid }) => {
-      await looks.turn(caller.org_id);
+      await new Pieces(loopTime, ownerOf(caller.org_id), roomWaits.name).turn();
       const nowMs = Date.now();
       const gathered = gather(deps, room_uid);
       const seen = gathered.waits.filter((wait) => maySee(caller, wait));

@@ -1,7 +1,7 @@
 /** Owns what many sandboxes use just now, measured from outside: of each two files of the kernel's, and nothing of the guest's. */
 import type { TopItem } from "../../../shared/api/top.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import { Pace } from "../../host/files/pace.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { diskUse } from "../../host/guest/saved.ts";
 import { useOfProcess } from "../../host/use.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -38,9 +38,10 @@ export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
     const rows = listUndestroyed(deps.database.queries, whose);
     const rooms = new Map<RoomUid, string>();
     const items: TopItem[] = [];
-    const pace = new Pace();
+    const pieces = new Pieces(loopTime, loopTime.owner, "host.processes");
     for (const row of rows.slice(0, limit)) {
-      if (pace.due) await pace.rest();
+      const turn = pieces.next();
+      if (turn) await turn;
       const room_id = rooms.get(row.room_uid) ?? deps.currentRoom(row.room_uid).room_id;
       rooms.set(row.room_uid, room_id);
       items.push(measure(room_id, row));

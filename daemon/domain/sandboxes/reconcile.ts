@@ -6,8 +6,8 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { describeError } from "../../core/service-error.ts";
-import { nextTurn } from "../../core/turn.ts";
 import { guestProcesses, hasRemains } from "../../host/guest/remains.ts";
 import { isAlive, type ProcessRecord } from "../../host/process.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -17,9 +17,6 @@ import { undestroyed } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
-
-/** So many rows are compared in one turn of the event loop: a millisecond's work. */
-const LOOKED_AT = 32;
 
 /** One pass; resolves once all that it found is set right, or could not be and was logged. */
 export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Promise<void> {
@@ -41,8 +38,10 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
     if (!supervisor) takeUpUnlessEnded(deps, supervisors, row, processes.get(row.sandbox_id));
     return supervisor ?? [];
   });
-  for (const [index, supervisor] of supervised.entries()) {
-    if (index % LOOKED_AT === LOOKED_AT - 1) await nextTurn();
+  const pieces = new Pieces(loopTime, "host", "reconcile");
+  for (const supervisor of supervised) {
+    const turn = pieces.next();
+    if (turn) await turn;
     const { sandbox_id } = supervisor.row;
     if (supervisors.get(sandbox_id) !== supervisor) continue;
     work.push(setRight(deps, supervisors, supervisor, processes.get(sandbox_id)).catch(unsettled));

@@ -3,6 +3,7 @@
  * sandbox ends or pauses, and when the daemon stops. Where memory for frames is short, those that nobody uses have to go, the longest
  * unused first.
  */
+import { ownerOf } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { connectToScreen } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
@@ -103,6 +104,7 @@ export class Connections {
       const opened = await RfbClient.open(port, {
         hold: (bytes) => this.#memory.hold(org_id, bytes),
         allowances: this.#allowancesOf(sandbox_id),
+        owner: ownerOf(org_id),
       });
       entry.opened = opened;
       return opened;

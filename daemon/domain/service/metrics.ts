@@ -1,14 +1,15 @@
 /** Owns the figures for Prometheus. Labels are closed sets of words: nobody's ids are among them. All of it is at hand: nothing is walked or asked for. */
+
 import { ERRORS, type ErrorCode } from "../../../shared/api/errors.ts";
 import { HOST_STATES } from "../../../shared/api/hosts.ts";
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, boundTo, type OpenCall } from "../../core/operation.ts";
 import type { RequestCount } from "../../core/request-counts.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tally } from "../../core/tally.ts";
-import { nextTurn } from "../../core/turn.ts";
 import { mostOpenFiles, openFiles, useOfHost } from "../../host/use.ts";
 import { runChecks } from "./checks.ts";
 import type { Figures, ServiceDeps } from "./deps.ts";
@@ -39,11 +40,12 @@ export function makeMetrics(deps: ServiceDeps): Bound {
         () => ofHost(),
         () => ofProcess(began.at, began.mostFiles),
       ];
+      const pieces = new Pieces(loopTime, "host", metrics.name);
       const families: string[] = [];
       for (const part of parts) {
         families.push(...part());
         // With many sandboxes some of them take milliseconds.
-        await nextTurn();
+        await pieces.turn();
       }
       return { outcome: "ok", text: { type: TYPE, text: families.join("") } };
     },

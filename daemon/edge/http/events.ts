@@ -2,8 +2,8 @@
  * Owns how an answer that goes on is sent: as lines of JSON, or as server-sent events to those who accept them. What is not read
  * is not asked for; who stops reading for good is not waited for by anyone.
  */
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
-import { FlowTurns } from "../../core/turn.ts";
 
 /** So that proxies and clients know that the stream is alive. */
 const PING_EVERY_MS = 15_000;
@@ -82,7 +82,7 @@ function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
 function streamOf({ events, cancel, slow }: EventsReply, write: Write): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
   let untaken: Timer | undefined;
-  const turns = new FlowTurns();
+  const turns = new Pieces(loopTime, loopTime.owner, "stream");
   /** From the moment that something was sent until the reader asks for more. */
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (!slow) return;
@@ -106,9 +106,7 @@ function streamOf({ events, cancel, slow }: EventsReply, write: Write): Readable
         next = null;
         if (done) controller.close();
         else {
-          const bytes = write(value);
-          turns.moved(bytes.byteLength);
-          controller.enqueue(bytes);
+          controller.enqueue(write(value));
           watch(controller);
         }
       },

@@ -5,7 +5,7 @@
  */
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
-import { FlowTurns } from "../../core/turn.ts";
+import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { forgetWaiting } from "./inside.ts";
 import type { Line } from "./line.ts";
 
@@ -14,12 +14,13 @@ const PIECE_BYTES = 32 * 1024;
 export class ChannelWriter {
   readonly #channel: ServerChannel;
   readonly #line: Line;
-  readonly #turns = new FlowTurns();
+  readonly #pieces: Pieces;
   #isClosed = false;
   #closed: () => void = () => {};
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(channel: ServerChannel, line: Line) {
+  constructor(channel: ServerChannel, line: Line, owner: OwnerName) {
+    this.#pieces = new Pieces(loopTime, owner, "stream");
     this.#channel = channel;
     this.#line = line;
   }
@@ -42,7 +43,7 @@ export class ChannelWriter {
   #write(to: Writable, bytes: Uint8Array): Promise<boolean> {
     const turn = this.#turn.then(async () => {
       for (let at = 0; at < bytes.byteLength && !this.#isClosed; at += PIECE_BYTES) {
-        await this.#turns.next();
+        await this.#pieces.next();
         await this.#put(to, bytes.subarray(at, at + PIECE_BYTES));
       }
       return !this.#isClosed;
@@ -54,7 +55,6 @@ export class ChannelWriter {
   async #put(to: Writable, bytes: Uint8Array): Promise<void> {
     while (this.#line.isFull && !this.#isClosed) await this.#orClosed((resolve) => void this.#line.moved.then(resolve));
     if (this.#isClosed) return;
-    this.#turns.moved(bytes.byteLength);
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     await this.#orClosed((resolve) => void to.write(piece, () => resolve()));
     forgetWaiting(this.#channel);

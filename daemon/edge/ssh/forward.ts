@@ -1,5 +1,6 @@
 /** Connections that a client forwards (`ssh -L`, `-D`) to the guest's own loopback or a Unix socket of it; to any other host they are refused with the reason. */
 import type { ServerChannel } from "ssh2";
+import { ownerOf } from "../../core/loop/index.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import type { OpenConnection } from "./open-connection.ts";
@@ -31,7 +32,7 @@ function lineOf(reason: string): string {
 }
 
 async function follow(channel: ServerChannel, port: GuestPort, connection: OpenConnection): Promise<void> {
-  const writer = new ChannelWriter(channel, connection.line);
+  const writer = new ChannelWriter(channel, connection.line, ownerOf(connection.orgId));
   connection.watch(channel, () => {
     writer.close();
     port.close();

@@ -1,10 +1,13 @@
 /** What a session or a forwarded port needs of the SSH connection that it belongs to. */
 import type { ServerChannel } from "ssh2";
+import type { OrgId } from "../../../shared/ids.ts";
 import type { Line } from "./line.ts";
 import type { Opening } from "./opening.ts";
 
 export interface OpenConnection {
   readonly line: Line;
+  /** Organization of the user. */
+  readonly orgId: OrgId;
   /** Why requests were refused that have no reason in their answer: the next session tells the client, once. */
   readonly notes: Set<string>;
   /** What may be opened. Only for one that has logged in. */

@@ -6,6 +6,7 @@
 import { constants } from "node:os";
 import type { ServerChannel, Session as SessionRequests } from "ssh2";
 import { MOST_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import { takeVariable } from "./environment.ts";
@@ -27,7 +28,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
   let command: LiveCommand | null = null;
 
   const begin = async (channel: ServerChannel, what: Begun, fields: Record<string, unknown>) => {
-    const writer = new ChannelWriter(channel, connection.line);
+    const writer = new ChannelWriter(channel, connection.line, ownerOf(connection.orgId));
     let gone = false;
     connection.watch(channel, () => {
       gone = true;

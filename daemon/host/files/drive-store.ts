@@ -35,7 +35,6 @@ import { cloneFile, syncFileSystem } from "./clone.ts";
 import type { Entry } from "./entries.ts";
 import type { Status } from "./facts.ts";
 import { O_CLOEXEC, SystemError, setTimes } from "./libc.ts";
-import { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "./store-places.ts";
 import { isTemporaryName } from "./temporary.ts";
@@ -113,7 +112,6 @@ export class StoreWriter {
       using drive = Beneath.open(this.#drive);
       list?.add(["drive", FORMAT, ...this.#metaOf(drive.ownStatus())]);
       const end = await walk(drive, (directory, entry) => this.#visit(directory, entry, list, copied), {
-        pace: new Pace(async () => {}),
         most: this.#bounds.entries,
         onDown: (isEntered) => {
           if (!isEntered) list?.add(["u"]);

@@ -1,10 +1,10 @@
 /** Owns reading a directory of any size: in slices, with bounded memory, and without holding the event loop. */
 import { closeSync } from "node:fs";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "./beneath.ts";
 import type { EntryType } from "./facts.ts";
 import { getdents } from "./libc.ts";
-import { Pace } from "./pace.ts";
 import { fromBytes, type RawPath } from "./raw-path.ts";
 
 export interface Entry {
@@ -19,8 +19,8 @@ export const SLICE_BYTES = 32 * 1024;
 const TYPES: Record<number, EntryType> = { 4: "directory", 8: "file", 10: "symlink" };
 const UNKNOWN = 0;
 
-/** The entries in the order the file system has them, some hundreds at a time. */
-export async function* readEntries(directory: Beneath, pace = new Pace()): AsyncGenerator<Entry[]> {
+/** The entries in the order the file system has them, some hundreds at a time; a caller that awaits something for each needs no pieces. */
+export async function* readEntries(directory: Beneath, pieces?: PieceTurns): AsyncGenerator<Entry[]> {
   const reader = directory.reader();
   try {
     const buffer = Buffer.allocUnsafeSlow(SLICE_BYTES);
@@ -28,7 +28,8 @@ export async function* readEntries(directory: Beneath, pace = new Pace()): Async
       const filled = getdents(reader, buffer);
       if (filled === 0) return;
       yield parseEntries(directory, buffer, filled);
-      if (pace.due) await pace.rest();
+      const turn = pieces?.next();
+      if (turn) await turn;
     }
   } catch (error) {
     // The directory was removed while it was read.

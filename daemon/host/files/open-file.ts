@@ -1,13 +1,12 @@
 /** Owns a regular file held open: its bytes, read and written off the event loop's thread. */
 import { fchmodSync, fchownSync } from "node:fs";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
-import { nextTurn } from "../../core/turn.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
 import { type Facts, readFacts, readUse } from "./facts.ts";
 import { Hash } from "./hash.ts";
 import { findData } from "./holes.ts";
 import { reserveSpace } from "./libc.ts";
-import type { Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
@@ -64,15 +63,15 @@ export class OpenFile implements AsyncDisposable {
    * was opened to be read or appended to: its position moves. Where it is nearly all holes, these are not read: of any size they would
    * go through the page cache. With more in it there could be so many that to find them took longer than to read them.
    */
-  async digest(length: number, signal: AbortSignal, turn: Turn = nextTurn): Promise<string> {
+  async digest(length: number, signal: AbortSignal, pieces: PieceTurns): Promise<string> {
     using hash = new Hash();
     const buffer = Buffer.allocUnsafeSlow(Math.min(length, CHUNK_BYTES));
     const isHollow = length > CHUNK_BYTES && this.facts.allocated_bytes <= MOST_IN_HOLLOW_BYTES;
     let holeEnd = 0;
     for (let at = 0; at < length; ) {
       signal.throwIfAborted();
-      // A small file is one piece of work; the pieces of others wait for their turns, so that many files are not hashed in one.
-      if (length > CHUNK_BYTES) await turn();
+      // A small file is one piece.
+      if (length > CHUNK_BYTES) await pieces.next();
       const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
       if (isHollow && at >= holeEnd) holeEnd = await this.#call((file) => findData(file, at));
       const isHole = at + want.length <= holeEnd;

@@ -5,10 +5,10 @@
  * a level; on the way up such a directory is opened again as `..` and known by its inode. A guest that has moved one meanwhile
  * has spoilt the walk, which ends and says so.
  */
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "./beneath.ts";
 import { type Entry, parseEntries, SLICE_BYTES } from "./entries.ts";
-import { Pace } from "./pace.ts";
 import { HERE } from "./raw-path.ts";
 
 /** Each takes a descriptor and some hundred names. */
@@ -18,7 +18,8 @@ export const LEVELS_HELD = 64;
 export type WalkEnd = "complete" | "cut" | "moved";
 
 export interface WalkOptions {
-  pace?: Pace;
+  /** Absent: in a thread, which has nothing else to do. */
+  pieces?: PieceTurns;
   /** The walk ends after so many entries: a guest may make them faster than they are visited. */
   most?: number;
   /** After a directory was visited: whether what is in it comes next, or it is gone. */
@@ -31,12 +32,13 @@ export interface WalkOptions {
 export async function walk(
   root: Beneath,
   visit: (directory: Beneath, entry: Entry) => void | Promise<void>,
-  { pace = new Pace(), most = Number.POSITIVE_INFINITY, onDown, onUp }: WalkOptions = {},
+  { pieces, most = Number.POSITIVE_INFINITY, onDown, onUp }: WalkOptions = {},
 ): Promise<WalkEnd> {
   using way = new Way(root);
   for (let visits = 0; ; ) {
     const { directory, entry } = way.next();
-    if (pace.due) await pace.rest();
+    const turn = pieces?.next();
+    if (turn) await turn;
     if (entry) {
       if (++visits > most) return "cut";
       const visited = visit(directory, entry);

@@ -162,7 +162,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
       if (pending) return keep(bytes, pending);
       const { owner } = link;
       const turn = loopTime.enter(owner, FRAMES, within);
-      const pieces = new Pieces(loopTime, owner, FRAMES, within);
+      const pieces = new Pieces(loopTime, owner, FRAMES, { within });
       if (turn) return void dispatchLater(bytes, turn, pieces);
       const left = dispatch(bytes, pieces);
       if (left) return void dispatchLater(left.rest, left.turn, pieces);

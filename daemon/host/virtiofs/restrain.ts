@@ -8,13 +8,14 @@
  * A share that is held does not answer QEMU either, which asks it whenever the guest stops or goes on, and then does nothing
  * else. Meanwhile it is only stopped.
  */
+
 import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { parseEntries } from "../files/entries.ts";
 import { ifThere } from "../files/gone.ts";
 import { getdents, limitFileSize } from "../files/libc.ts";
-import type { Pace } from "../files/pace.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
 
 export type ShareMode = "open" | "stopped" | "held";
@@ -170,7 +171,7 @@ function restrain(share: ProcessRecord, mode: ShareMode, largestFile: number): v
 export async function* deletedFiles(
   drive: string,
   shares: readonly ProcessRecord[],
-  pace: Pace,
+  pieces?: PieceTurns,
 ): AsyncGenerator<{ allocated_bytes: number }> {
   const alive = shares.filter(isAlive);
   // A share has the guest's memory open too, which is a file that has no name on another device.
@@ -179,9 +180,10 @@ export async function* deletedFiles(
   if (device === null) return;
   const seen = new Set<string>();
   for (const pid of alive.flatMap((share) => treeOf(share.pid))) {
-    for await (const descriptors of descriptorsOf(pid, pace)) {
+    for await (const descriptors of descriptorsOf(pid, pieces)) {
       for (const descriptor of descriptors) {
-        if (pace.due) await pace.rest();
+        const turn = pieces?.next();
+        if (turn) await turn;
         const file = deletedFile(`/proc/${pid}/fd/${descriptor}`, device);
         if (!file || seen.has(file.identity)) continue;
         seen.add(file.identity);
@@ -196,14 +198,15 @@ const DESCRIPTORS_BYTES = 4096;
 const NO_FACTS = { facts: () => null };
 
 /** The numbers of a process's open files, some at a time: a guest may have half a million open. */
-async function* descriptorsOf(pid: number, pace: Pace): AsyncGenerator<string[]> {
+async function* descriptorsOf(pid: number, pieces?: PieceTurns): AsyncGenerator<string[]> {
   let reader: number | null = null;
   try {
     reader = openSync(`/proc/${pid}/fd`, constants.O_RDONLY | constants.O_DIRECTORY);
     const buffer = Buffer.allocUnsafeSlow(DESCRIPTORS_BYTES);
     for (let filled = getdents(reader, buffer); filled > 0; filled = getdents(reader, buffer)) {
       yield parseEntries(NO_FACTS, buffer, filled).map(({ name }) => name);
-      if (pace.due) await pace.rest();
+      const turn = pieces?.next();
+      if (turn) await turn;
     }
   } catch (error) {
     // It has ended.

@@ -6,9 +6,9 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
-import { Pace } from "../../../host/files/pace.ts";
 
 /** The nouns in the order in which they are put. */
 export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
@@ -146,9 +146,10 @@ export function rowsIn(state: unknown): number {
 /** Throws where it is not whole, or of another form. */
 export async function readState<State = RoomState>(path: string): Promise<State> {
   const tables = new Map<number, Rows["rows"]>();
-  const pace = new Pace();
+  const pieces = new Pieces(loopTime, loopTime.owner, "room.rows");
   for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-    if (pace.due) await pace.rest();
+    const turn = pieces.next();
+    if (turn) await turn;
     const line = JSON.parse(text) as Line;
     if ("some" in line) {
       const rows = tables.get(line.rows) ?? [];

@@ -1,7 +1,9 @@
 /** Owns pictures as PNG (RFC 2083): eight bits of red, green and blue, no transparency. Compressed on another thread. */
+
 import { promisify } from "node:util";
 import { crc32, deflate } from "node:zlib";
-import { type Pixels, turns } from "./scale.ts";
+import type { PieceTurns } from "../../../core/loop/index.ts";
+import type { Pixels } from "./scale.ts";
 
 const compress = promisify<Uint8Array, { level: number }, Buffer>(deflate);
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -11,23 +13,23 @@ const FILTER_UP = 2;
 /** Screens compress well at any; more takes several times as long. */
 const LEVEL = 4;
 
-export async function encodePng({ width, height, rgb }: Pixels): Promise<Buffer> {
+export async function encodePng({ width, height, rgb }: Pixels, pieces: PieceTurns): Promise<Buffer> {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.writeUInt8(8, 8);
   header.writeUInt8(TRUE_COLOUR, 9);
-  const data = await compress(await filtered(width, height, rgb), { level: LEVEL });
+  const data = await compress(await filtered(width, height, rgb, pieces), { level: LEVEL });
   return Buffer.concat([SIGNATURE, chunk("IHDR", header), chunk("IDAT", data), chunk("IEND", Buffer.alloc(0))]);
 }
 
-async function filtered(width: number, height: number, rgb: Uint8Array): Promise<Uint8Array> {
+async function filtered(width: number, height: number, rgb: Uint8Array, pieces: PieceTurns): Promise<Uint8Array> {
   const rowBytes = width * 3;
   const rows = new Uint8Array((rowBytes + 1) * height);
-  const turn = turns();
   for (let row = 0; row < height; row++) {
     filterRow(rows.subarray(row * (rowBytes + 1), (row + 1) * (rowBytes + 1)), rgb, row * rowBytes, rowBytes);
-    await turn(width);
+    const turn = pieces.next();
+    if (turn) await turn;
   }
   return rows;
 }

@@ -1,9 +1,6 @@
 /** Owns making the pixels of a picture of those of a frame: a part of it, or all, made smaller by averaging what falls together. */
-import { nextTurn } from "../../../core/turn.ts";
+import type { PieceTurns } from "../../../core/loop/index.ts";
 import { type Frame, PIXEL_BYTES, type Rectangle } from "../rfb/frame.ts";
-
-/** Pixels that are read in one turn of the event loop: some milliseconds. */
-const PIXELS_AT_ONCE = 500_000;
 
 export interface Pixels {
   width: number;
@@ -23,13 +20,14 @@ export async function scaled(
   frame: Frame,
   part: Rectangle,
   { width, height }: { width: number; height: number },
+  pieces: PieceTurns,
 ): Promise<Pixels> {
   const rgb = new Uint8Array(width * height * 3);
-  const turn = turns();
   if (width === part.width && height === part.height) {
     for (let row = 0; row < height; row++) {
       copyRow(rgb, frame, part, row);
-      await turn(width);
+      const turn = pieces.next();
+      if (turn) await turn;
     }
     return { width, height, rgb };
   }
@@ -40,20 +38,10 @@ export async function scaled(
     sums.fill(0);
     for (let row = span.from; row < span.end; row++) addRow(sums, frame, part, row, weightOf(span, row));
     for (const [column, each] of columns.entries()) average(rgb, (to * width + column) * 3, sums, each);
-    await turn((span.end - span.from) * part.width);
+    const turn = pieces.next();
+    if (turn) await turn;
   }
   return { width, height, rgb };
-}
-
-/** To be called after so many pixels: lets others have their turn when it is time. */
-export function turns(): (pixels: number) => Promise<void> | undefined {
-  let done = 0;
-  return (pixels) => {
-    done += pixels;
-    if (done < PIXELS_AT_ONCE) return undefined;
-    done = 0;
-    return nextTurn();
-  };
 }
 
 function copyRow(rgb: Uint8Array, frame: Frame, part: Rectangle, row: number): void {

@@ -1,5 +1,7 @@
 /** Owns taking a picture of a screen as it is at this moment. Few are made at once, and organizations take turns. */
+
 import { FairPlaces } from "../../../core/fair-places.ts";
+import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import { DeadlineError } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { RfbClient } from "../rfb/client.ts";
@@ -43,9 +45,10 @@ export async function takePicture(
     const taken = part(now);
     // What is drawn meanwhile is another picture's.
     const still: Frame = { ...now, pixels: now.pixels.slice() };
-    const pixels = await scaled(still, taken, scaledSize(taken, width ?? taken.width));
+    const pieces = new Pieces(loopTime, ownerOf(row.org_id), "room.screen");
+    const pixels = await scaled(still, taken, scaledSize(taken, width ?? taken.width), pieces);
     over.throwIfAborted();
-    const png = await encodePng(pixels);
+    const png = await encodePng(pixels, pieces);
     if (png.byteLength > MOST_PICTURE_BYTES) throw tooLarge(png.byteLength);
     return png;
   } finally {

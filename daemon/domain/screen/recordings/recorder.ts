@@ -5,9 +5,11 @@
  *   open ──▶ asked ──▶ update: written ──▶ a moment later asked again
  *     └────────┴──────────────┴── over, with the reason
  */
+
 import type { FileHandle } from "node:fs/promises";
 import { pieceHeader, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
 import { MAX_RECORDING_BYTES, RECORDED_PER_SECOND, type RecordingEnd } from "../../../../shared/api/recordings.ts";
+import type { OwnerName } from "../../../core/loop/index.ts";
 import { within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Allowance } from "../../../host/guest-link/pace.ts";
@@ -25,6 +27,8 @@ interface Means {
   hasSpace(): boolean;
   /** What reading it may take of our time, with all others of the organization. */
   reads: Allowance;
+  /** Pays for reading. */
+  owner: OwnerName;
   mostMs: number;
   mostBytes?: number;
 }
@@ -68,7 +72,7 @@ export class Recorder {
     means: Means,
   ): Promise<Recorder> {
     try {
-      const reader = new ByteReader(wire.output, means.reads);
+      const reader = new ByteReader(wire.output, means.reads, means.owner);
       const write = (bytes: Uint8Array) => wire.write(bytes);
       const size = await within(shakeHands(reader, write), HANDSHAKE_MS, "the screen's handshake");
       const file = await makeFile(size);

@@ -1,4 +1,5 @@
 /** Owns the recordings of all screens: those under way, what a room may keep, and what is known of each. */
+
 import type { FileHandle } from "node:fs/promises";
 import {
   DEFAULT_RECORDING_SECONDS,
@@ -11,6 +12,7 @@ import {
 } from "../../../../shared/api/recordings.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
+import { ownerOf } from "../../../core/loop/index.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { Places } from "../../../core/places.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
@@ -129,9 +131,11 @@ export class Recordings {
     const reads = this.#reads.get(row.org_id) ?? freshReads();
     this.#reads.set(row.org_id, reads);
     const { hasSpace } = this.#deps;
-    const recorder = await Recorder.open(port, makeFile, { mostMs, hasSpace, reads }).catch((error) => {
-      throw screenError(error, agent_id, call.signal);
-    });
+    const recorder = await Recorder.open(port, makeFile, { mostMs, hasSpace, reads, owner: ownerOf(row.org_id) }).catch(
+      (error) => {
+        throw screenError(error, agent_id, call.signal);
+      },
+    );
     const over = new AbortController();
     void this.#deps.sandboxes.stopped(sandbox_id, over.signal).then(() => recorder.end("sandbox_stopped"));
     const settled = recorder.over

@@ -1,5 +1,5 @@
 /** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. Reads have a price. */
-import { nextTurn } from "../../../core/turn.ts";
+import { loopTime, type OwnerName, Pieces } from "../../../core/loop/index.ts";
 import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { RfbError } from "./limits.ts";
 
@@ -12,9 +12,11 @@ export class ByteReader {
   #chunk: Uint8Array = EMPTY;
   #at = 0;
   readonly #reads: Allowance;
+  readonly #pieces: Pieces;
   #unpaid = 0;
 
-  constructor(chunks: AsyncIterable<Uint8Array>, reads: Allowance) {
+  constructor(chunks: AsyncIterable<Uint8Array>, reads: Allowance, owner: OwnerName) {
+    this.#pieces = new Pieces(loopTime, owner, "room.screen");
     this.#chunks = chunks[Symbol.asyncIterator]();
     this.#reads = reads;
   }
@@ -67,8 +69,8 @@ export class ByteReader {
   #pay(): Promise<void> | null {
     if (++this.#unpaid < READS_TOGETHER) return null;
     this.#unpaid = 0;
-    // Where reading is slow it is never in debt, and would still let nobody in between.
-    return this.#reads.pay(READS_TOGETHER) ?? nextTurn();
+    // Slow reading is never in debt, and would still let no other work in between.
+    return this.#reads.pay(READS_TOGETHER) ?? this.#pieces.turn();
   }
 
   async #next(): Promise<void> {

@@ -6,6 +6,7 @@
  *
  * An update comes only when it was asked for. While nobody asks, a screen that moves all the time costs nothing.
  */
+import type { OwnerName } from "../../../core/loop/index.ts";
 import { Published, within } from "../../../core/published.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { Decoder, type Hold } from "./decode.ts";
@@ -46,6 +47,8 @@ export interface Wire {
 interface Means {
   hold: Hold;
   allowances: Allowances;
+  /** Pays for reading. */
+  owner: OwnerName;
   /** How long the server may take for an answer. */
   answerMs: number;
 }
@@ -91,10 +94,15 @@ export class RfbClient {
   /** Throws RfbError, DeadlineError, and what the wire or `hold` throws; the wire is closed then. */
   static async open(
     wire: Wire,
-    { hold = () => () => {}, allowances = freshAllowances(), answerMs = ANSWER_MS }: Partial<Means> = {},
+    {
+      hold = () => () => {},
+      allowances = freshAllowances(),
+      owner = "host",
+      answerMs = ANSWER_MS,
+    }: Partial<Means> = {},
   ): Promise<RfbClient> {
     try {
-      const reader = new ByteReader(wire.output, allowances.reads);
+      const reader = new ByteReader(wire.output, allowances.reads, owner);
       const size = await within(
         shakeHands(reader, (bytes) => wire.write(bytes)),
         answerMs,

@@ -19,7 +19,7 @@ test("a file that is written to while it is compared has changed, whatever its d
   const expected = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   await using file = Beneath.open(directory).file(toRaw("f"), "read");
   const compare = async (turn: () => Promise<void>) => {
-    const drive = { turnOf: () => turn } as unknown as Drive;
+    const drive = { piecesOf: () => ({ next: turn, turn }) } as unknown as Drive;
     const room = { drive_limit_bytes: 1e9 } as DriveRoom;
     await requireDigest(drive, file, expected, { room, signal: new AbortController().signal });
   };

@@ -2,7 +2,6 @@
 import { linkSync, mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { LongWork } from "../../../../daemon/core/turn.ts";
 import { measureTree } from "../../../../daemon/domain/drive/measure.ts";
 import { Usage } from "../../../../daemon/domain/drive/usage.ts";
 import { eraseDirectory } from "../../../../daemon/host/files/erase.ts";
@@ -157,13 +156,10 @@ test("many drives at once leave the event loop its turns, and organizations take
   const small = join(room.outside, "small");
   mkdirSync(small);
   writeFileSync(join(small, "f"), "");
-  const usage = new Usage(
-    {
-      ...{ limitEntries: 1e6, kernelUse: () => null, onUsed: () => {}, sharesOf: () => [] },
-      ...{ roomsOf: () => [], keptOf: () => [], capsOf: () => room.caps, onSoftExceeded: () => {} },
-    },
-    new LongWork(),
-  );
+  const usage = new Usage({
+    ...{ limitEntries: 1e6, kernelUse: () => null, onUsed: () => {}, sharesOf: () => [] },
+    ...{ roomsOf: () => [], keptOf: () => [], capsOf: () => room.caps, onSoftExceeded: () => {} },
+  });
   const ended: string[] = [];
   const large = Array.from({ length: 20 }, async (_, n) => {
     await usage.of({ ...room.room, room_uid: `large-${n}` }).current();

@@ -3,7 +3,6 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { LongWork } from "../../../../daemon/core/turn.ts";
 import { Quota } from "../../../../daemon/domain/drive/quota.ts";
 import { Usage } from "../../../../daemon/domain/drive/usage.ts";
 import { eraseDirectory } from "../../../../daemon/host/files/erase.ts";
@@ -29,7 +28,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
     capsOf: () => fixture.caps,
     onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
   };
-  const usage = new Usage(deps, new LongWork());
+  const usage = new Usage(deps);
   const quota = new Quota({
     ...deps,
     usage,

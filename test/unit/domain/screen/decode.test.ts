@@ -16,7 +16,7 @@ async function* inPieces(bytes: Uint8Array, lengths: readonly number[]): AsyncGe
 }
 
 const readerOf = (bytes: Uint8Array, lengths: readonly number[] = [1000]) =>
-  new ByteReader(inPieces(bytes, lengths), freshAllowances().reads);
+  new ByteReader(inPieces(bytes, lengths), freshAllowances().reads, "host");
 const hands = (bytes: Uint8Array) => shakeHands(readerOf(bytes), async () => {});
 
 /** What is left of the frame, and why it ended. */
@@ -161,7 +161,7 @@ describe("updates", () => {
       await rest.promise;
       yield bytes.subarray(60);
     }
-    const decoder = new Decoder(new ByteReader(slowly(), reads), WHOLE, { hold: () => () => {}, sizes });
+    const decoder = new Decoder(new ByteReader(slowly(), reads, "host"), WHOLE, { hold: () => () => {}, sizes });
     const drawn = decoder.next();
     decoder.close();
     expect(() => decoder.frame).toThrow("ended");
@@ -227,7 +227,7 @@ describe("updates", () => {
 describe("what a server says that means nothing", () => {
   /** Reads it all; tells how long it took, how long others had to wait, and how often they had their turn. */
   async function read(bytes: Uint8Array, reads = freshAllowances().reads) {
-    const reader = new ByteReader(inPieces(bytes, [65_536]), reads);
+    const reader = new ByteReader(inPieces(bytes, [65_536]), reads, "host");
     const decoder = new Decoder(reader, WHOLE, { hold: () => () => {}, sizes: freshAllowances().sizes });
     let turns = 0;
     const others = setInterval(() => turns++, 1);

@@ -1,10 +1,13 @@
 /** Pictures: pixels that are averaged, and PNG that another program's decoder would read. */
 import { crc32, inflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { loopTime, Pieces } from "../../../../daemon/core/loop/index.ts";
 import { encodePng } from "../../../../daemon/domain/screen/picture/png.ts";
 import { scaled, scaledSize } from "../../../../daemon/domain/screen/picture/scale.ts";
 import { Scale } from "../../../../daemon/domain/screen/places.ts";
 import { type Frame, wholeOf } from "../../../../daemon/domain/screen/rfb/frame.ts";
+
+const pieces = new Pieces(loopTime, "host", "room.screen");
 
 function frameOf(width: number, height: number, colour: (x: number, y: number) => readonly [number, number, number]) {
   const pixels = new Uint8Array(width * height * 4);
@@ -41,8 +44,8 @@ function decodePng(png: Buffer) {
 
 test("a PNG has the frame's pixels", async () => {
   const frame = frameOf(37, 23, (x, y) => [x * 7, y * 11, (x * y) & 255]);
-  const pixels = await scaled(frame, wholeOf(frame), frame);
-  const png = decodePng(await encodePng(pixels));
+  const pixels = await scaled(frame, wholeOf(frame), frame, pieces);
+  const png = decodePng(await encodePng(pixels, pieces));
   expect(png).toEqual({ width: 37, height: 23, rgb: Buffer.from(pixels.rgb) });
   expect([...png.rgb.subarray((22 * 37 + 36) * 3)]).toEqual([252, 242, (36 * 22) & 255]);
 });
@@ -50,27 +53,27 @@ test("a PNG has the frame's pixels", async () => {
 describe("scaling", () => {
   test("averages what falls together", async () => {
     const frame = frameOf(4, 2, (x) => (x % 2 === 0 ? [100, 0, 40] : [200, 255, 41]));
-    const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 });
+    const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([150, 128, 41, 150, 128, 41]);
   });
 
   test("counts a pixel for each picture's pixel as much as it is in it", async () => {
     const frame = frameOf(3, 1, (x) => [x * 90, 30, 30]);
-    const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 });
+    const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([30, 30, 30, 150, 30, 30]);
   });
 
   test("keeps one colour what it is, at any size", async () => {
     const frame = frameOf(131, 77, () => [255, 254, 1]);
     for (const width of [1, 2, 16, 100, 130]) {
-      const { rgb } = await scaled(frame, wholeOf(frame), scaledSize(frame, width));
+      const { rgb } = await scaled(frame, wholeOf(frame), scaledSize(frame, width), pieces);
       for (let at = 0; at < rgb.length; at += 3) expect([...rgb.subarray(at, at + 3)]).toEqual([255, 254, 1]);
     }
   });
 
   test("takes a part only", async () => {
     const frame = frameOf(10, 10, (x, y) => [x, y, 0]);
-    const { rgb } = await scaled(frame, { x: 3, y: 7, width: 2, height: 1 }, { width: 2, height: 1 });
+    const { rgb } = await scaled(frame, { x: 3, y: 7, width: 2, height: 1 }, { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([3, 7, 0, 4, 7, 0]);
   });
 

@@ -124,7 +124,12 @@ test("one ends where it is as large as it may be, and where the disk is full", a
     const facts = { agent_id: "a", sandbox_id: "s", started_at: "", end: null };
     const makeFile = (size: { width: number; height: number }) =>
       beginFile(directory, { recording_id, ...facts, ...size });
-    const recorder = await Recorder.open(server.wire, makeFile, { mostMs: 60_000, reads: freshReads(), ...means });
+    const recorder = await Recorder.open(server.wire, makeFile, {
+      mostMs: 60_000,
+      reads: freshReads(),
+      owner: "host",
+      ...means,
+    });
     let shade = 0;
     const painting = setInterval(() => server.paint(shade++ % 256), 20);
     expect(await recorder.over).toBe(reason);

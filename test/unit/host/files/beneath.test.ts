@@ -14,9 +14,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loopTime, Pieces } from "../../../../daemon/core/loop/index.ts";
 import { errnoOf } from "../../../../daemon/core/service-error.ts";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { fromBytes, HERE, joinRaw, toRaw, toText } from "../../../../daemon/host/files/raw-path.ts";
+
+const pieces = new Pieces(loopTime, "host", "room.drive");
 
 const RUN_MS = process.env.ROOMD_TEST_LONG === "1" ? 60_000 : 3000;
 const SWAP_LOOP = fileURLToPath(new URL("../../domain/drive/swap-loop.ts", import.meta.url));
@@ -131,7 +134,7 @@ describe("Beneath", () => {
     writeFileSync(join(directory, "f"), Buffer.alloc(8_000_000, "x"));
     const before = openFiles();
     const file = root.file(toRaw("f"), "read");
-    const digest = expect(file.digest(8_000_000, new AbortController().signal)).rejects.toThrow("closed");
+    const digest = expect(file.digest(8_000_000, new AbortController().signal, pieces)).rejects.toThrow("closed");
     const reading = file.read(0, 8_000_000);
     await file[Symbol.asyncDispose]();
     expect((await reading).length).toBe(8_000_000);

@@ -12,9 +12,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { loopTime, Pieces } from "../../../../daemon/core/loop/index.ts";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { CHUNK_BYTES } from "../../../../daemon/host/files/open-file.ts";
 import { toRaw } from "../../../../daemon/host/files/raw-path.ts";
+
+const pieces = new Pieces(loopTime, "host", "room.drive");
 
 const directory = mkdtempSync("/var/tmp/roomd-digest-");
 const file = join(directory, "f");
@@ -23,7 +26,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const digestOf = async (length: number) => {
   using root = Beneath.open(directory);
   await using opened = root.file(toRaw("f"), "read");
-  return await opened.digest(length, new AbortController().signal);
+  return await opened.digest(length, new AbortController().signal, pieces);
 };
 
 const DATA = Buffer.from("data");

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { eraseDirectory } from "../../../../daemon/host/files/erase.ts";
-import { Pace } from "../../../../daemon/host/files/pace.ts";
 import { LEVELS_HELD, walk } from "../../../../daemon/host/files/walk.ts";
 import { makeNest } from "../../../harness/nest.ts";
 
@@ -86,8 +85,8 @@ test("ends after so many entries, and when its turn is refused, with nothing lef
   let visits = 0;
   expect(await walk(root, () => void visits++, { most: 100 })).toBe("cut");
   expect(visits).toBe(100);
-  const refused = new Pace(() => Promise.reject(new Error("no more")));
+  const next = () => Promise.reject(new Error("no more"));
   const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 2));
-  await expect(walk(root, slow, { pace: refused })).rejects.toThrow("no more");
+  await expect(walk(root, slow, { pieces: { next, turn: next } })).rejects.toThrow("no more");
   expect(openFiles()).toBe(before);
 });
