@@ -10,8 +10,9 @@ import {
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
-import { type Address, readAddress } from "./addresses.ts";
+import type { Address } from "./addresses.ts";
 import { carry, type Flow } from "./connection.ts";
+import { decide, type Target } from "./decide.ts";
 import { type Denial, Denials } from "./denials.ts";
 import { dial } from "./dial.ts";
 import { Inspector, NotThisName } from "./inspector.ts";
@@ -46,15 +47,6 @@ export interface GuardDeps {
   refused(denial: Denial): void;
   /** Refusals that are alike, together. */
   record(denial: Denial & { count: number }): void;
-}
-
-interface Target {
-  /** Null for an address. */
-  name: string | null;
-  port: number;
-  addresses: Address[];
-  /** The name that everything said must be for; null where the address alone is allowed. */
-  bound: string | null;
 }
 
 interface Live {
@@ -201,27 +193,9 @@ export class Guard {
 
   /** Where it may go, or null when it was refused. Throws when its name cannot be resolved. */
   async #decide(stream: Stream, host: string, port: number): Promise<Target | null> {
-    const literal = readAddress(host);
-    if (literal) {
-      const verdict = this.#policy.ofAddress(literal, port);
-      if (verdict === "allowed") return { name: null, port, addresses: [literal], bound: null };
-      return this.#refuse(stream, verdict, { host: null, ip: literal.text, port });
-    }
-    const name = canonicalName(host);
-    if (name === null || !this.#policy.allowsName(name, port)) {
-      return this.#refuse(stream, "not_listed", { host: name ?? printable(host), ip: null, port });
-    }
-    const found = await this.#deps.resolve(name);
-    const policy = this.#policy;
-    if (!policy.allowsName(name, port)) return this.#refuse(stream, "not_listed", { host: name, ip: null, port });
-    // An address that is allowed by itself may be used under any name.
-    const free = found.filter((address) => policy.ofAddress(address, port) === "allowed");
-    if (free.length > 0) return { name, port, addresses: free, bound: null };
-    const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");
-    if (allowed.length > 0) return { name, port, addresses: allowed, bound: name };
-    if (found.length === 0) throw new Error("there is no such name");
-    // The address behind a name is hidden from the guest and its organization.
-    return this.#refuse(stream, "blocked_address", { host: name, ip: null, port });
+    const { resolve } = this.#deps;
+    const decided = await decide(host, port, { policy: () => this.#policy, resolve });
+    return "verdict" in decided ? this.#refuse(stream, decided.verdict, { ...decided.where, port }) : decided;
   }
 
   #deny(denial: Denial): void {
@@ -246,8 +220,4 @@ export class Guard {
 
 function isPort(port: unknown): port is number {
   return typeof port === "number" && Number.isInteger(port) && port >= 1 && port <= 65_535;
-}
-
-function printable(host: string): string {
-  return host.replaceAll(/[^\x21-\x7e]/g, "?");
 }

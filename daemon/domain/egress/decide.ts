@@ -1,0 +1,59 @@
+/** The decision on one connection of a sandbox: where it may lead, or why it is refused. It is the guard's and that of its explanation. */
+import { type Address, readAddress } from "./addresses.ts";
+import type { Denial } from "./denials.ts";
+import { canonicalName } from "./names.ts";
+import type { Policy, Verdict } from "./policy.ts";
+
+export interface Target {
+  /** Null for an address. */
+  name: string | null;
+  port: number;
+  addresses: Address[];
+  /** The name that everything said must be for; null where the address alone is allowed. */
+  bound: string | null;
+}
+
+export interface Refusal {
+  verdict: Exclude<Verdict, "allowed">;
+  where: Pick<Denial, "host" | "ip">;
+}
+
+export interface DecideDeps {
+  /** The one in force; the list may change during a lookup. */
+  policy(): Policy;
+  /** The addresses of a canonical name; none when there is no such name. Rejects when that is not known. */
+  resolve(name: string): Promise<Address[]>;
+}
+
+/** Throws when a name that the list allows cannot be resolved. */
+export async function decide(
+  host: string,
+  port: number,
+  { policy: current, resolve }: DecideDeps,
+): Promise<Target | Refusal> {
+  const literal = readAddress(host);
+  if (literal) {
+    const verdict = current().ofAddress(literal, port);
+    if (verdict === "allowed") return { name: null, port, addresses: [literal], bound: null };
+    return { verdict, where: { host: null, ip: literal.text } };
+  }
+  const name = canonicalName(host);
+  if (name === null || !current().allowsName(name, port)) {
+    return { verdict: "not_listed", where: { host: name ?? printable(host), ip: null } };
+  }
+  const found = await resolve(name);
+  const policy = current();
+  if (!policy.allowsName(name, port)) return { verdict: "not_listed", where: { host: name, ip: null } };
+  // An address that is allowed by itself may be used under any name.
+  const free = found.filter((address) => policy.ofAddress(address, port) === "allowed");
+  if (free.length > 0) return { name, port, addresses: free, bound: null };
+  const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");
+  if (allowed.length > 0) return { name, port, addresses: allowed, bound: name };
+  if (found.length === 0) throw new Error("there is no such name");
+  // The address behind a name is hidden from the guest and its organization.
+  return { verdict: "blocked_address", where: { host: name, ip: null } };
+}
+
+function printable(host: string): string {
+  return host.replaceAll(/[^\x21-\x7e]/g, "?");
+}
