@@ -79,7 +79,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       sandboxCommand(),
       topCommand(),
       openCommand(),
-      egressCommand(),
+      egressCommand(setStatus),
       portCommand(),
       browserCommand(),
       logsCommand(),

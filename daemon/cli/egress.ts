@@ -3,18 +3,20 @@ import type { Command } from "commander";
 import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../shared/api/egress.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
+import { whyCommand } from "./egress-why.ts";
 import { bytesText, counted, type JsonOption, paint, show, table } from "./output.ts";
 import { recordLines } from "./record-lines.ts";
 import { integer } from "./values.ts";
 
-export function egressCommand(): Command {
+export function egressCommand(setStatus: (status: number) => void): Command {
   return commandGroup("egress", {
     summary: "where a sandbox may connect to",
     examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
   })
     .addCommand(get())
     .addCommand(set())
-    .addCommand(network());
+    .addCommand(network())
+    .addCommand(whyCommand(setStatus));
 }
 
 function get(): Command {

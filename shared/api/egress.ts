@@ -63,6 +63,47 @@ export const egressSet = operation({
   example: { body: { allowlist: ["packages.example.com:443", "*.example.org"] } },
 });
 
+/** An explanation's reasons for a refusal. */
+const REFUSAL_REASONS = ["not_listed", "blocked_address", "no_address", "no_network"] as const;
+
+export const egressExplain = operation({
+  name: "egress_explain",
+  extension: "egress.explain",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress/explain",
+  summary: "Find out whether a sandbox may connect to a host, and why",
+  description:
+    "By the decision that connections are held to, without a connection. A name is resolved as for one. A name that does not exist and one with private addresses only have the same answer.",
+  access: "sandboxes:read",
+  params: sandboxPath,
+  query: fields({
+    host: Type.String({ minLength: 1, maxLength: 255, description: "A host name, an address or a CIDR." }),
+    port: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 65_535, description: "Absent: whether any port is allowed, and which." }),
+    ),
+  }),
+  body: null,
+  output: record("EgressExplanation", {
+    host: Type.String({ description: "As it is compared: a name in lower case, without the final dot." }),
+    port: nullable(Type.Integer()),
+    verdict: oneOf(["allowed", "refused", "conditional"], {
+      description: "conditional: at some ports only, or for a part of the range only.",
+    }),
+    reason: nullable(
+      oneOf(REFUSAL_REASONS, {
+        description:
+          "Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none.",
+      }),
+    ),
+    entry: nullable(Type.String({ description: "The list's entry that has it, whether or not that is enough." })),
+    detail: Type.String({ description: "The verdict as a sentence." }),
+    hint: nullable(Type.String({ description: "What would allow it." })),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "egress.decision_read",
+});
+
 /** Why a connection was not let. */
 export const DENIAL_REASONS = [
   "not_listed",

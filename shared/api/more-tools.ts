@@ -154,6 +154,15 @@ const list: readonly Tool[] = [
     hints: REPEATS,
   }),
   tool({
+    operation: operations.egress_explain,
+    title: "Explain an egress decision",
+    about:
+      "Tells whether a sandbox may connect to a host, and which setting allows or would allow it, without a connection.",
+    next: "the connection, if it is allowed; else tell the person what hint names: list and configuration are theirs to change.",
+    example: { room_id: "build-42", sandbox: "worker-1", host: "example.org", port: 443 },
+    hints: LOOKS,
+  }),
+  tool({
     operation: operations.room_checkpoint,
     title: "Take a checkpoint of a room",
     about:

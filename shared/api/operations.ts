@@ -128,6 +128,7 @@ export const operations = {
   sandbox_metrics: sandboxes.sandboxMetrics,
   egress_get: egress.egressGet,
   egress_set: egress.egressSet,
+  egress_explain: egress.egressExplain,
   sandbox_network: egress.sandboxNetwork,
   sandbox_exec: executions.sandboxExec,
   sandbox_file_put: sandboxFiles.sandboxFilePut,

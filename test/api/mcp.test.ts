@@ -74,7 +74,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
 
 describe.each(["http", "stdio"] as const)("a client that asks for all tools over %s", (way) => {
   const MORE =
-    "browser computer message_send_many template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume room_checkpoint room_fork room_restore checkpoint_list".split(
+    "browser computer message_send_many template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume egress_explain room_checkpoint room_fork room_restore checkpoint_list".split(
       " ",
     );
   let client: McpClient;

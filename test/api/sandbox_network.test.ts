@@ -1,11 +1,18 @@
 /** Where a sandbox connected to, as clients read it: of one that runs no more, over a restart, and who may. What guests do is in test/unit/domain/egress. */
 import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
+import { connectMcp } from "../harness/mcp-client.ts";
 import { bearer, makeKey, makeOrg, run } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "roomd-network-"));
+const hosts = join(directory, "hosts");
+writeFileSync(hosts, "10.1.0.9 internal.example\n");
 
 let daemon: TestDaemon;
 let sandbox: Json;
@@ -32,7 +39,10 @@ function leave(): void {
 
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: {
+      ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+      ...{ ROOMD_EGRESS_PRIVATE_RANGES: "10.1.0.0/16", ROOMD_EGRESS_HOSTS_FILE: hosts },
+    },
   });
   describeTemplate(daemon);
   await daemon.room("r");
@@ -41,7 +51,10 @@ beforeAll(async () => {
   await daemon.api("POST", `${PLACE}/from-template`, body);
   sandbox = await untilState(daemon, "r", "worker", "failed");
 });
-afterAll(() => daemon.stop());
+afterAll(async () => {
+  await daemon.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
 
 test("of one that connected nowhere there is nothing, since it was made", async () => {
   expect(await daemon.ok("GET", `${PLACE}/worker/network`)).toEqual({
@@ -78,6 +91,68 @@ test("the command line shows the same", async () => {
   expect(stdout).toMatch(/allowed-249\.example +192\.0\.2\.7 +443 +yes +3 +5 B +7 B/);
   expect(stdout).toMatch(/refused-249\.example +- +443 +no: not_listed/);
   expect(stdout).toContain("1 connection allowed, 2 refused");
+});
+
+const explained = (query: string, headers?: Record<string, string>) =>
+  daemon.api("GET", `${PLACE}/fenced/egress/explain?${query}`, undefined, headers);
+
+test("whether a connection is allowed is explained by the list and the configuration, by key, tool and command line", async () => {
+  const body = {
+    agent_id: "fenced",
+    memory_mib: DESCRIBED_MIN_MIB,
+    egress_allowlist: ["Internal.example:443", "10.1.0.0/16"],
+  };
+  await daemon.api("POST", `${PLACE}/from-template`, body);
+  await untilState(daemon, "r", "fenced", "failed");
+  const answer = await explained("host=evil.example&port=443");
+  expect(answer.body).toEqual({
+    ...{ host: "evil.example", port: 443, verdict: "refused", reason: "not_listed", entry: null },
+    detail: "evil.example:443 is not on the sandbox's egress list.",
+    hint: expect.stringMatching(/^Add evil\.example:443 to the list\..*egress\.private_ranges/),
+  });
+  expect((await explained("host=10.1.2.3")).body).toMatchObject({
+    verdict: "allowed",
+    entry: "10.1.0.0/16",
+    port: null,
+  });
+  expect((await explained("host=10.2.2.3")).body).toMatchObject({ verdict: "refused", reason: "blocked_address" });
+  // The hosts file of egress leads to an address of the range that the configuration lets lists name.
+  expect((await explained("host=internal.example&port=443")).body).toMatchObject({
+    ...{ verdict: "allowed", entry: "Internal.example:443" },
+  });
+  expect(JSON.stringify((await explained("host=internal.example")).body)).not.toContain("10.1.0.9");
+  const wrong = await explained("host=https://evil.example");
+  expect(wrong).toMatchObject({ status: 422, body: { errors: [{ field: "host", code: "pattern" }] } });
+  expect(await explained("port=443")).toMatchObject({ status: 422 });
+
+  const client = await connectMcp(daemon, { way: "http", tools: "all" });
+  const args = { room_id: "r", sandbox: "fenced", host: "evil.example", port: 443 };
+  expect(await client.call("egress_explain", args)).toMatchObject({ ok: true, result: { verdict: "refused" } });
+  await client.close();
+});
+
+test("the command line explains it for a sandbox, a room and all rooms, and its exit status is the verdict", async () => {
+  const why = (...words: string[]) => daemon.cli(["egress", "why", ...words]);
+  const refused = await why("r/fenced", "evil.example:443");
+  expect(refused).toMatchObject({ status: 1, stderr: "" });
+  expect(refused.stdout).toMatch(/^evil\.example:443 is not on the sandbox's egress list\.\nAdd evil\.example:443/);
+  expect(await why("r", "fenced", "10.1.2.3:80")).toMatchObject({
+    ...{ status: 0, stdout: "10.1.2.3:80 is allowed by the entry 10.1.0.0/16 of the sandbox's egress list.\n" },
+  });
+  for (const words of [["r", "10.1.0.0/24"], ["10.1.0.0/24"]]) {
+    const { status, stdout } = await why(...words);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(
+      /SANDBOX +VERDICT +WHY\nr\/fenced +allowed +10\.1\.0\.0\/24 is allowed by the entry 10\.1\.0\.0\/16/,
+    );
+  }
+  const json = JSON.parse((await why("r/fenced", "[::1]:443", "--json")).stdout);
+  expect(json).toMatchObject({ host: "::1", port: 443, verdict: "refused", room_id: "r", agent_id: "fenced" });
+  expect(await why("r/fenced/x", "evil.example")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("HOST[:PORT]"),
+  });
+  expect((await daemon.cli(["egress", "explain", "r", "evil.example"])).stderr).toContain("roomd egress why");
 });
 
 test("who may not see the sandbox sees none of it, and what was read is on record", async () => {

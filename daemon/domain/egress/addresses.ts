@@ -113,6 +113,21 @@ const PRIVATE = ranges(
 
 const [GLOBAL_UNICAST = { family: 6 as const, base: 0n, prefix: 0 }] = ranges("2000::/3");
 
+const SPECIAL = [...NEVER, ...PRIVATE, GLOBAL_UNICAST];
+
+/** First addresses of the parts that `others` and the ranges of each kind divide a range into. */
+export function partsOf(range: Range, others: readonly Range[]): Address[] {
+  const starts = new Set([range.base]);
+  for (const { family, base, prefix } of [...SPECIAL, ...others]) {
+    const end = base + (1n << BigInt(BITS[family] - prefix));
+    for (const value of [base, end]) if (contains(range, { family, value })) starts.add(value);
+  }
+  return [...starts].map((value) => ({ family: range.family, value, text: "" }));
+}
+
+/** Whether a range is a single address. */
+export const isSingle = ({ family, prefix }: Range): boolean => prefix === BITS[family];
+
 /** ::ffff:a.b.c.d, ::a.b.c.d and 64:ff9b::a.b.c.d all mean a.b.c.d. */
 function embeddedIPv4(value: bigint): bigint | null {
   const low = value & 0xffff_ffffn;

@@ -4,14 +4,17 @@ import type { SandboxId } from "../../../shared/ids.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
+import { type Explanation, explain, type Place } from "./explain.ts";
 import { Guard } from "./guard.ts";
 import type { Network } from "./network.ts";
 import { Networks } from "./networks.ts";
+import { Policy } from "./policy.ts";
 import { groundOf, paceOf, requestsTo } from "./requests.ts";
 import { HostResolver } from "./resolver.ts";
 import { type Traffic, trafficOf } from "./store.ts";
 import { NO_TRAFFIC, sumOf, Tally } from "./tally.ts";
 
+export { readPlace, withoutNetwork } from "./explain.ts";
 export { MAX_CONNECTIONS } from "./guard.ts";
 export { forgetTraffic, type Traffic } from "./store.ts";
 
@@ -20,6 +23,13 @@ export interface Egress {
   serve(sandbox: EgressSandbox, allowlist: readonly string[]): GuestRequests;
   /** Puts a list in force, for connections that are open too. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
+  /** Whether a connection is allowed, and why; `allowlist` is the sandbox's. */
+  explain(
+    sandbox: Pick<EgressSandbox, "org_id" | "sandbox_id">,
+    allowlist: readonly string[],
+    place: Place,
+    port: number | null,
+  ): Promise<Explanation>;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
   /** Moment of its last traffic, as of Date.now(); null if it had none since the daemon started. */
   lastTrafficOf(sandboxId: string): number | null;
@@ -86,6 +96,11 @@ export function makeEgress(deps: EgressDeps): Egress {
       return requestsTo(guard, deps.log);
     },
     setAllowlist: (sandboxId, allowlist) => guards.get(sandboxId)?.setAllowlist(allowlist),
+    explain: (sandbox, allowlist, place, port) =>
+      explain(place, port, {
+        policy: new Policy(allowlist, ground),
+        resolve: (name) => resolver.resolve(name, sandbox),
+      }),
     trafficOf: (sandboxId) => {
       const written = trafficOf(deps.database.queries, sandboxId);
       const traffic = sumOf(written, tally.of(sandboxId));

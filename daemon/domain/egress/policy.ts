@@ -18,12 +18,15 @@ export interface Ground {
 export type Verdict = "allowed" | "not_listed" | "blocked_address";
 
 export class Policy {
-  readonly #entries: readonly Entry[];
+  readonly #entries: readonly (Entry & { text: string })[];
   readonly #ground: Ground;
 
   constructor(allowlist: readonly string[], ground: Ground) {
     // What was accepted when it was written and no longer is allows nothing.
-    this.#entries = allowlist.map(readEntry).flatMap((entry) => ("refused" in entry ? [] : [entry]));
+    this.#entries = allowlist.flatMap((text) => {
+      const entry = readEntry(text);
+      return "refused" in entry ? [] : [{ ...entry, text }];
+    });
     this.#ground = ground;
   }
 
@@ -32,21 +35,42 @@ export class Policy {
     return this.#entries.length === 0;
   }
 
+  /** Ports that entries are limited to. */
+  get ports(): ReadonlySet<number> {
+    return new Set(this.#entries.flatMap(({ port }) => port ?? []));
+  }
+
+  /** Ranges at whose bounds a verdict on an address may change: those of entries, and private ones that entries may name. */
+  get ranges(): readonly Range[] {
+    return [...this.#entries.filter((entry) => entry.kind === "range"), ...this.#ground.privateRanges];
+  }
+
   /** Whether a name may be asked for; a null port is any. */
   allowsName(name: string, port: number | null): boolean {
-    return this.#entries.some(
+    return this.entryOfName(name, port) !== null;
+  }
+
+  /** The first entry that has a name; a null port is any. */
+  entryOfName(name: string, port: number | null): string | null {
+    const found = this.#entries.find(
       (entry) =>
         entry.kind === "any" ||
         (entry.kind === "name" &&
           (entry.wildcard ? name.endsWith(`.${entry.name}`) : name === entry.name) &&
           (port === null || entry.port === null || entry.port === port)),
     );
+    return found?.text ?? null;
+  }
+
+  /** The first entry that has an address, whether or not that can be reached. */
+  entryOfAddress(address: Address, port: number): string | null {
+    return this.#rangeOf(address, port) ?? (this.#allowsAny ? "*" : null);
   }
 
   /** The verdict on an address, whatever name it was found by. */
   ofAddress(address: Address, port: number): Verdict {
     if (!this.#isBlocked(address, port)) {
-      return this.#named(address, port) || this.#allowsAny ? "allowed" : "not_listed";
+      return this.entryOfAddress(address, port) === null ? "not_listed" : "allowed";
     }
     return "blocked_address";
   }
@@ -68,8 +92,13 @@ export class Policy {
   }
 
   #named(address: Address, port: number): boolean {
-    return this.#entries.some(
+    return this.#rangeOf(address, port) !== null;
+  }
+
+  #rangeOf(address: Address, port: number): string | null {
+    const found = this.#entries.find(
       (entry) => entry.kind === "range" && contains(entry, address) && (entry.port === null || entry.port === port),
     );
+    return found?.text ?? null;
   }
 }

@@ -1,8 +1,9 @@
 /** Owns the calls on a sandbox's egress list. */
-import { egressGet, egressSet, sandboxNetwork } from "../../../shared/api/egress.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { egressExplain, egressGet, egressSet, sandboxNetwork } from "../../../shared/api/egress.ts";
+import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { readPlace, withoutNetwork } from "../egress/index.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { egressOf, egressRules, listOf } from "./egress-list.ts";
 import { findTarget, findTargetEver } from "./find.ts";
@@ -20,6 +21,12 @@ const CHANGEABLE = [
   "hibernated",
   "resuming",
 ] as const;
+
+const NO_HOST: RuleBreak = {
+  field: "host",
+  code: "pattern",
+  message: "host is neither an address, a CIDR nor a host name.",
+};
 
 export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
   const toRecord = (row: SandboxRow) => ({
@@ -45,6 +52,18 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
             ? network.items
             : network.items.map((item) => (item.host === null ? item : { ...item, ip: null }));
         return { outcome: "ok", body: { sandbox_id, agent_id, ...network, items } };
+      },
+    }),
+    bind(egressExplain, {
+      find: (call, params) => findTarget(deps, call, params),
+      rules: ({ host = "" }) => (readPlace(host) ? [] : [NO_HOST]),
+      run: async (_call, { host, port = null }, { row }) => {
+        const place = readPlace(host);
+        if (!place) throw new ServiceError("validation_failed", { errors: [NO_HOST] });
+        const body = row.guest_net
+          ? await deps.egress.explain(row, listOf(row), place, port)
+          : withoutNetwork(place, port);
+        return { outcome: "ok", body };
       },
     }),
     bind(egressSet, {

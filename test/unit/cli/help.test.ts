@@ -64,6 +64,7 @@ const COMMANDS = [
   "timeline",
   "open",
   "egress network",
+  "egress why",
   "top",
   "completion",
   ...["list", "show"].map((verb) => `prompt ${verb}`),

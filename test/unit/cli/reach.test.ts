@@ -61,6 +61,7 @@ const LINES: readonly string[][] = [
   "egress get r w",
   "egress set r w example.org --if-revision 1",
   "egress network r w --json",
+  "egress why r/w example.org:443",
   "exec r w --json --no-stdin --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "exec r w --background --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "execution list r w --limit 1 --cursor c",

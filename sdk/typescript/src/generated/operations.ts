@@ -177,6 +177,8 @@ export interface Operations {
   egress_get: { input: s.EgressGetInput; answer: s.EgressGetAnswer };
   /** Change where a sandbox may connect to. */
   egress_set: { input: s.EgressSetInput; answer: s.EgressSetAnswer };
+  /** Find out whether a sandbox may connect to a host, and why. */
+  egress_explain: { input: s.EgressExplainInput; answer: s.EgressExplainAnswer };
   /** Show where a sandbox connected to, and where it was refused. */
   sandbox_network: { input: s.SandboxNetworkInput; answer: s.SandboxNetworkAnswer };
   /** Run a command and wait for it. */
@@ -449,6 +451,7 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   sandbox_metrics: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics","answer":"json"},
   egress_get: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/egress","answer":"json"},
   egress_set: {"method":"PUT","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/egress","body":"json","answer":"json"},
+  egress_explain: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/egress/explain","query":["host","port"],"answer":"json"},
   sandbox_network: {"method":"GET","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/network","answer":"json"},
   sandbox_exec: {"method":"POST","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/exec","body":"json","answer":"json"},
   sandbox_file_put: {"method":"PUT","path":"/v1/rooms/{room_id}/sandboxes/{sandbox}/files/raw/{path}","query":["mode","owner","overwrite"],"body":"bytes","answer":"json"},

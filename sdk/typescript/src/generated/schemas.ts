@@ -662,6 +662,27 @@ export interface components {
             sent_bytes: number;
             received_bytes: number;
         };
+        EgressExplanation: {
+            /** @description As it is compared: a name in lower case, without the final dot. */
+            host: string;
+            port: number | null;
+            /**
+             * @description conditional: at some ports only, or for a part of the range only.
+             * @enum {string}
+             */
+            verdict: "allowed" | "refused" | "conditional";
+            /**
+             * @description Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none.
+             * @enum {string|null}
+             */
+            reason: "not_listed" | "blocked_address" | "no_address" | "no_network" | null;
+            /** @description The list's entry that has it, whether or not that is enough. */
+            entry: string | null;
+            /** @description The verdict as a sentence. */
+            detail: string;
+            /** @description What would allow it. */
+            hint: string | null;
+        };
         EgressSetRequest: {
             /** @description Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
             allowlist: string[];
@@ -4445,6 +4466,20 @@ export interface components {
             sandbox: string;
         };
         EgressSetAnswer: components["schemas"]["Egress"];
+        EgressExplainInput: {
+            /**
+             * @description Name of the room, unique among the organization's active rooms.
+             * @example build-42
+             */
+            room_id: string;
+            /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
+            sandbox: string;
+            /** @description A host name, an address or a CIDR. */
+            host: string;
+            /** @description Absent: whether any port is allowed, and which. */
+            port?: number;
+        };
+        EgressExplainAnswer: components["schemas"]["EgressExplanation"];
         SandboxNetworkInput: {
             /**
              * @description Name of the room, unique among the organization's active rooms.
@@ -5592,6 +5627,7 @@ export type DeviceDecideResult = components['schemas']['DeviceDecideResult'];
 export type DriveEntry = components['schemas']['DriveEntry'];
 export type DriveStat = components['schemas']['DriveStat'];
 export type Egress = components['schemas']['Egress'];
+export type EgressExplanation = components['schemas']['EgressExplanation'];
 export type EgressSetRequest = components['schemas']['EgressSetRequest'];
 export type ErrorEvent = components['schemas']['ErrorEvent'];
 export type EvacuatedRoom = components['schemas']['EvacuatedRoom'];
@@ -5959,6 +5995,8 @@ export type EgressGetInput = components['schemas']['EgressGetInput'];
 export type EgressGetAnswer = components['schemas']['EgressGetAnswer'];
 export type EgressSetInput = components['schemas']['EgressSetInput'];
 export type EgressSetAnswer = components['schemas']['EgressSetAnswer'];
+export type EgressExplainInput = components['schemas']['EgressExplainInput'];
+export type EgressExplainAnswer = components['schemas']['EgressExplainAnswer'];
 export type SandboxNetworkInput = components['schemas']['SandboxNetworkInput'];
 export type SandboxNetworkAnswer = components['schemas']['SandboxNetworkAnswer'];
 export type SandboxExecInput = components['schemas']['SandboxExecInput'];

@@ -355,6 +355,10 @@ class Call(Protocol):
         """Change where a sandbox may connect to."""
 
     @overload
+    def __call__(self, name: Literal["egress_explain"], options: CallOptions | None = None, /, **input: Unpack[s.EgressExplainInput]) -> s.EgressExplainAnswer:
+        """Find out whether a sandbox may connect to a host, and why."""
+
+    @overload
     def __call__(self, name: Literal["sandbox_network"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxNetworkInput]) -> s.SandboxNetworkAnswer:
         """Show where a sandbox connected to, and where it was refused."""
 
@@ -985,6 +989,10 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["egress_set"], options: CallOptions | None = None, /, **input: Unpack[s.EgressSetInput]) -> Coroutine[Any, Any, s.EgressSetAnswer]:
         """Change where a sandbox may connect to."""
+
+    @overload
+    def __call__(self, name: Literal["egress_explain"], options: CallOptions | None = None, /, **input: Unpack[s.EgressExplainInput]) -> Coroutine[Any, Any, s.EgressExplainAnswer]:
+        """Find out whether a sandbox may connect to a host, and why."""
 
     @overload
     def __call__(self, name: Literal["sandbox_network"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxNetworkInput]) -> Coroutine[Any, Any, s.SandboxNetworkAnswer]:

@@ -102,6 +102,7 @@ OPERATIONS: dict[str, Operation] = {
     "sandbox_metrics": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics", (), None, "json"),
     "egress_get": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress", (), None, "json"),
     "egress_set": Operation("PUT", "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress", (), "json", "json"),
+    "egress_explain": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress/explain", ("host", "port"), None, "json"),
     "sandbox_network": Operation("GET", "/v1/rooms/{room_id}/sandboxes/{sandbox}/network", (), None, "json"),
     "sandbox_exec": Operation("POST", "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec", (), "json", "json"),
     "sandbox_file_put": Operation("PUT", "/v1/rooms/{room_id}/sandboxes/{sandbox}/files/raw/{path}", ("mode", "owner", "overwrite"), "bytes", "json"),

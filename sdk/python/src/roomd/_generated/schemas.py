@@ -673,6 +673,22 @@ class Egress(TypedDict):
     received_bytes: int
 
 
+class EgressExplanation(TypedDict):
+    host: str
+    """As it is compared: a name in lower case, without the final dot."""
+    port: int | None
+    verdict: Literal["allowed", "refused", "conditional"]
+    """conditional: at some ports only, or for a part of the range only."""
+    reason: Literal["not_listed", "blocked_address", "no_address", "no_network"] | None
+    """Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none."""
+    entry: str | None
+    """The list's entry that has it, whether or not that is enough."""
+    detail: str
+    """The verdict as a sentence."""
+    hint: str | None
+    """What would allow it."""
+
+
 class EgressSetRequest(TypedDict):
     allowlist: list[str]
     """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
@@ -4177,6 +4193,19 @@ class EgressSetInput(TypedDict):
     """agent_id of a live sandbox of the room, or its sandbox_id."""
 
 EgressSetAnswer: TypeAlias = Egress
+
+
+class EgressExplainInput(TypedDict):
+    room_id: str
+    """Name of the room, unique among the organization's active rooms."""
+    sandbox: str
+    """agent_id of a live sandbox of the room, or its sandbox_id."""
+    host: str
+    """A host name, an address or a CIDR."""
+    port: NotRequired[int]
+    """Absent: whether any port is allowed, and which."""
+
+EgressExplainAnswer: TypeAlias = EgressExplanation
 
 
 class SandboxNetworkInput(TypedDict):

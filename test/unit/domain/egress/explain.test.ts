@@ -1,0 +1,253 @@
+/** Explanations of egress decisions: verdict, reason and sentence by a table, equal to what the guard decides, without a word of the host's DNS. */
+import { expect, test } from "vitest";
+import { type Address, readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
+import { decide } from "../../../../daemon/domain/egress/decide.ts";
+import { explain, readPlace } from "../../../../daemon/domain/egress/explain.ts";
+import { Policy } from "../../../../daemon/domain/egress/policy.ts";
+
+const PRIVATE_RANGES = "10.9.0.0/16";
+const NAMES: Record<string, string[]> = {
+  "allowed.example": ["93.184.216.34"],
+  "private.example": ["10.0.0.1"],
+  "registry.example": ["10.9.9.9"],
+  "both.example": ["10.0.0.1", "93.184.216.35"],
+  "host.example": ["6.6.6.6"],
+};
+const SECRETS = Object.values(NAMES).flat();
+
+const addressOf = (text: string): Address => readAddress(text) as Address;
+
+async function resolve(name: string): Promise<Address[]> {
+  if (name === "broken.example") throw new Error("SERVFAIL of ns1.corp.internal");
+  return (NAMES[name] ?? []).map(addressOf);
+}
+
+const policyOf = (list: readonly string[]) =>
+  new Policy(list, {
+    privateRanges: [PRIVATE_RANGES].flatMap((text) => readRange(text) ?? []),
+    isHosts: ({ family, value }) => family === 4 && value === addressOf("6.6.6.6").value,
+  });
+
+async function explained(list: readonly string[], host: string, port: number | null = null) {
+  const place = readPlace(host);
+  if (!place) throw new Error(`${host} is no place`);
+  return await explain(place, port, { policy: policyOf(list), resolve });
+}
+
+type Row = [list: string[], host: string, port: number | null, verdict: string, reason: string | null, text: RegExp];
+
+test.each<Row>([
+  [
+    ["allowed.example:443"],
+    "Allowed.Example.",
+    443,
+    "allowed",
+    null,
+    /allowed by the entry allowed\.example:443 .*must be for allowed\.example\.$/,
+  ],
+  [["*"], "8.8.8.8", 53, "allowed", null, /^8\.8\.8\.8:53 is allowed by the entry \* /],
+  [
+    ["8.8.8.0/24"],
+    "8.8.8.8/32",
+    null,
+    "allowed",
+    null,
+    /^8\.8\.8\.8 is allowed by the entry 8\.8\.8\.0\/24 of the sandbox's egress list\.$/,
+  ],
+  [["2606:4700::/32"], "2606:4700::1", 443, "allowed", null, /^\[2606:4700::1\]:443 is allowed/],
+  [["both.example"], "both.example", 443, "allowed", null, /allowed by the entry both\.example/],
+  // An internal server: the name alone, name and CIDR without the range of the configuration, and all three.
+  [
+    ["registry.example"],
+    "registry.example",
+    5000,
+    "refused",
+    "no_address",
+    /leads to no address .*needs its name .*CIDR .*egress\.private_ranges/,
+  ],
+  [["private.example", "10.0.0.0/16"], "private.example", 5000, "refused", "no_address", /egress\.private_ranges/],
+  [
+    ["10.9.0.0/16"],
+    "registry.example",
+    5000,
+    "refused",
+    "not_listed",
+    /not on the sandbox's egress list\. Add registry\.example:5000 .*name on the list/,
+  ],
+  [
+    ["registry.example", "10.9.0.0/16"],
+    "registry.example",
+    5000,
+    "allowed",
+    null,
+    /allowed by the entry registry\.example of the sandbox's egress list\.$/,
+  ],
+  [
+    ["registry.example:5000", "10.9.0.0/16"],
+    "registry.example",
+    null,
+    "conditional",
+    null,
+    /^registry\.example is allowed at port 5000 only\.$/,
+  ],
+  [
+    ["registry.example:5000"],
+    "registry.example",
+    null,
+    "refused",
+    "no_address",
+    /^registry\.example:5000 is allowed by the entry .* but leads to no address/,
+  ],
+  [
+    ["*"],
+    "10.1.2.3",
+    80,
+    "refused",
+    "blocked_address",
+    /private network.*the list does not name it\. .*egress\.private_ranges/,
+  ],
+  [
+    ["10.1.2.3"],
+    "10.1.2.3",
+    80,
+    "refused",
+    "blocked_address",
+    /the list has 10\.1\.2\.3, egress\.private_ranges of the service does not have it/,
+  ],
+  [["*"], "6.6.6.6", 80, "refused", "blocked_address", /private network, or is an address of this host/],
+  // Other ports, and ports that are not said.
+  [
+    ["a.example:443", "a.example:80"],
+    "a.example",
+    22,
+    "refused",
+    "not_listed",
+    /^a\.example:22 is not on the sandbox's egress list\.\n?/,
+  ],
+  [
+    ["allowed.example:443", "allowed.example:80"],
+    "allowed.example",
+    null,
+    "conditional",
+    null,
+    /allowed at ports 80 and 443 only/,
+  ],
+  [["allowed.example:443"], "allowed.example", 80, "refused", "not_listed", /allowed at port 443\.$/],
+  [
+    [],
+    "allowed.example",
+    443,
+    "refused",
+    "not_listed",
+    /list is empty: it may connect to nothing\. Add allowed\.example:443/,
+  ],
+  // Ranges that no setting opens.
+  [["192.0.2.0/24"], "192.0.2.7", 443, "refused", "blocked_address", /documentation .*no setting allows them\.$/],
+  [["203.0.113.0/24"], "203.0.113.0/24", null, "refused", "blocked_address", /no setting allows them\.$/],
+  [["*"], "169.254.169.254", 80, "refused", "blocked_address", /link-local/],
+  [["*"], "198.18.0.9", 443, "refused", "blocked_address", /ask for the name/],
+  // Ranges, part by part.
+  [["*"], "8.8.0.0/16", null, "allowed", null, /^8\.8\.0\.0\/16 is allowed by the entry \*/],
+  [["8.8.8.0/24"], "8.8.0.0/16", 443, "conditional", null, /A part of 8\.8\.0\.0\/16:443 is allowed/],
+  [["*"], "0.0.0.0/0", null, "conditional", null, /A part/],
+  [["10.0.0.0/8"], "10.0.0.0/8", null, "conditional", null, /A part/],
+  [["10.9.0.0/16"], "10.9.1.0/24", null, "allowed", null, /allowed by the entry 10\.9\.0\.0\/16/],
+  [
+    ["10.0.0.0/8"],
+    "10.1.0.0/16",
+    null,
+    "refused",
+    "blocked_address",
+    /the list has 10\.0\.0\.0\/8, egress\.private_ranges/,
+  ],
+  [["8.8.8.8:53"], "9.9.9.0/24", null, "refused", "not_listed", /Add 9\.9\.9\.0\/24 to the list\.$/],
+])("%j, %s at %s: %s, %s", async (list, host, port, verdict, reason, text) => {
+  const told = await explained(list, host, port);
+  expect(told).toMatchObject({ verdict, reason, port });
+  expect([told.detail, ...(told.hint ? [told.hint] : [])].join(" ")).toMatch(text);
+});
+
+test("it is what the guard decides, for every list, host and port", async () => {
+  const lists = [
+    ["*"],
+    [],
+    ["registry.example", "10.9.0.0/16:443"],
+    ["*.example:443", "8.8.8.8"],
+    ["10.0.0.0/8", "6.6.6.6"],
+  ];
+  const hosts = [
+    ...Object.keys(NAMES),
+    "missing.example",
+    "broken.example",
+    "8.8.8.8",
+    "10.9.9.9",
+    "10.0.0.1",
+    "6.6.6.6",
+    "::1",
+  ];
+  for (const list of lists) {
+    for (const host of hosts) {
+      for (const port of [80, 443]) {
+        const policy = policyOf(list);
+        const decided = await decide(host, port, { policy: () => policy, resolve }).catch(() => null);
+        const isAllowed = decided !== null && !("verdict" in decided);
+        const { verdict } = await explained(list, host, port);
+        expect([list, host, port, verdict]).toEqual([list, host, port, isAllowed ? "allowed" : "refused"]);
+      }
+    }
+  }
+});
+
+test("a name with private addresses only, one that does not exist, and one that cannot be looked up have the same answer", async () => {
+  const answerOf = async (name: string) =>
+    JSON.parse(JSON.stringify(await explained(["*"], name, 443)).replaceAll(name, "NAME"));
+  const answer = await answerOf("private.example");
+  expect(answer).toMatchObject({ verdict: "refused", reason: "no_address" });
+  for (const name of ["host.example", "missing.example", "broken.example"])
+    expect(await answerOf(name)).toEqual(answer);
+  for (const name of Object.keys(NAMES)) {
+    const text = JSON.stringify(await explained(["*"], name, 443));
+    for (const secret of [...SECRETS, "corp", PRIVATE_RANGES]) expect(text).not.toContain(secret);
+  }
+});
+
+test("a name is looked up once, however many ports the list has, and an unlisted one not at all", async () => {
+  const asked: string[] = [];
+  const list = Array.from({ length: 30 }, (_, at) => `allowed.example:${at + 1}`);
+  const place = readPlace("allowed.example");
+  const other = readPlace("other.example");
+  if (!place || !other) throw new Error("no place");
+  const deps = {
+    policy: policyOf(list),
+    resolve: (name: string) => {
+      asked.push(name);
+      return resolve(name);
+    },
+  };
+  await explain(place, null, deps);
+  await explain(other, 443, deps);
+  expect(asked).toEqual(["allowed.example"]);
+});
+
+test("the longest list and the widest range take no turn of more than 20 ms", { timeout: 60_000 }, async () => {
+  const list = Array.from({ length: 256 }, (_, at) => `${at}.0.${at}.0/24:${1000 + at}`);
+  let longestMs = 0;
+  let last = performance.now();
+  let isOver = false;
+  const beat = () => {
+    longestMs = Math.max(longestMs, performance.now() - last);
+    last = performance.now();
+    if (!isOver) setImmediate(beat);
+  };
+  setImmediate(beat);
+  await explained(list, "0.0.0.0/0");
+  isOver = true;
+  expect(longestMs).toBeLessThan(20);
+});
+
+test.each(["", "a b", "10.0.0.0/40", "127.1", "https://example.org", "example.org:443", "x".repeat(300)])(
+  "%j is no place",
+  (text) => {
+    expect(readPlace(text)).toBe(null);
+  },
+);
