@@ -1,7 +1,8 @@
-/** Owns the machines that make films of recordings: one at a time, restored from its template and gone afterwards. */
+/** The machines that make films of recordings: one at a time, organizations in turn, restored from its template and gone afterwards. */
 import { FILM_TEMPLATE } from "../../shared/api/recordings.ts";
-import { Places } from "../core/places.ts";
+import type { OrgId } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { TurnedPlace } from "../core/turned-place.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { withTrialGuest } from "../domain/templates/trial-guest.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
@@ -13,10 +14,14 @@ export function makeFilmGuests(
   { paths, templates, inspected }: Pick<Base, "paths" | "templates" | "inspected">,
   hasMemoryFor: (memoryMib: number) => boolean,
 ) {
-  const busy = () => new ServiceError("insufficient_capacity", { detail: "Another film is being made on this host." });
-  const places = new Places(1, busy);
-  return async <T>(work: (link: GuestLink) => Promise<T>): Promise<T> => {
-    const leave = places.take("films");
+  const busy = () =>
+    new ServiceError("insufficient_capacity", {
+      detail: "Another film is being made on this host, or the next one is another organization's.",
+      hint: "Try again each half minute: organizations take turns, and each keeps its own for a minute.",
+    });
+  const place = new TurnedPlace(busy);
+  return async <T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T> => {
+    const leave = place.take(orgId);
     try {
       const image = await usableSnapshot(templates, FILM_TEMPLATE);
       if (!image) {

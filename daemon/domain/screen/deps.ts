@@ -48,8 +48,8 @@ export interface ScreenDeps {
   /** Whether the disk has space for more. */
   hasSpace(): boolean;
   sandboxes: SandboxAccess;
-  /** A machine that makes films, for as long as `work` takes. Throws template_not_found, insufficient_capacity. */
-  withFilmGuest<T>(work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** A machine that makes films, for as long as `work` takes; organizations take turns. Throws template_not_found, insufficient_capacity. */
+  withFilmGuest<T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
   /** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */

@@ -5,7 +5,7 @@
 import { FILM_COMMAND } from "../../../../shared/agent-protocol/recording.ts";
 import { RUNTIME } from "../../../../shared/agent-protocol/runtime.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../../../shared/api/recordings.ts";
-import { newId } from "../../../../shared/ids.ts";
+import { newId, type OrgId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import { unlessGivenUp } from "../../../core/published.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -27,9 +27,11 @@ const MOST_SAID = 2000;
 const USUAL_MS = 600_000;
 /** It encodes some pictures a second also where machines are emulated. */
 const TIMES_ITS_LENGTH = 20;
-/** Who takes nothing of a film for so long is in the way of others. */
+/** Limit of both together: others wait for the machine. The longest recording, read at the lowest rate, takes six hours. */
+const MOST_MS = 8 * 3_600_000;
+/** Limit of the time that a film waits for its reader to take the next piece. */
 const UNTAKEN_MS = 60_000;
-/** Limit of the total time that a film waits for its reader, such as a player that reads as it plays. */
+/** Minimum rate of reading: besides one such wait, all of a film is read in this many times its length. A player reads as it plays. */
 const TAKEN_TIMES_ITS_LENGTH = 1.5;
 
 export class Films {
@@ -48,11 +50,17 @@ export class Films {
    * Resolves once its machine works at it; it owns the file then, and closes it. `signal` gives it up. Throws what withFilmGuest does. The
    * stream fails where the film could not be made to its end.
    */
-  async make(record: RecordingRecord, file: OpenFile, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  async make(
+    orgId: OrgId,
+    record: RecordingRecord,
+    file: OpenFile,
+    signal: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array>> {
     const { width, height, duration_ms, recording_id } = record;
     const begun = Promise.withResolvers<LiveCommand>();
     const over = new AbortController();
-    const late = setTimeout(() => over.abort(new Error("it took too long")), USUAL_MS + TIMES_ITS_LENGTH * duration_ms);
+    const limitMs = Math.min(USUAL_MS + TIMES_ITS_LENGTH * duration_ms, MOST_MS);
+    const late = setTimeout(() => over.abort(new Error("it took too long")), limitMs);
     const ends = AbortSignal.any([signal, this.#stopping.signal, over.signal]);
     const work = async (link: GuestLink) => {
       ends.throwIfAborted();
@@ -65,7 +73,7 @@ export class Films {
       const never = new Promise<never>(() => {});
       await unlessGivenUp(ends, never).catch(() => {});
     };
-    const made = this.#withGuest(work).catch((error: unknown) => {
+    const made = this.#withGuest(orgId, work).catch((error: unknown) => {
       // Who has been answered hears of nothing any more.
       if (!(error instanceof ServiceError))
         this.#log.warn("a film's machine", { recording_id, error: describeError(error) });

@@ -76,7 +76,7 @@ export function recordingOperations({ sandboxes }: ScreenDeps, recordings: Recor
             hint: "Stop it first.",
           });
         }
-        const bytes = await films.make(record, file, call.signal);
+        const bytes = await films.make(target.row.org_id, record, file, call.signal);
         return { outcome: "ok", stream: { type: FILM_TYPE, bytes } };
       },
     }),

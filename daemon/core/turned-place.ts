@@ -1,0 +1,38 @@
+/**
+ * A place that one owner has at a time, and that owners take in turn without a wait. A refusal reserves the next turn for its owner, behind
+ * those refused before, as long as the owner keeps asking. So an owner that asks the fastest cannot have the place again and again.
+ */
+import type { ServiceError } from "./service-error.ts";
+
+/** How long a refused owner's turn is kept for its next try. */
+const KEPT_MS = 60_000;
+
+export class TurnedPlace {
+  readonly #refusal: () => ServiceError;
+  #holder: string | null = null;
+  /** Time of the last refusal by owner, in the order of their first ones. */
+  readonly #refused = new Map<string, number>();
+
+  constructor(refusal: () => ServiceError) {
+    this.#refusal = refusal;
+  }
+
+  /** What is returned gives the place back, once. Throws the refusal. */
+  take(owner: string, nowMs = performance.now()): () => void {
+    for (const [other, at] of this.#refused) if (nowMs - at > KEPT_MS) this.#refused.delete(other);
+    const [next = owner] = this.#refused.keys();
+    if (this.#holder !== null || next !== owner) {
+      // It has its turn now.
+      if (this.#holder !== owner) this.#refused.set(owner, nowMs);
+      throw this.#refusal();
+    }
+    this.#refused.delete(owner);
+    this.#holder = owner;
+    let isGiven = false;
+    return () => {
+      if (isGiven) return;
+      isGiven = true;
+      this.#holder = null;
+    };
+  }
+}

@@ -1,0 +1,68 @@
+/** A place that owners take in turn: no owner has it again while another one asks for it. */
+import { expect, test } from "vitest";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { TurnedPlace } from "../../../daemon/core/turned-place.ts";
+
+const placeOf = () => {
+  const place = new TurnedPlace(() => new ServiceError("insufficient_capacity"));
+  /** What gives it back; null if refused. */
+  const take = (owner: string, nowMs = 0) => {
+    try {
+      return place.take(owner, nowMs);
+    } catch (error) {
+      expect(error).toMatchObject({ code: "insufficient_capacity" });
+      return null;
+    }
+  };
+  return take;
+};
+
+test("is one owner's, which gives it back once", () => {
+  const take = placeOf();
+  const first = take("a");
+  expect([take("a"), take("b")]).toEqual([null, null]);
+  first?.();
+  const second = take("b");
+  expect(second).not.toBeNull();
+  first?.();
+  expect(take("a")).toBeNull();
+});
+
+test("goes to owners in the order in which they were refused, however often one asks", () => {
+  const take = placeOf();
+  let held = take("greedy");
+  const had: string[] = [];
+  const owners = ["greedy", "greedy", "b", "c", "greedy"];
+  for (let turn = 0; turn < 6; turn++) {
+    for (const owner of owners) expect(take(owner, turn)).toBeNull();
+    held?.();
+    for (const owner of [...owners, "b", "c"]) {
+      const given = take(owner, turn);
+      if (!given) continue;
+      held = given;
+      had.push(owner);
+    }
+  }
+  expect(had).toEqual(["b", "c", "greedy", "b", "c", "greedy"]);
+});
+
+test("is kept for an owner that was refused, until it has not asked for a minute", () => {
+  const take = placeOf();
+  const held = take("a");
+  expect(take("b", 0)).toBeNull();
+  held?.();
+  expect(take("a", 59_000)).toBeNull();
+  expect(take("b", 119_000)).toBeNull();
+  const kept = take("a", 119_000);
+  expect(kept).not.toBeNull();
+  kept?.();
+});
+
+test("needs no turn where nobody else asks", () => {
+  const take = placeOf();
+  for (let turn = 0; turn < 3; turn++) {
+    const held = take("a");
+    expect(take("a")).toBeNull();
+    held?.();
+  }
+});
