@@ -25,6 +25,12 @@ export interface HeldRoom extends PlacedRoom {
   epoch: number;
 }
 
+/** A room of this host, and what the directory has of it: the owner of the room, and the room of its name. */
+export interface MisplacedRoom extends HeldRoom {
+  owner: Owner | null;
+  named: { room_uid: RoomUid; host_id: string } | null;
+}
+
 /** Another host, as it is to be reached. */
 export interface Host {
   host_id: string;

@@ -5,20 +5,9 @@
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
 import type { Queries } from "../db/client.ts";
-import type { HeldRoom, HostUse, PlacedRoom } from "./directory.ts";
+import type { HostUse, MisplacedRoom, PlacedRoom } from "./directory.ts";
 import type { Load } from "./leases.ts";
-import {
-  deletePlacement,
-  getHost,
-  insertPlacement,
-  movePlacement,
-  placementOf,
-  placementOfRoom,
-  placementsOn,
-  putHost,
-  setUse,
-  usesOf,
-} from "./placements.ts";
+import { deletePlacement, getHost, insertPlacement, movePlacement, putHost, setUse, usesOf } from "./placements.ts";
 import type { HostRow } from "./table.ts";
 
 /** What there is to say, once the host is put together. */
@@ -27,8 +16,12 @@ export interface Sources {
   load(): Load;
   /** What an organization has here just now. */
   used(queries: Queries, orgId: OrgId): HostUse;
-  /** The rooms that it has. */
-  rooms(queries: Queries): HeldRoom[];
+  /** The same of all organizations; absent: one has neither rooms nor sandboxes here, and has used no credits. */
+  allUsed(queries: Queries): ReadonlyMap<OrgId, HostUse>;
+  /** Its rooms that the directory has not placed here under their name and epoch. */
+  misplaced(queries: Queries, hostId: string): MisplacedRoom[];
+  /** Rooms that the directory has placed here, and that it does not have. */
+  placedWithoutRoom(queries: Queries, hostId: string): RoomUid[];
   /** Rooms that come from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
   /** Rooms that may be another host's by now: where the directory knows of no host, they have ended there. */
@@ -48,32 +41,30 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const before = known ?? { state: "active" as const, joined_at: now() };
   const row = { ...before, ...self, certificate: sources.certificate };
   const host = JSON.stringify(row) === JSON.stringify(known) ? [] : [(within: Queries) => putHost(within, row)];
-  const rooms = new Map(sources.rooms(queries).map((room) => [room.room_uid, room]));
-  const placed = new Set(placementsOn(queries, host_id).map(({ room_uid }) => room_uid));
-  const ended = [...placed].filter((roomUid) => !rooms.has(roomUid));
-  // One that has just got another owner is taken for none of ours, and none that has ended.
+  const ended = sources.placedWithoutRoom(queries, host_id);
+  // A room whose move to this host has just been claimed has no row here yet.
   const arriving = ended.length > 0 ? sources.arriving() : NOTHING_ARRIVES;
-  const unplaced = [...rooms.values()].filter(({ room_uid }) => !placed.has(room_uid));
-  const leaving = unplaced.length > 0 ? sources.leaving() : NOTHING_ARRIVES;
-  const unsaid = unplaced.filter(
-    ({ room_uid, org_id, room_id }) =>
-      !leaving.has(room_uid) && !placementOfRoom(queries, room_uid) && !placementOf(queries, org_id, room_id),
-  );
+  const misplaced = sources.misplaced(queries, host_id);
+  const leaving = misplaced.length > 0 ? sources.leaving() : NOTHING_ARRIVES;
+  const present = misplaced.filter(({ room_uid }) => !leaving.has(room_uid));
+  const unsaid = present.filter(({ owner, named }) => owner === null && named === null);
   // The directory forgot that they came here: nobody who has one as it is now has it in an older epoch.
-  const forgotten = [...rooms.values()].filter(({ room_uid, epoch }) => {
-    const owner = placementOfRoom(queries, room_uid);
-    return owner !== undefined && owner.epoch < epoch && !sources.leaving().has(room_uid);
-  });
+  const forgotten = present.filter(({ owner, epoch }) => owner !== null && owner.epoch < epoch);
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
-  // Also of who has rooms here of which nothing is said: from before this host was a member, or the directory lost it.
-  const orgs = new Set([...said.keys(), ...[...rooms.values()].map(({ org_id }) => org_id)]);
-  const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, sources.used(queries, org_id)));
+  const used = sources.allUsed(queries);
+  // Also of organizations of which nothing is said: from before this host was a member, or the directory lost it.
+  const orgs = new Set([...said.keys(), ...[...used].flatMap(([org_id, use]) => (hasAny(use) ? [org_id] : []))]);
+  const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, used.get(org_id) ?? NONE));
   return [
     ...host,
     ...ended
       .filter((roomUid) => !arriving.has(roomUid))
       .map((roomUid) => (within: Queries) => deletePlacement(within, roomUid)),
-    ...unsaid.map((room) => (within: Queries) => insertPlacement(within, { ...room, host_id })),
+    ...unsaid.map(
+      ({ owner: _, named: __, ...room }) =>
+        (within: Queries) =>
+          insertPlacement(within, { ...room, host_id }),
+    ),
     ...forgotten.map(
       ({ room_uid, epoch }) =>
         (within: Queries) =>
@@ -83,6 +74,7 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   ];
 }
 
+const hasAny = ({ rooms, sandboxes, disk_gib }: HostUse) => rooms > 0 || sandboxes > 0 || disk_gib > 0;
 const NONE: HostUse = { rooms: 0, sandboxes: 0, memory_mib: 0, disk_gib: 0, used_micro: 0 };
 
 /** A room here, and the one that has its name. */
@@ -93,10 +85,9 @@ export type LostName = Pick<PlacedRoom, "room_uid" | "org_id" | "room_id"> & {
 /** Rooms here whose names are others' in the directory: it forgot that they were theirs. None on a host that was removed. */
 export function lostNames(queries: Queries, hostId: string, sources: Sources): LostName[] {
   if (getHost(queries, hostId)?.state === "gone") return [];
-  return sources.rooms(queries).flatMap(({ room_uid, org_id, room_id }) => {
-    const placed = placementOf(queries, org_id, room_id);
-    if (!placed || placed.room_uid === room_uid) return [];
-    return [{ room_uid, org_id, room_id, by: { room_uid: placed.room_uid, host_id: placed.host_id } }];
+  return sources.misplaced(queries, hostId).flatMap(({ room_uid, org_id, room_id, named }) => {
+    if (named === null || named.room_uid === room_uid) return [];
+    return [{ room_uid, org_id, room_id, by: named }];
   });
 }
 

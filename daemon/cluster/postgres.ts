@@ -4,6 +4,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
 import { at, now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
+import { loopTime, Pieces } from "../core/loop/index.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
@@ -144,6 +145,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       const lost = lostNames(queries, host_id, found).filter(({ room_uid }) => !nameless.has(room_uid));
       if (lost.length > 0) await database.commit((within) => lost.forEach((room) => void nameLost(within, room)));
       for (const { room_uid } of lost) nameless.add(room_uid);
+      await new Pieces(loopTime, "host", "cluster.settle").turn();
       if (differ().length === 0) return;
       await rounds.change((within) => {
         for (const set of differ()) set(within);

@@ -5,11 +5,16 @@ import type { host } from "../../shared/api/hosts.ts";
 import { VERSION } from "../../shared/version.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Load } from "../cluster/leases.ts";
-import { arrivingRooms, countAllRooms, leavingRooms } from "../domain/rooms/index.ts";
+import {
+  arrivingRooms,
+  countAllRooms,
+  leavingRooms,
+  misplacedRooms,
+  placedWithoutRoom,
+} from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
-import { placedRooms } from "./memberships.ts";
-import { heldHere } from "./orgs.ts";
+import { allHeldHere, heldHere } from "./orgs.ts";
 
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
@@ -37,10 +42,12 @@ export async function followOthers(
   const { cluster, paths } = base;
   await cluster?.start({
     certificate: (await loadHostCertificate(paths.cluster)).cert,
-    rooms: placedRooms,
+    misplaced: misplacedRooms,
+    placedWithoutRoom,
     arriving: () => arrivingRooms(paths),
     leaving: () => leavingRooms(base.database.queries),
     used: heldHere,
+    allUsed: allHeldHere,
     load: () => ({ ...loadOf(base, sandboxes), ssh: gateway() }),
   });
 }

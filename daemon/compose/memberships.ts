@@ -16,7 +16,7 @@ import { type ComposeOptions, makeDirectories, openDatabase } from "./base.ts";
 import { planCluster } from "./cluster.ts";
 
 /** What the others are told of this host's rooms. */
-export function placedRooms(queries: Queries): HeldRoom[] {
+function placedRooms(queries: Queries): HeldRoom[] {
   return liveRooms(queries).map(({ room_uid, org_id, room_id, labels, created_at, epoch }) => ({
     ...{ room_uid, org_id, room_id, labels, created_at, epoch },
   }));

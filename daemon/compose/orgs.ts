@@ -14,9 +14,10 @@ import {
   makeQuota,
   type Plans,
   pricesOf,
+  usedCredits,
 } from "../domain/orgs/index.ts";
-import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
-import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
+import { countRooms, countRoomsByOrg, orgsLeftBehind } from "../domain/rooms/index.ts";
+import { NO_SANDBOXES, orgCids, orgSandboxes, sandboxesByOrg } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
 import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -120,6 +121,17 @@ export function heldHere(queries: Queries, orgId: OrgId): HostUse {
   const { used_micro } = getCredits(queries, orgId);
   const { hibernated_rooms, ...held } = orgSandboxes(queries, orgId);
   return { rooms: countRooms(queries, orgId) - hibernated_rooms, ...held, used_micro };
+}
+
+/** The same of all organizations that have rooms or sandboxes here, or have used credits. */
+export function allHeldHere(queries: Queries): Map<OrgId, HostUse> {
+  const [rooms, sandboxes, credits] = [countRoomsByOrg(queries), sandboxesByOrg(queries), usedCredits(queries)];
+  const orgs = new Set([...rooms.keys(), ...sandboxes.keys(), ...credits.keys()]);
+  const heldBy = (orgId: OrgId): HostUse => {
+    const { hibernated_rooms, ...held } = sandboxes.get(orgId) ?? NO_SANDBOXES;
+    return { rooms: (rooms.get(orgId) ?? 0) - hibernated_rooms, ...held, used_micro: credits.get(orgId) ?? 0 };
+  };
+  return new Map([...orgs].map((orgId) => [orgId, heldBy(orgId)]));
 }
 
 /** Throws ConfigError. */

@@ -57,6 +57,7 @@ import keysByAge from "./migrations/0054_keys_by_age.sql" with { type: "text" };
 import wakeDefaults from "./migrations/0055_wake_defaults.sql" with { type: "text" };
 import hibernatedCids from "./migrations/0056_hibernated_cids.sql" with { type: "text" };
 import liveByRoom from "./migrations/0057_live_by_room.sql" with { type: "text" };
+import placementsByHost from "./migrations/0058_placements_by_host.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -117,6 +118,7 @@ export const MIGRATIONS: readonly string[] = [
   wakeDefaults,
   hibernatedCids,
   liveByRoom,
+  placementsByHost,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -24,6 +24,7 @@ export const LOOP_KINDS = [
   "audit",
   "stream",
   "reconcile",
+  "cluster.settle",
   "retention",
   "body",
   "db.write",

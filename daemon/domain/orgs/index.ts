@@ -31,7 +31,7 @@ export { getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from
 export type { KeyRow, OrgRow } from "./table.ts";
 export { cursorAfterEntry } from "./usage/credit-list.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
-export { getCredits } from "./usage/credits-store.ts";
+export { getCredits, usedCredits } from "./usage/credits-store.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { isEntryOf } from "./usage/ledger.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";

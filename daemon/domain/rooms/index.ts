@@ -53,7 +53,17 @@ export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { arrivingRooms } from "./move/arrive.ts";
 export type { PeerCalls } from "./move/index.ts";
 export { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "./page.ts";
-export { countAllRooms, countRooms, leavingRooms, liveRooms, liveRoomUids, orgsLeftBehind } from "./store.ts";
+export {
+  countAllRooms,
+  countRooms,
+  countRoomsByOrg,
+  leavingRooms,
+  liveRooms,
+  liveRoomUids,
+  misplacedRooms,
+  orgsLeftBehind,
+  placedWithoutRoom,
+} from "./store.ts";
 
 export interface Rooms {
   operations: Bound[];

@@ -2,6 +2,7 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, isNotNull, lt, min, ne, or, sql } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { MisplacedRoom } from "../../cluster/directory.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
@@ -138,6 +139,44 @@ export function liveRooms(queries: Queries): RoomRow[] {
     .from(rooms)
     .where(inArray(rooms.state, ["active", "destroying"]))
     .all();
+}
+
+/** Live rooms that the directory has not placed on this host under their name and epoch. */
+export function misplacedRooms(queries: Queries, hostId: string): MisplacedRoom[] {
+  const found = queries.all<Record<string, string | number | null>>(sql`
+    SELECT rooms.room_uid, rooms.org_id, rooms.room_id, rooms.labels, rooms.created_at, rooms.epoch,
+      placed.host_id AS placed_on, placed.epoch AS placed_epoch,
+      named.room_uid AS named_uid, named.host_id AS named_on
+    FROM rooms
+    LEFT JOIN placements AS placed ON placed.room_uid = rooms.room_uid
+    LEFT JOIN placements AS named ON named.org_id = rooms.org_id AND named.room_id = rooms.room_id
+    WHERE rooms.state <> 'destroyed' AND (placed.host_id IS NOT ${hostId} OR placed.epoch < rooms.epoch
+      OR named.room_uid IS NOT rooms.room_uid)`);
+  return found.map(({ placed_on, placed_epoch, named_uid, named_on, labels, ...room }) => ({
+    ...(room as unknown as Omit<MisplacedRoom, "labels" | "owner" | "named">),
+    labels: JSON.parse(String(labels)) as Record<string, string>,
+    owner: placed_on === null ? null : { host_id: String(placed_on), epoch: Number(placed_epoch) },
+    named: named_uid === null ? null : { room_uid: named_uid as RoomUid, host_id: String(named_on) },
+  }));
+}
+
+/** Rooms that the directory has placed on this host, and that are not live here. */
+export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
+  const found = queries.all<{ room_uid: RoomUid }>(sql`
+    SELECT room_uid FROM placements WHERE host_id = ${hostId} AND NOT EXISTS
+      (SELECT 1 FROM rooms WHERE rooms.room_uid = placements.room_uid AND rooms.state <> 'destroyed')`);
+  return found.map(({ room_uid }) => room_uid);
+}
+
+/** How many live rooms each organization has here. */
+export function countRoomsByOrg(queries: Queries): Map<OrgId, number> {
+  const counted = queries
+    .select({ org_id: rooms.org_id, live: count() })
+    .from(rooms)
+    .where(sql`${rooms.state} <> 'destroyed'`)
+    .groupBy(rooms.org_id)
+    .all();
+  return new Map(counted.map(({ org_id, live }) => [org_id, live]));
 }
 
 /** Those of which something is being made by a checkpoint. */

@@ -240,32 +240,45 @@ const statesCounted = preparedBy((queries) => {
 const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
 const isHibernated = sql<number>`(${sandboxes.state} = 'hibernated')`;
 
+/** What an organization without sandboxes has. */
+export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
+
 /**
  * An organization's live sandboxes as its quota counts them: a hibernated one has no memory, and a room whose sandboxes all hibernate
  * has only their disks. `hibernated_rooms` is the number of such rooms.
  */
-export function orgSandboxes(queries: Queries, orgId: OrgId) {
+export function orgSandboxes(queries: Queries, orgId: OrgId): typeof NO_SANDBOXES {
+  return heldSandboxes(queries, orgId).get(orgId) ?? NO_SANDBOXES;
+}
+
+/** The same of all organizations that have sandboxes. */
+export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> => heldSandboxes(queries, null);
+
+function heldSandboxes(queries: Queries, orgId: OrgId | null): Map<OrgId, typeof NO_SANDBOXES> {
   const byRoom = queries
     .select({
+      org_id: sandboxes.org_id,
       held: count().as("held"),
       memory_mib: sql<number>`sum(iif(${isHibernated}, 0, ${sandboxes.memory_mib}))`.as("memory_mib"),
       disk_mib: sql<number>`sum(${sandboxes.disk_mib})`.as("disk_mib"),
       hibernates: sql<number>`min(${isHibernated})`.as("hibernates"),
     })
     .from(sandboxes)
-    .where(and(eq(sandboxes.org_id, orgId), isLive))
-    .groupBy(sandboxes.room_uid)
+    .where(and(orgId === null ? undefined : eq(sandboxes.org_id, orgId), isLive))
+    .groupBy(sandboxes.org_id, sandboxes.room_uid)
     .as("by_room");
   const held = queries
     .select({
-      sandboxes: sql<number>`coalesce(sum(iif(${byRoom.hibernates}, 0, ${byRoom.held})), 0)`,
-      memory_mib: sql<number>`coalesce(sum(${byRoom.memory_mib}), 0)`,
-      disk_gib: sql<number>`coalesce(sum(${byRoom.disk_mib}), 0) / 1024.0`,
-      hibernated_rooms: sql<number>`coalesce(sum(${byRoom.hibernates}), 0)`,
+      org_id: byRoom.org_id,
+      sandboxes: sql<number>`sum(iif(${byRoom.hibernates}, 0, ${byRoom.held}))`,
+      memory_mib: sql<number>`sum(${byRoom.memory_mib})`,
+      disk_gib: sql<number>`sum(${byRoom.disk_mib}) / 1024.0`,
+      hibernated_rooms: sql<number>`sum(${byRoom.hibernates})`,
     })
     .from(byRoom)
-    .get();
-  return held ?? { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
+    .groupBy(byRoom.org_id)
+    .all();
+  return new Map(held.map(({ org_id, ...of }) => [org_id, of]));
 }
 
 /** Additional quota use once this sandbox runs; `isNew`: its row was inserted within this transaction. */

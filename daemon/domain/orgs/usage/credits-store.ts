@@ -11,6 +11,12 @@ export function getCredits(queries: Queries, orgId: OrgId): CreditRow {
   return { ...(row ?? { org_id: orgId, used_micro: 0, exhausted_at: null }), granted: grant?.granted ?? null };
 }
 
+/** Of all organizations that have used any here, in millionths of one. */
+export function usedCredits(queries: Queries): Map<OrgId, number> {
+  const rows = queries.select({ org_id: orgCredits.org_id, used: orgCredits.used_micro }).from(orgCredits).all();
+  return new Map(rows.filter(({ used }) => used > 0).map(({ org_id, used }) => [org_id, used]));
+}
+
 /** Null: nothing. It is so on all hosts. */
 export function putGranted(queries: Queries, org_id: OrgId, granted: number | null): void {
   const isIt = eq(creditGrants.org_id, org_id);

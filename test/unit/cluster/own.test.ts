@@ -1,0 +1,150 @@
+/** What is said of a host to the others, compared with its rooms: how many statements that takes, and what it finds. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { differences, lostNames, type Self, type Sources } from "../../../daemon/cluster/own.ts";
+import {
+  deletePlacement,
+  insertPlacement,
+  placementOfRoom,
+  putHost,
+  usesOf,
+} from "../../../daemon/cluster/placements.ts";
+import { allHeldHere, heldHere } from "../../../daemon/compose/orgs.ts";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { misplacedRooms, placedWithoutRoom } from "../../../daemon/domain/rooms/index.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+
+const SELF: Self = { host_id: "host-1", address: "a:1", url: "http://a", labels: {} };
+const SOURCES: Sources = {
+  certificate: "certificate",
+  load: () => {
+    throw new Error("not asked here");
+  },
+  used: heldHere,
+  allUsed: allHeldHere,
+  misplaced: misplacedRooms,
+  placedWithoutRoom,
+  arriving: () => new Set(),
+  leaving: () => new Set(),
+};
+const AT = "2026-01-01T00:00:00.000Z";
+
+let connection: Connection;
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  connection.execute("PRAGMA foreign_keys = OFF");
+  putHost(connection.queries, { ...SELF, state: "active", joined_at: AT, certificate: "certificate" });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  connection.close();
+});
+
+const uid = (n: number) => `rom_${n}` as RoomUid;
+const org = (n: number) => `org_${n % 300}` as OrgId;
+
+function addRoom(n: number, epoch = 1): void {
+  connection.execute(`INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
+      last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id, keep_drive, epoch)
+    VALUES ('${uid(n)}', 'room-${n}', '${org(n)}', 'host-1', 'active', '', '', '${AT}', '{"a":"b"}', 1, '${AT}', '${AT}',
+      'key', 'key_1', 0, ${epoch})`);
+}
+function place(n: number, { host_id = "host-1", epoch = 1, room = n } = {}): void {
+  const labels = { a: "b" };
+  const named = { room_uid: uid(n), org_id: org(room), room_id: `room-${room}` };
+  insertPlacement(connection.queries, { ...named, host_id, epoch, labels, created_at: AT });
+}
+/** Sets right what differs; returns how much did. */
+function settle(sources = SOURCES): number {
+  const changes = differences(connection.queries, SELF, sources);
+  for (const change of changes) change(connection.queries);
+  return changes.length;
+}
+
+test("a comparison of 1,000 rooms of 300 organizations is a few statements, and finds nothing where nothing differs", () => {
+  for (let n = 0; n < 1_000; n++) {
+    addRoom(n);
+    place(n);
+  }
+  expect(settle()).toBe(300);
+  const asked = (["query", "prepare", "run"] as const).map((name) => vi.spyOn(Database.prototype, name));
+  expect([differences(connection.queries, SELF, SOURCES), lostNames(connection.queries, "host-1", SOURCES)]).toEqual([
+    [],
+    [],
+  ]);
+  const statements = asked.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  expect(statements).toBeGreaterThan(3);
+  expect(statements).toBeLessThan(15);
+});
+
+describe("what differs is set right", () => {
+  beforeEach(() => {
+    for (const n of [1, 2]) {
+      addRoom(n);
+      place(n);
+    }
+    settle();
+  });
+  const owner = (n: number) => {
+    const { host_id, epoch } = placementOfRoom(connection.queries, uid(n)) ?? {};
+    return [host_id, epoch];
+  };
+
+  test("a room that the directory does not have, and one that it has in an older epoch or elsewhere", () => {
+    addRoom(3, 4);
+    addRoom(4, 3);
+    place(4, { host_id: "host-2", epoch: 2 });
+    settle();
+    expect([owner(3), owner(4)]).toEqual([
+      ["host-1", 4],
+      ["host-1", 3],
+    ]);
+    expect(settle()).toBe(0);
+  });
+
+  test("a room that has ended here, but none that arrives", () => {
+    place(5);
+    place(6);
+    settle({ ...SOURCES, arriving: () => new Set([uid(6)]) });
+    expect([owner(5), owner(6)]).toEqual([
+      [undefined, undefined],
+      ["host-1", 1],
+    ]);
+  });
+
+  test("a room that may be another host's by now is left alone, and so is one that another host has in a newer epoch", () => {
+    addRoom(7);
+    addRoom(8);
+    place(8, { host_id: "host-2", epoch: 2 });
+    settle({ ...SOURCES, leaving: () => new Set([uid(7)]) });
+    expect([owner(7), owner(8)]).toEqual([
+      [undefined, undefined],
+      ["host-2", 2],
+    ]);
+  });
+
+  test("a room whose name is another's has lost it, and is not placed", () => {
+    addRoom(9);
+    place(10, { host_id: "host-2", room: 9 });
+    settle();
+    expect(owner(9)).toEqual([undefined, undefined]);
+    expect(lostNames(connection.queries, "host-1", SOURCES)).toEqual([
+      { room_uid: uid(9), org_id: org(9), room_id: "room-9", by: { room_uid: uid(10), host_id: "host-2" } },
+    ]);
+  });
+
+  test("what organizations have here, each as it is counted alone", () => {
+    addRoom(11);
+    addRoom(311);
+    connection.execute(`INSERT INTO org_credits (org_id, used_micro) VALUES ('${org(11)}', 5000000)`);
+    connection.execute(`UPDATE rooms SET state = 'destroyed' WHERE room_uid = '${uid(2)}'`);
+    settle();
+    const said = new Map(usesOf(connection.queries, "host-1").map(({ org_id, host_id: _, ...use }) => [org_id, use]));
+    expect(said.get(org(11))).toMatchObject({ rooms: 2, used_micro: 5_000_000 });
+    for (const n of [1, 2, 11]) expect(said.get(org(n))).toEqual(heldHere(connection.queries, org(n)));
+    deletePlacement(connection.queries, uid(1));
+    expect(settle()).toBe(1);
+  });
+});
