@@ -8,7 +8,7 @@
  */
 import type { Static } from "@sinclair/typebox";
 import type { egressExplain } from "../../../shared/api/egress.ts";
-import { nextTurn } from "../../core/turn.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { type Address, contains, isSingle, kindOf, partsOf, type Range, readAddress, readRange } from "./addresses.ts";
 import { decide } from "./decide.ts";
 import { canonicalName } from "./names.ts";
@@ -18,8 +18,6 @@ export type Explanation = Static<typeof egressExplain.output>;
 
 /** Ports of a list that are tried. */
 const MOST_PORTS = 16;
-/** Addresses of a range that are decided on in one turn of the event loop: about 2 ms with a list of 256 ranges. */
-const ADDRESSES_A_TURN = 32;
 
 const THREE_SETTINGS =
   "An internal server needs its name on the list if programs connect by name, its address or CIDR on the list, and its range in egress.private_ranges of the service.";
@@ -117,8 +115,11 @@ async function judge(place: Place, port: number, deps: ExplainDeps): Promise<Jud
 async function judgeRange(range: Range, port: number, policy: Policy): Promise<Judged> {
   const verdicts = new Set<Verdict>();
   const entries = new Set<string | null>();
-  for (const [at, address] of partsOf(range, policy.ranges).entries()) {
-    if (at % ADDRESSES_A_TURN === ADDRESSES_A_TURN - 1) await nextTurn();
+  // Up to 500 parts, of which each is compared with up to 256 entries.
+  const pieces = new Pieces(loopTime, loopTime.owner, "egress_explain");
+  for (const address of partsOf(range, policy.ranges)) {
+    const turn = pieces.next();
+    if (turn) await turn;
     verdicts.add(policy.ofAddress(address, port));
     entries.add(policy.entryOfAddress(address, port));
   }
