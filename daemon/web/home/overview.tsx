@@ -13,7 +13,8 @@ import { failureOf } from "../parts/failure.ts";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
-import { byUrgency, changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
+import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
+import { byUrgency } from "../rooms/order.ts";
 import { RoomTable } from "../rooms/table.tsx";
 import { HostHealth } from "./host-health.tsx";
 

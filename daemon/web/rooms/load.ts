@@ -34,10 +34,5 @@ export async function loadGlances(
   return { items, askedMs, isAll: cursor === null };
 }
 
-/** Rooms that need attention come first, then those that run most, then the newest. */
-export const byUrgency = (one: RoomGlance, other: RoomGlance): number => urgencyOf(other) - urgencyOf(one);
-
-const urgencyOf = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
-
 export const changesGlances = (record: AuditRecord): boolean =>
   /^(?:room|sandbox|message|barrier)\./.test(record.event) && !isReading(record);
