@@ -15,6 +15,7 @@ const operator = async (does) => {
 };
 const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
 const seen = {};
+const OWNER = "Owner";
 
 const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
 const call = (method, path, body) =>
@@ -50,6 +51,7 @@ const late = { barrier_id: "late", agent_id: "a", parties: 2, timeout_ms: 4000 }
 const slow = call("POST", "/v1/rooms/group/barriers", late);
 for (const room of ["first", "second", "third"]) await api("DELETE", `/v1/rooms/${room}?drive=delete`);
 await call("DELETE", "/v1/rooms/never-was");
+for (let times = 0; times < 3; times++) await call("POST", "/v1/rooms", { room_id: "group", labels: { again: "1" } });
 await slow;
 await page.goto(`${url}/`);
 await page.getByRole("button", { name: "Skip setup" }).click();
@@ -76,12 +78,17 @@ await isLive();
 await page.locator("table code").first().waitFor();
 await page.waitForLoadState("networkidle");
 seen.failures = await page.locator("table code").allTextContents();
+seen.outcomes = await texts('td[data-label="Outcome"]');
 
 await page.goto(`${url}/audit`);
 await page.locator("td.when time").first().waitFor();
 seen.times = await page
   .locator("td.when time")
   .evaluateAll((all) => all.map((each) => Date.parse(each.getAttribute("datetime"))));
+
+await page.goto(`${url}/audit?event=user.`);
+await page.locator("td.who", { hasText: OWNER }).first().waitFor();
+seen.people = await texts("td.who");
 
 // What moves while a page loads, as browsers measure it.
 seen.shifts = {};

@@ -48,9 +48,17 @@ inBrowser("rooms that ended come newest first, without columns of what they no l
   expect(seen.ended.columns).not.toContain("Running");
 });
 
-inBrowser("Home's failures are those of agents and programs, without pages that a person opened", () => {
-  expect(seen.failures).toContain("room.destroyed");
-  expect(seen.failures).not.toContain("room.read");
+inBrowser(
+  "Home's failures are those of agents and programs, equal ones as one, without probes and chosen waits",
+  () => {
+    expect(seen.failures).toEqual(["room.created"]);
+    expect(seen.outcomes).toEqual([expect.stringMatching(/^\w+ 3 times$/)]);
+  },
+);
+
+inBrowser("a person is called by name in the audit", () => {
+  expect(seen.people.length).toBeGreaterThan(0);
+  expect(seen.people).not.toContain("a person");
 });
 
 inBrowser("the audit's times are in the order of its rows", () => {

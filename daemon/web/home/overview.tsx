@@ -9,20 +9,20 @@ import { useEvery } from "../data/every.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
-import { failureOf } from "../parts/failure.ts";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
 import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
 import { byUrgency } from "../rooms/order.ts";
 import { RoomTable } from "../rooms/table.tsx";
+import { groupedFailures, isListed } from "./failures.ts";
 import { HostHealth } from "./host-health.tsx";
 
 /** As many as one looks at on a home page. */
 const FEW = 8;
 
-/** Of the newest commands that ended, those that failed are failures too. */
-const ENDED = 100;
+/** Records of each kind in which failures are looked for: errors, refusals, and ends of commands. */
+const LATEST = 100;
 /** Active rooms that are looked over. */
 const MOST_ROOMS = 1000;
 /** Of the others only how many they are is shown. */
@@ -57,17 +57,14 @@ export default function Overview() {
       const list = (query: Record<string, string | number>) =>
         get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, reads: false }, signal);
       const found = await Promise.all([
-        list({ outcome: "error", limit: FEW }),
-        list({ outcome: "denied", limit: FEW }),
-        list({ event: "exec.finished", limit: ENDED }),
+        list({ outcome: "error", limit: LATEST }),
+        list({ outcome: "denied", limit: LATEST }),
+        list({ event: "exec.finished", limit: LATEST }),
       ]);
       const all = new Map(found.flatMap(({ items }) => items.map((record) => [record.audit_id, record])));
-      return [...all.values()]
-        .filter((record) => failureOf(record) !== null)
-        .sort((one, other) => other.seq - one.seq)
-        .slice(0, FEW);
+      return groupedFailures([...all.values()], FEW);
     },
-    (record) => failureOf(record) !== null && !isReading(record),
+    (record) => isListed(record) && !isReading(record),
   );
   return (
     <>
@@ -111,9 +108,12 @@ export default function Overview() {
         Recent failures <a href="/audit?outcome=error">all</a>
       </h2>
       <Shown of={failed}>
-        {(records) =>
-          records.length > 0 ? <RecordTable records={records} showsRoom /> : <Empty title="No recent failures." />
-        }
+        {(groups) => {
+          if (groups.length === 0) return <Empty title="No recent failures." />;
+          const times = new Map(groups.map((group) => [group.record, group.times]));
+          const records = [...times.keys()];
+          return <RecordTable records={records} showsRoom timesOf={(record) => times.get(record) ?? 1} />;
+        }}
       </Shown>
       <Ask names={["what-is-going-on", "what-is-left"]} />
       <HostHealth />

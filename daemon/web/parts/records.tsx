@@ -1,11 +1,13 @@
 /** Owns how records of the audit are shown: when, who, what, how it ended. */
 
+import { useEffect } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { endedAt } from "../data/behind.ts";
 import { roomPath } from "../data/paths.ts";
 import { failureOf } from "./failure.ts";
 import { State } from "./parts.tsx";
-import { Clock, Foreign, spanText } from "./text.tsx";
+import { nameOf, wantNames } from "./people.ts";
+import { Clock, countText, Foreign, spanText } from "./text.tsx";
 
 const MOST_DETAILS = 4;
 
@@ -46,10 +48,22 @@ export function Outcome({ record }: { record: AuditRecord }) {
 
 /** The agent where there is one, else the key or person. */
 export function Who({ record: { agent_id, actor } }: { record: AuditRecord }) {
-  return <Foreign text={agent_id ?? (actor.name || (actor.type === "user" ? "a person" : actor.type))} most={60} />;
+  const isPerson = agent_id === null && actor.type === "user" && actor.name === "";
+  useEffect(() => {
+    if (isPerson) wantNames();
+  }, [isPerson]);
+  const name = isPerson ? (nameOf(actor.id) ?? "a person") : actor.name || actor.type;
+  return <Foreign text={agent_id ?? name} most={60} />;
 }
 
-export function RecordTable({ records, showsRoom = false }: { records: readonly AuditRecord[]; showsRoom?: boolean }) {
+interface Records {
+  records: readonly AuditRecord[];
+  showsRoom?: boolean;
+  /** The number of equal records that one of them stands for. */
+  timesOf?: (record: AuditRecord) => number;
+}
+
+export function RecordTable({ records, showsRoom = false, timesOf = () => 1 }: Records) {
   return (
     <div class="scroll">
       <table>
@@ -88,6 +102,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
               </td>
               <td data-label="Outcome" class="tight">
                 <Outcome record={record} />
+                {timesOf(record) > 1 ? <span class="muted"> {countText(timesOf(record))} times</span> : null}
               </td>
               <td data-label="Took" class="num tight">
                 {record.duration_ms === null ? "–" : spanText(record.duration_ms)}
