@@ -63,6 +63,16 @@ try {
 
   await ada.goto(`${url}/org/members`);
   await look(ada, "members-two");
+  await ada.setViewportSize({ width: 760, height: 900 });
+  const whole = 'td[data-label="E-mail"] bdi, td time, td[data-label="Role"] form';
+  seen.member_lines = await ada.locator(whole).evaluateAll((all) =>
+    all.map((each) => {
+      const tops = [...each.querySelectorAll("select, button")].map((part) => part.getBoundingClientRect());
+      const lines = new Set([...each.getClientRects()].map(({ top }) => top)).size;
+      return tops.length === 2 ? Number(tops[1].left < tops[0].right) + 1 : lines;
+    }),
+  );
+  await ada.setViewportSize({ width: 1280, height: 900 });
   await ada.goto(`${url}/account/sessions`);
   await look(ada, "sessions");
   await ada.goto(`${url}/account/keys`);

@@ -61,9 +61,14 @@ inBrowser(
   "nothing runs over 320 pixels, nothing is asked of others, and neither axe nor the policy has a complaint",
   () => {
     expect(seen.overflows).toEqual([]);
-    expect(seen.strangers).toEqual([]);
-    expect(seen.violations).toEqual([]);
-    // What the sign-in page answers to a wrong password is on the console as a failed load.
-    expect(seen.complaints.filter((each: string) => !/status of 401/.test(each))).toEqual([]);
   },
 );
+
+inBrowser("an address, a moment and a role with its button each take one line in the list of members", () => {
+  expect(seen.member_lines.length).toBeGreaterThanOrEqual(5);
+  expect(new Set(seen.member_lines)).toEqual(new Set([1]));
+  expect(seen.strangers).toEqual([]);
+  expect(seen.violations).toEqual([]);
+  // What the sign-in page answers to a wrong password is on the console as a failed load.
+  expect(seen.complaints.filter((each: string) => !/status of 401/.test(each))).toEqual([]);
+});

@@ -39,7 +39,7 @@ export function membersPage(
     const isSelf = member.user_id === account.user_id;
     const mayChange = isKeeper && !isSelf && (account.role === "owner" || member.role !== "owner");
     const role = mayChange
-      ? html`<form method="post" action="/org/members">${hidden([
+      ? html`<form method="post" action="/org/members" class="one-line">${hidden([
           ["do", "role"],
           ["user_id", member.user_id],
         ])}<select name="role" aria-label="Role of ${member.name}">${given.map((each) => (each === member.role ? html`<option selected>${each}</option>` : html`<option>${each}</option>`))}</select><button class="link">Set</button></form>`
@@ -55,7 +55,7 @@ export function membersPage(
             ])}<button class="link">${isSelf ? "Leave, with my keys" : "Remove, with their keys"}</button></form>`,
           )
         : "";
-    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail"><bdi>${member.email}</bdi></td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
+    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail" class="unbroken"><bdi>${member.email}</bdi></td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
   });
   const open = (invitations ?? []).map(
     (each) =>
