@@ -9,7 +9,7 @@ await using sandbox = await Sandbox.create({ template: "browser", egress: [new U
 const { cdp_url, headers } = await sandbox.browser();
 const browser = await chromium.connectOverCDP(cdp_url, { headers });
 const page = await browser.newPage();
-await page.goto(site);
+await page.goto(site, { timeout: 120_000 }); // tens of seconds where guests are emulated
 console.log("title:", await page.title());
 await writeFile("page.png", await page.screenshot());
 console.log("picture: page.png");

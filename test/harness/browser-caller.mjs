@@ -10,6 +10,8 @@ const browser = await chromium.connectOverCDP(cdp_url, { headers });
 const [context] = browser.contexts();
 const pages = context.pages().map((page) => page.url());
 const page = await context.newPage();
+// Emulated, on a host at work, a page takes tens of seconds.
+page.setDefaultTimeout(120_000);
 const seen = { pages, drawn: await page.evaluate(() => crypto.getRandomValues(new Uint8Array(16)).join(" ")) };
 await page.goto("data:text/html,<title>made</title><h1>here</h1>");
 seen.title = await page.title();

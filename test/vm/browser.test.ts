@@ -1,7 +1,10 @@
 /**
- * The template `browser`: Chromium is there at once, is used from outside by a program of ours, and no two sandboxes have processes that go
+ * The template `browser`: Chromium is there at once, is used from outside by a program of ours and by `examples/browser.ts`, and no two sandboxes have processes that go
  * on with the same random numbers. Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
@@ -13,6 +16,8 @@ import { Outside } from "../harness/outside.ts";
 import { realNode } from "../harness/real-terminal.ts";
 
 const CALLER = join(import.meta.dirname, "../harness/browser-caller.mjs");
+const EXAMPLE = join(import.meta.dirname, "../../examples/browser.ts");
+const PLAYWRIGHT = join(import.meta.dirname, "../../node_modules/playwright-core");
 const BUILD_MS = 1_200_000;
 /** Emulated, a page takes tens of seconds. */
 const USE_MS = 400_000;
@@ -23,6 +28,8 @@ const AGENTS = ["one", "other"];
 if (!LONG) console.log("the browser: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
 let outside: Outside;
+/** The page of another sandbox, once that serves it. */
+let served: string;
 /** At an address that sandboxes can have in their lists, as the operator lets them: others of the room are reached by their exposed ports. */
 const prepare = async (daemon: TestDaemon) => {
   ownTemplates(daemon);
@@ -72,11 +79,11 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.sh("b", "server", serve);
         const port = await ExposedPort.expose(daemon, "b/sandboxes/server", { port: 8000 });
         await until("the server answers", async () => (await port.fetch("/")).status === 200);
-        const page = `${port.url}/?port_token=${port.record.token}`;
+        served = `${port.url}/?port_token=${port.record.token}`;
         const seen: Json[] = [];
         for (const agent of AGENTS) {
           const told = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
-          const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page })], {
+          const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page: served })], {
             stdout: "pipe",
             stderr: "pipe",
           });
@@ -94,6 +101,42 @@ describe.skipIf(!LONG)("where there is time", () => {
           expect(each.picture_bytes).toBeGreaterThan(1000);
         }
         expect(seen[0].drawn).not.toBe(seen[1].drawn);
+      },
+      USE_MS,
+    );
+
+    test(
+      "examples/browser.ts prints a page's title, and leaves its picture and no room",
+      async () => {
+        const { daemon } = guests;
+        const project = mkdtempSync(join(tmpdir(), "roomd-browser-"));
+        try {
+          // Node from 24 on runs the program as it is; the oldest one that the SDK supports runs it with `await using` rewritten.
+          const built = await Bun.build({
+            ...{ entrypoints: [EXAMPLE], outdir: project, naming: "browser.mjs" },
+            ...{ target: "node", packages: "external" },
+          });
+          expect(built.logs).toEqual([]);
+          writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+          const install = ["install", "--no-audit", "--no-fund", "--silent", `${daemon.url}/sdk/roomd-sdk.tgz`];
+          execFileSync("npm", install, { cwd: project });
+          symlinkSync(PLAYWRIGHT, join(project, "node_modules", "playwright-core"));
+          const example = Bun.spawn([realNode(), "browser.mjs", served], {
+            ...{ cwd: project, stdout: "pipe", stderr: "pipe" },
+            env: { ...process.env, ROOMD_URL: daemon.url, ROOMD_API_KEY: daemon.apiKey },
+          });
+          const [printed, errors, status] = await Promise.all([
+            example.stdout.text(),
+            example.stderr.text(),
+            example.exited,
+          ]);
+          expect([printed, errors, status]).toEqual(["title: served\npicture: page.png\n", "", 0]);
+          expect(readFileSync(join(project, "page.png")).subarray(1, 4).toString()).toBe("PNG");
+          const { items } = await daemon.ok("GET", "/v1/rooms?state=active");
+          expect(items.map(({ room_id }: Json) => room_id)).toEqual(["b"]);
+        } finally {
+          rmSync(project, { recursive: true, force: true });
+        }
       },
       USE_MS,
     );

@@ -21,10 +21,7 @@ const DIRECTORY = resolve(import.meta.dirname, "../../examples");
 const README = readFileSync(resolve(import.meta.dirname, "../../README.md"), "utf8");
 const PYTHON_SDK = resolve(import.meta.dirname, "../../sdk/python/src");
 const CHART = "chart.svg";
-/**
- * Lines that each program prints. `browser.ts` is not run here: its template takes minutes to build. `browser.test.ts` makes its calls with a
- * program of the harness.
- */
+/** Lines that each program prints. `browser.test.ts` runs `browser.ts`, whose template takes minutes to build. */
 const PRINTED: Record<string, readonly string[]> = {
   "best-of-n.ts": ["before: fails", "first: fails", "second: passes", "third: fails", "kept: print(sum(int(word) for"],
   "data-analysis.ts": ["best month: Mar with 180", `chart: ${CHART}`],
