@@ -64,6 +64,8 @@ describe("with a template", () => {
       { field: "memory_mib", code: "out_of_range", min: 128, max: limits.memory_mib_max },
     ]);
     expect(problem.detail).toContain(`at least 128 and at most ${limits.memory_mib_max} `);
+    // What it needs besides is told with the first refusal.
+    expect(problem.detail).toContain(`; template default needs ${DESCRIBED_MIN_MIB}.`);
   });
 
   test("memory_mib has the most that the template was saved for", async () => {

@@ -52,7 +52,9 @@ export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: 
     const least = source?.snapshot ? min : MEMORY_MIB_MIN;
     const bounds = least === max ? `must be ${max}` : `must be at least ${least} and at most ${max}`;
     const problem = "memory_mib_out_of_range";
-    broken.push({ ...outside, message: `memory_mib ${bounds} ${whose}.`, min: least, problem });
+    const needed =
+      source?.template && min > least ? `; template ${source.template.record.template_id} needs ${min}` : "";
+    broken.push({ ...outside, message: `memory_mib ${bounds} ${whose}${needed}.`, min: least, problem });
   } else if (memory !== undefined && memory < min) {
     const message = `Template ${source?.template?.record.template_id} needs memory_mib of at least ${min}.`;
     broken.push({ ...outside, message, min, problem: "memory_below_template_minimum" });
