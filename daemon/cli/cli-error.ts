@@ -38,7 +38,14 @@ export class CliError extends Error {
       .filter(({ message }) => message !== detail)
       .map(({ field, message }) => (message.startsWith(`${field} `) ? `  ${message}` : `  ${field}: ${message}`));
     const cause = this.cause === undefined ? [] : [`  ${describeError(this.cause)}`];
-    return [detail, ...fields, ...cause, ...lastLinesIn(details), ...(hint ? [hint] : [])];
+    // The fields follow, which programs find in `errors`.
+    return [
+      detail.replace(/; see errors\.$/, ":"),
+      ...fields,
+      ...cause,
+      ...lastLinesIn(details),
+      ...(hint ? [hint] : []),
+    ];
   }
 }
 

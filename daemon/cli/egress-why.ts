@@ -72,7 +72,8 @@ async function sandboxesOf(room_id: string | undefined, agent: string | null) {
 function readWords(words: readonly string[]) {
   const place = words.slice(0, -1).flatMap((word) => word.split("/"));
   const [, host, port] = /^\[?(.+?)\]?(?::(\d{1,5}))?$/.exec(hostOf(words.at(-1) ?? "")) ?? [];
-  if (place.length > 2 || place.includes("") || host === undefined) throw new CliError(FORM, EXIT.usage);
+  const isRoom = host?.includes("/") && !/^[\d.:a-f]+\/\d{1,3}$/i.test(host);
+  if (isRoom || place.length > 2 || place.includes("") || host === undefined) throw new CliError(FORM, EXIT.usage);
   const [room_id, agent = null] = place;
   return { room_id, agent, host, port: port === undefined ? undefined : Number(port) };
 }

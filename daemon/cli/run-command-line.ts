@@ -25,7 +25,8 @@ export async function runCommandLine(
     requireText(args);
     const words = withSeparator(program, withPlace(program, args));
     // `roomd help room create` asks what `roomd room create --help` does.
-    await program.parseAsync(words[0] === "help" ? [...words.slice(1), "--help"] : words, { from: "user" });
+    const line = words[0] === "help" ? [...words.slice(1), "--help"] : words;
+    await program.parseAsync(line.length === 0 ? ["--help"] : line, { from: "user" });
   } catch (error) {
     status = await failed(error, withSeparator(program, withPlace(program, args)));
   }

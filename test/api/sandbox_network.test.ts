@@ -152,6 +152,7 @@ test("the command line explains it for a sandbox, a room and all rooms, and its 
     status: 2,
     stderr: expect.stringContaining("HOST[:PORT]"),
   });
+  expect(await why("r/fenced")).toMatchObject({ status: 2, stderr: expect.stringContaining("HOST[:PORT]") });
   expect((await daemon.cli(["egress", "explain", "r", "evil.example"])).stderr).toContain("roomd egress why");
 });
 

@@ -76,7 +76,7 @@ test("says what was refused, every bad field and what to do", async () => {
   const full = {
     status: 422,
     code: "validation_failed",
-    detail: "Two fields are wrong.",
+    detail: "2 fields are not valid; see errors.",
     errors,
     hint: "Read the docs.",
   };
@@ -85,7 +85,7 @@ test("says what was refused, every bad field and what to do", async () => {
   expect(people).toEqual({
     status: 1,
     stdout: "",
-    stderr: "roomd: Two fields are wrong.\n  room_id: must match\n  ttl_seconds: must be 1 or more\nRead the docs.\n",
+    stderr: "roomd: 2 fields are not valid:\n  room_id: must match\n  ttl_seconds: must be 1 or more\nRead the docs.\n",
   });
   const programs = await run(["room", "create", "a", "--json"], service);
   expect(programs).toMatchObject({ status: 1, stdout: "" });

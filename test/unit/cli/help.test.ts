@@ -115,8 +115,12 @@ test("prints its version", async () => {
   expect(await run(["--version"])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^roomd \S+ \(\w+\)\n$/) });
 });
 
+test("a line without words prints the help, which is no error", async () => {
+  const { stdout } = await run(["--help"]);
+  expect(await run([])).toEqual({ status: 0, stdout, stderr: "" });
+});
+
 test.concurrent.each([
-  [[]],
   [["nonsense"]],
   [["room"]],
   [["room", "list", "--bogus"]],

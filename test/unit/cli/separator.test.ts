@@ -1,7 +1,7 @@
 /** Where roomd's own options end, places by their short forms, and times as people tell them. */
 import { describe, expect, test } from "vitest";
 import { hintOf } from "../../../daemon/cli/exec.ts";
-import { COMMANDS, OPTIONS } from "../../../daemon/cli/familiar-names.ts";
+import { COMMANDS, familiarHint, OPTIONS } from "../../../daemon/cli/familiar-names.ts";
 import { withSeparator } from "../../../daemon/cli/optional-separator.ts";
 import { makeProgram } from "../../../daemon/cli/program.ts";
 import { ago } from "../../../daemon/cli/relative-time.ts";
@@ -31,6 +31,14 @@ describe("options of roomd end at the first word of the command", () => {
   ])("%s", (given, meant) => {
     expect(withSeparator(program, given.split(" ")).join(" ")).toBe(meant);
   });
+});
+
+test.each([
+  ["unknown command 'rooms'", ["rooms"], "roomd room list"],
+  ["unknown command 'events'", ["events", "r"], "roomd timeline ROOM"],
+  ["unknown command 'explain'", ["egress", "explain", "r", "h"], "roomd egress why"],
+])("%s has the command that was probably meant", (detail, args, meant) => {
+  expect(familiarHint(detail, args)).toContain(`\`${meant}\``);
 });
 
 test("what familiar names lead to is there", () => {

@@ -163,9 +163,9 @@ test.each<Row>([
   ],
   [["8.8.8.8:53"], "9.9.9.0/24", null, "refused", "not_listed", /Add 9\.9\.9\.0\/24 to the list\.$/],
 ])("%j, %s at %s: %s, %s", async (list, host, port, verdict, reason, text) => {
-  const told = await explained(list, host, port);
-  expect(told).toMatchObject({ verdict, reason, port });
-  expect([told.detail, ...(told.hint ? [told.hint] : [])].join(" ")).toMatch(text);
+  const answer = await explained(list, host, port);
+  expect(answer).toMatchObject({ verdict, reason, port });
+  expect([answer.detail, ...(answer.hint ? [answer.hint] : [])].join(" ")).toMatch(text);
 });
 
 test("it is what the guard decides, for every list, host and port", async () => {
