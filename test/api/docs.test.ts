@@ -69,6 +69,27 @@ describe("the pages of docs/", () => {
     expect((await bare(daemon, "GET", "/docs/none.md")).status).toBe(404);
   });
 
+  test("are rendered for browsers, whose headings, code and tables they have, and run nothing", async () => {
+    const accept = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    for (const name of pages()) {
+      const { status, headers, body } = await bare(daemon, "GET", `/docs/${name}`, accept);
+      expect([name, status, headers.get("content-type")]).toEqual([name, 200, "text/html; charset=utf-8"]);
+      expect(headers.get("vary")).toBe("Accept");
+      const [, style = ""] = /<style>([^<]*)<\/style>/.exec(body) ?? [];
+      const digest = createHash("sha256").update(style).digest("base64");
+      expect(headers.get("content-security-policy")).toContain(`default-src 'none'; style-src 'sha256-${digest}'`);
+      expect(body).toMatch(/<h1 id="[^"]+">/);
+      expect(body).not.toMatch(/<script|<iframe|<img|\son\w+=|javascript:/i);
+      expect(body).toContain(name === "README.md" ? '<a href="cli.md">' : `<a href="${name}" aria-current="page">`);
+    }
+    const { body: common } = await bare(daemon, "GET", "/docs/troubleshooting.md", accept);
+    const [, id = ""] = /<a href="#(\w+)">below</.exec(common) ?? [];
+    expect(common).toContain(`<h2 id="${id}">`);
+    const { body } = await bare(daemon, "GET", "/docs/cli.md", accept);
+    expect(body).toMatch(/<pre><code class="language-sh[^"]*">roomd room create build-42/);
+    expect(body).toContain("<th>Column</th>");
+  });
+
   test("are listed for models, each with what it is about, and every link leads somewhere", async () => {
     const { status, body } = await bare(daemon, "GET", "/llms.txt");
     expect([status, body.slice(0, 8)]).toEqual([200, "# roomd\n"]);

@@ -1,12 +1,17 @@
-/** Serves the documents: the API as a page, the pages of docs/ as they are, and their list for models. Open to all, and the same for all. */
+/**
+ * Serves the documents: the API as a page, the pages of docs/ as they are or, to clients that prefer HTML, rendered, and their list for
+ * models. Open to all, and the same for all.
+ */
 import { inPieces, loopTime, Pieces } from "../../core/loop/index.ts";
-import { docsSteps } from "../../domain/service/docs/page.ts";
+import { type DocsPage, docsSteps } from "../../domain/service/docs/page.ts";
 import { llmsText, PAGES } from "../../domain/service/docs/pages.ts";
+import { textPage } from "../../domain/service/docs/text-page.ts";
 import { type HeaderFields, usualHeaders } from "./reply.ts";
 
 const DOCS_PATH = "/docs";
 const LLMS_PATH = "/llms.txt";
 const PLAIN = "text/plain; charset=utf-8";
+const HTML = "text/html; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** They are text, and run nothing. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
@@ -17,11 +22,16 @@ interface Document {
   text: string;
 }
 
+type Answer = (requestId: string, accept: string | null) => Promise<Response>;
+
+/** Browsers name HTML first; programs name it not at all, or take anything. */
+const prefersHtml = (accept: string | null): boolean => accept?.trimStart().startsWith("text/html") === true;
+
 /** By each path what answers a request of this id; `host` is the name of this one, `url` where clients find it. */
-export function makeDocuments(host: string, url: string): Map<string, (requestId: string) => Promise<Response>> {
-  const answer = (make: () => Document | Promise<Document>) => {
+export function makeDocuments(host: string, url: string): Map<string, Answer> {
+  const answer = (make: () => Document | Promise<Document>, more: HeaderFields = {}): Answer => {
     let made: Document | Promise<Document> | undefined;
-    return async (requestId: string) => {
+    return async (requestId) => {
       made ??= make();
       const { type, policy, text } = await made;
       const headers: HeaderFields = {
@@ -30,20 +40,22 @@ export function makeDocuments(host: string, url: string): Map<string, (requestId
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
+        ...more,
       };
       return new Response(text, { headers });
     };
   };
-  const api = async () => {
-    const { html, policy } = await inPieces(docsSteps(url), new Pieces(loopTime, "host", "docs"));
-    return { type: "text/html; charset=utf-8", policy, text: html };
+  const asHtml = ({ html, policy }: DocsPage) => ({ type: HTML, policy, text: html });
+  const api = async () => asHtml(await inPieces(docsSteps(url), new Pieces(loopTime, "host", "docs")));
+  const page = (name: string, text: string): Answer => {
+    const varies = { Vary: "Accept" };
+    const plain = answer(() => ({ type: MARKDOWN, policy: NOTHING, text }), varies);
+    const rendered = answer(() => asHtml(textPage(name, text)), varies);
+    return (requestId, accept) => (prefersHtml(accept) ? rendered : plain)(requestId, accept);
   };
   return new Map([
     [DOCS_PATH, answer(api)],
     [LLMS_PATH, answer(() => ({ type: PLAIN, policy: NOTHING, text: llmsText(url) }))],
-    ...Object.entries(PAGES).map(([name, text]): [string, (requestId: string) => Promise<Response>] => [
-      `${DOCS_PATH}/${name}`,
-      answer(() => ({ type: MARKDOWN, policy: NOTHING, text })),
-    ]),
+    ...Object.entries(PAGES).map(([name, text]): [string, Answer] => [`${DOCS_PATH}/${name}`, page(name, text)]),
   ]);
 }

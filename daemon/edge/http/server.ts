@@ -140,7 +140,8 @@ function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEnc
   }
   const docsMethods = ["GET", "HEAD"];
   for (const [path, document] of makeDocuments(deps.host, options.url)) {
-    for (const each of docsMethods) app.route(each, path, ({ request }) => document(requestIdOf(request)));
+    for (const each of docsMethods)
+      app.route(each, path, ({ request }) => document(requestIdOf(request), request.headers.get("accept")));
     methodsOf.set(path, docsMethods);
   }
   for (const [path, packaged] of makePackages(deps.host)) {

@@ -85,6 +85,23 @@ const ABOUT =
   "Rooms of sandboxes for groups of AI agents, on one's own Linux host: virtual machines, a shared drive, messages.";
 const ROW = /^\| \[(?<title>[^\]]+)\]\((?<name>[\w.-]+)\)\s*\| (?<about>.*?)\s*\|$/;
 
+interface Listed {
+  /** The heading that it is listed below. */
+  group: string;
+  title: string;
+  name: string;
+}
+
+/** The pages in the order of the index. */
+export function listedPages(): Listed[] {
+  let group = "";
+  return INDEX.split("\n").flatMap((line) => {
+    if (line.startsWith("## ")) group = line.slice(3);
+    const { title, name } = ROW.exec(line)?.groups ?? {};
+    return title === undefined || name === undefined ? [] : [{ group, title, name }];
+  });
+}
+
 /** What is on which page, in the form of llmstxt.org; `url` is where clients find the service, without a slash at its end. */
 export function llmsText(url: string): string {
   const listed = INDEX.split("\n").flatMap((line) => {
