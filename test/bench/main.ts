@@ -21,6 +21,7 @@ import { benchFiles } from "./files.ts";
 import { benchForward } from "./forward.ts";
 import { benchImages } from "./images.ts";
 import { benchMcp } from "./mcp.ts";
+import { NamedTime } from "./named-time.ts";
 import { benchPorts } from "./ports.ts";
 import { benchPostgres } from "./postgres.ts";
 import { type Bench, Report } from "./report.ts";
@@ -165,6 +166,7 @@ if (!existsSync(BINARY)) refuse(`there is no ${BINARY}: run packaging/build`);
 
 const report = new Report(name);
 const daemons = new AsyncDisposableStack();
+const namedTime = new NamedTime();
 let interrupted = false;
 
 // Guests outlive their daemon, so an interrupted benchmark must end them itself.
@@ -179,12 +181,14 @@ async function start(options: Parameters<Bench["start"]>[0]): Promise<TestDaemon
   const missing = options.guests ? whyNoGuests() : null;
   if (missing) throw new Error(missing);
   const daemon = daemons.use(await TestDaemon.start(options));
+  await namedTime.watch(daemon);
   if (options.guests) report.acceleration = String((await daemon.ok("GET", "/health")).acceleration);
   return daemon;
 }
 
 try {
   await benchmark.run({ report, count, mostMemoryMib, start });
+  await namedTime.addTo(report);
   const line = report.json();
   console.log(`${tableOf(report.measures())}\n\n${line}`);
   if (json !== undefined) writeFileSync(json, `${line}\n`);
