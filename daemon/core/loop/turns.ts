@@ -38,8 +38,8 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
   const writer = Bun.file(file).writer();
   const beganAt = performance.now();
   const samples = env[STACKS_VARIABLE] ? startSampling() : null;
-  let named = 0;
-  let seen = { at: beganAt, cpu: cpu(), named };
+  /** End of the last piece, or a later beat between pieces: what the thread has used since had no owner. */
+  let mark = { at: beganAt, cpu: cpu() };
 
   const note = (turn: Pick<Piece, "label" | "owner" | "ms">, cpuMs: number) => {
     const at_ms = Math.round(performance.now() - beganAt);
@@ -48,18 +48,23 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
     writer.write(`${JSON.stringify(line)}\n`);
     writer.flush();
   };
+  // A beat is late by the turn that it waits for: what exceeds its interval is a part of that turn.
+  const noteUnnamed = (until: { at: number; cpu: number }) => {
+    const cpuMs = until.cpu - mark.cpu - BEAT_MS;
+    if (cpuMs > LONG_MS) note({ label: "unnamed", owner: "host", ms: until.at - mark.at }, cpuMs);
+  };
   time.measureBy(cpu, { everyMs: 0, aboveMs: 0 });
   time.observe(({ label, owner, ms, cpuMs }) => {
-    named += cpuMs ?? 0;
+    const end = { at: performance.now(), cpu: cpu() };
+    noteUnnamed({ at: end.at - ms, cpu: end.cpu - (cpuMs ?? 0) });
     if (ms > LONG_MS) note({ label, owner, ms }, cpuMs ?? 0);
+    mark = { at: performance.now(), cpu: cpu() };
   });
-  // A timer is late by the turn that it waits for: what exceeds its interval is a part of that turn.
   const beat = setInterval(() => {
     if (time.isInPiece) return;
-    const now = { at: performance.now(), cpu: cpu(), named };
-    const cpuMs = now.cpu - seen.cpu - (now.named - seen.named) - BEAT_MS;
-    if (cpuMs > LONG_MS) note({ label: "unnamed", owner: "host", ms: now.at - seen.at }, cpuMs);
-    seen = now;
+    const now = { at: performance.now(), cpu: cpu() };
+    noteUnnamed(now);
+    mark = now;
   }, BEAT_MS);
   const dropping = setInterval(() => samples?.drop(), DROP_SAMPLES_MS);
   return () => {
