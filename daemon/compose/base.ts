@@ -24,6 +24,7 @@ import { takeCrash } from "../host/last-end.ts";
 import { takeLock } from "../host/lock.ts";
 import { openCluster } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
+import { makeReaders } from "./readers.ts";
 import { makeRecorder } from "./records.ts";
 
 export interface ComposeOptions {
@@ -47,6 +48,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     reserve_mib: config["limits.disk_reserve_mib"],
   });
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
+  const reads = makeReaders(database, paths.database, log);
   const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
   const cluster = await openCluster({ config, paths, log, database, tally: betweenHosts.rounds }, hostId);
   const inspected = await inspectHost(config, paths, log);
@@ -59,6 +61,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     /** Makes some space on a full disk for what frees more. */
     giveUpSpace: () => disk.giveUp(true),
     database,
+    reads,
     /** Of several hosts; null: this one is by itself. */
     cluster,
     betweenHosts,
@@ -71,6 +74,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     close: async () => {
       await tracing.stop();
       await cluster?.close();
+      await reads.close();
       await database.close();
       disk.close();
       for (const release of locks) release();

@@ -112,6 +112,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const overview = makeOverview(
     {
       queries: database.queries,
+      reads: base.reads,
       findRoom: base.finder.find,
       agents: agents.agents,
       sandboxes,

@@ -18,7 +18,7 @@ import type { Webhooks } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 
 export function composeLookups(
-  { database, finder, templates }: Pick<Base, "database" | "finder" | "templates">,
+  { database, reads, finder, templates }: Pick<Base, "database" | "reads" | "finder" | "templates">,
   sandboxes: Pick<Sandboxes, "agents">,
   webhooks: Pick<Webhooks, "has">,
 ): Lookups {
@@ -56,7 +56,7 @@ export function composeLookups(
     sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
     isTemplate: ({ org_id }, templateId) => NAME.test(templateId) && templates.get(templateId, org_id) !== null,
     isBuild: ({ org_id }, buildId) => getBuild(queries, org_id, buildId as BuildId) !== undefined,
-    record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
+    record: (within, wanted, left) => locateRecord(reads, within, wanted, left),
   };
 }
 

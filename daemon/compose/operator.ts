@@ -156,6 +156,7 @@ export async function openOperator(options: ComposeOptions) {
           backups: backupFigures(planBackups(config), paths.backup_state),
           anchors: await findAnchors(),
           clock: await findClock(),
+          readers: null,
         },
       ),
     /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */

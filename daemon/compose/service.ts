@@ -30,10 +30,11 @@ import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 
 export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
-  const { config, log, database, finder } = base;
+  const { config, log, database, reads, finder } = base;
   return makeAudit(
     {
       database,
+      reads,
       log,
       bells,
       anchors: base.cluster?.anchors ?? null,
@@ -127,6 +128,7 @@ export function composeService(base: Base, told: Told) {
     }),
     backups: told.backups.figures,
     anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
+    readers: () => ({ is_degraded: base.reads.isDegraded }),
     clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     // Each sandbox is looked at, for whoever asks for health or figures.

@@ -134,6 +134,8 @@ export interface BytesReply {
 export interface EventsReply {
   /** Never throws; a slow reader makes it wait. */
   events: AsyncGenerator<readonly StreamEvent[]>;
+  /** The same as lines of JSON in UTF-8, for answers in that form: of the two one is read. */
+  lines?: AsyncGenerator<Uint8Array>;
   /** Nobody reads it any more. */
   cancel(): void;
   /** Who leaves what was sent untaken for so long is cut off, and `cut` is called; absent: a slow reader is waited for. */
@@ -150,9 +152,22 @@ export interface StreamEvent {
   data_b64?: Uint8Array;
 }
 
+/** A body as JSON text in UTF-8. */
+export interface JsonBody<Body> {
+  bytes: Uint8Array;
+  /** Its type; never set. */
+  readonly of?: Body;
+}
+
+const UTF8 = new TextDecoder();
+
+export const parsed = <Body>({ bytes }: JsonBody<Body>): Body => JSON.parse(UTF8.decode(bytes)) as Body;
+
 export interface Done<Op extends Operation> {
   outcome: keyof Op["outcomes"] & string;
   body?: OutputOf<Op>;
+  /** The body, in place of `body`. */
+  json?: JsonBody<OutputOf<Op>>;
   bytes?: BytesReply;
   /** The answer is this text, of this media type. */
   text?: { type: string; text: string };
@@ -167,6 +182,11 @@ export interface Done<Op extends Operation> {
   unchanged?: { etag: string };
   /** It is what another host has answered, as it is. */
   answer?: Response;
+}
+
+/** The body of an answer as a value, in whichever form it was made. */
+export function bodyOf<Op extends Operation>({ body, json }: Done<Op>): OutputOf<Op> | undefined {
+  return json ? parsed(json) : body;
 }
 
 /** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */

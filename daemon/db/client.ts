@@ -169,3 +169,37 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     },
   };
 }
+
+/** A connection that only reads, beside one of this process that writes. */
+export interface Reading {
+  queries: Queries;
+  /** Runs `work`, which must not await, in one transaction: all that it reads is of one moment. */
+  within<T>(work: () => T): T;
+  close(): void;
+}
+
+/** Time for a lock that readers and writers share only while a log is created or recovered. */
+const READER_BUSY_MS = 1_000;
+
+/** Of a database that is migrated, and open already. Throws if its schema cannot be read. */
+export function openReading(file: string): Reading {
+  const database = new Database(file, { readonly: true, strict: true });
+  database.run(`PRAGMA busy_timeout = ${READER_BUSY_MS}`);
+  database.run("PRAGMA query_only = ON");
+  const [tables] = database.query("SELECT count(*) FROM sqlite_schema").values()[0] ?? [];
+  if (!tables) throw new Error("the database has no tables");
+  const queries = drizzle(database);
+  clients.set(queries, database);
+  return {
+    queries,
+    within: (work) => {
+      database.query("BEGIN").run();
+      try {
+        return work();
+      } finally {
+        database.query("COMMIT").run();
+      }
+    },
+    close: () => database.close(),
+  };
+}

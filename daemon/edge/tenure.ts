@@ -73,12 +73,13 @@ export class Tenure {
   end(done: Done<Operation> | null): Done<Operation> | null {
     const letGo = this.#letGo;
     if (done?.events) {
-      const { events, cancel } = done.events;
+      const { events, lines, cancel } = done.events;
       const over = () => {
         letGo();
         cancel();
       };
-      return { ...done, events: { ...done.events, events: untilRead(events, letGo), cancel: over } };
+      const held = { ...done.events, events: untilRead(events, letGo), cancel: over };
+      return { ...done, events: lines ? { ...held, lines: untilRead(lines, letGo) } : held };
     }
     if (done?.stream) {
       const { type, bytes } = done.stream;

@@ -159,6 +159,29 @@ describe("who may touch what", () => {
     expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(files);
   });
 
+  test("reads that run in reader threads reach nothing that holds memory of the daemon", () => {
+    const types = /(?:^|;)\s*(?:import|export) type\b[^;]*;/gm;
+    const values = new Map(
+      CODE.map((source) => {
+        const used = importsOf({ ...source, text: source.text.replaceAll(types, "") });
+        return [source.path, used.filter(isOurs).map((specifier) => join(dirname(source.path), specifier))];
+      }),
+    );
+    const reached = new Set(
+      CODE.map(({ path }) => path).filter((path) => /^daemon\/domain\/.*\/reads\.ts$/.test(path)),
+    );
+    expect(reached.size).toBeGreaterThan(1);
+    for (const path of reached) for (const used of values.get(path) ?? []) reached.add(used);
+    // What those keep is of one connection, or of one turn.
+    const own = ["daemon/db/client.ts", "daemon/core/turn.ts"];
+    const holds =
+      /^(?:export )?(?:let\b|const \w+(?:: [^=]+)? = new (?!Intl\.|TextDecoder|TextEncoder|RegExp)(?!Set\(\[|Map\(\[)\w+)/m;
+    const holders = CODE.filter(({ path, text }) => reached.has(path) && !own.includes(path) && holds.test(text));
+    expect(holders.map(({ path }) => path)).toEqual([]);
+    const folders = ["daemon/host/", "daemon/cluster/", "daemon/edge/", "daemon/compose/", "daemon/core/loop/"];
+    expect([...reached].filter((path) => folders.some((folder) => path.startsWith(folder)))).toEqual([]);
+  });
+
   test("one file speaks to PostgreSQL, and loads what it needs for that when it is first asked to", () => {
     const clients = ["pg", "pg-pool", "postgres", "drizzle-orm/node-postgres", "drizzle-orm/postgres-js"];
     const client = "daemon/cluster/session.ts";

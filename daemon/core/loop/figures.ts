@@ -27,6 +27,7 @@ export const LOOP_KINDS = [
   "cluster.settle",
   "retention",
   "body",
+  "db.read",
   "db.write",
   "db.commit",
 ];

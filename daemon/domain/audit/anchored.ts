@@ -6,8 +6,8 @@ import type { Verdict } from "./chain.ts";
 import { chainHead } from "./chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { chainStart, hashAt, listAudit } from "./rows.ts";
-import { walkOf } from "./scan.ts";
 import { appendAudit } from "./store.ts";
+import { walkOf } from "./walks.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 200;

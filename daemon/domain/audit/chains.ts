@@ -3,22 +3,25 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Bells } from "../../core/bells.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
+import type { Reads } from "../../db/readers/pool.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { locateRecord } from "./locate.ts";
 import { chainRecords, chainStart, toRecord } from "./rows.ts";
-import { walkOf } from "./scan.ts";
+import { walkOf } from "./walks.ts";
 
 /** A millisecond's work; then others have their turn. */
 const AT_ONCE = 100;
 
 export class Chains {
   readonly #queries: Queries;
+  readonly #reads: Reads;
   readonly #bells: Bells;
 
-  constructor(queries: Queries, bells: Bells) {
+  constructor(queries: Queries, reads: Reads, bells: Bells) {
     this.#queries = queries;
+    this.#reads = reads;
     this.#bells = bells;
   }
 
@@ -48,7 +51,7 @@ export class Chains {
 
   /** The record of this id. Null: the chain has none, or who asks has `left`. */
   async find(orgId: string, audit_id: string, left: AbortSignal): Promise<AuditRecord | null> {
-    return await locateRecord(this.#queries, { org_id: orgId, room_uids: null, agent_id: null }, { audit_id }, left);
+    return await locateRecord(this.#reads, { org_id: orgId, room_uids: null, agent_id: null }, { audit_id }, left);
   }
 
   /** Some records after a place, in order, as soon as there are any. Throws what the daemon's end throws at who waits. */

@@ -21,14 +21,15 @@ export { chainKey } from "./chain-key.ts";
 export type { Chains } from "./chains.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
-export { cursorAfterRecord, listService, pageOfAudit } from "./list.ts";
+export { cursorAfterRecord, listService, pageOf } from "./list.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { momentRules, scanOf } from "./query.ts";
+
 export { Readers } from "./readers.ts";
 export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";
 export { listAudit } from "./rows.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, recordsAbout } from "./store.ts";
-export { mostOf, summaryText } from "./summary.ts";
+export { mostOf, summaryText } from "./summarize.ts";
 export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./timeline-cursor.ts";
 export { verifyAll } from "./verify-all.ts";
 
@@ -79,7 +80,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   const endRetention = keepRetention(database, log, keepMs);
   const endSettling = keepSettling(database, log, countedMs);
   return {
-    chains: new Chains(queries, deps.bells),
+    chains: new Chains(queries, deps.reads, deps.bells),
     anchor: async () => await anchors?.settle(),
     chainsLost: () => anchors?.lost ?? null,
     operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...events.operations],

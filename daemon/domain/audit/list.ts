@@ -1,31 +1,29 @@
 /** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
 
-import { type AuditRecord, auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
-import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
-import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
-import { ServiceError } from "../../core/service-error.ts";
+import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
+import { makeCursor, readCursor } from "../../core/cursor.ts";
+import { loopTime, type OwnerName, ownerOf } from "../../core/loop/index.ts";
+import { type Bound, bind, type EventsReply, type KeyCall, parsed, type StreamEvent } from "../../core/operation.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { readHere } from "../../db/readers/here.ts";
 import { chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
+import type { PageInput } from "./pages.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
 import type { Readers } from "./readers.ts";
-import { RoomNumbers } from "./room-numbers.ts";
-import { toRecord } from "./rows.ts";
-import { type Scan, scanAudit } from "./scan.ts";
-import type { AuditRow } from "./table.ts";
+import { readLines, readPage } from "./reads.ts";
+import type { Scan } from "./scan.ts";
 
-/** Lines of an export that are in memory at once. */
-const LINES_AT_ONCE = 200;
 /** Names its cursors. */
 const LIST = "audit";
 
 export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
   const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
-    if (!ndjson)
-      return { outcome: "ok" as const, body: await pageOfAudit(deps.database.queries, LIST, query, scan, call.signal) };
-    const from = { ...scan, after: placeOf(LIST, query, scan).after };
-    return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
+    if (ndjson) return { outcome: "ok" as const, events: exported(deps, readers, call, query, scan) };
+    const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
+    return { outcome: "ok" as const, json: await deps.reads.read(readPage, pageOf(LIST, query, scan), by) };
   };
   return [
     bind(auditList, {
@@ -43,32 +41,17 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
 }
 
 /** A page of what belongs to no organization: logins that failed, what operators did. Throws validation_failed, invalid_cursor. */
-export async function listService(queries: Queries, query: Query, left = new AbortController().signal) {
+export async function listService(queries: Queries, query: Query) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
-  return await pageOfAudit(queries, LIST, query, scanOf(query, null), left);
+  const by = { owner: loopTime.owner, signal: new AbortController().signal };
+  return parsed(await readHere(readPage, queries, pageOf(LIST, query, scanOf(query, null)), by));
 }
 
-/** A page of records; a cursor of one list, by its name, is none of another. Throws invalid_cursor. */
-export async function pageOfAudit(
-  queries: Queries,
-  list: string,
-  query: Pick<Query, "cursor" | "limit">,
-  scan: Scan,
-  left: AbortSignal,
-) {
+/** Input of the read of a page; a cursor of one list, by its name, is invalid in another. Throws invalid_cursor. */
+export function pageOf(list: string, query: Pick<Query, "cursor" | "limit">, scan: Scan): PageInput {
   const { kind, after } = placeOf(list, query, scan);
-  const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
-  const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1, left), limit + 1);
-  const page = toPage(kind, rows, limit, (row) => String(row.seq));
-  return { items: page.rows.map(recordIn(queries, scan)), next_cursor: page.next_cursor };
-}
-
-/** How records are told: those of a room by the room's numbers, as its events are. */
-function recordIn(queries: Queries, { org_id, room_uid }: Scan): (row: AuditRow) => AuditRecord {
-  if (room_uid === undefined || org_id === null) return toRecord;
-  const numbers = new RoomNumbers(queries, { org_id, room_uid });
-  return (row) => ({ ...toRecord(row), seq: numbers.of(row.seq) });
+  return { kind, scan: { ...scan, after }, limit: query.limit ?? DEFAULT_AUDIT_PAGE };
 }
 
 const kindOf = (list: string, orgId: string | null, roomUid: string | undefined, order: string) =>
@@ -86,22 +69,9 @@ function placeOf(list: string, { cursor }: Pick<Query, "cursor">, { org_id, room
   return { kind, after: position === null ? undefined : Number(position) };
 }
 
-async function first(pages: AsyncGenerator<AuditRow[]>, limit: number): Promise<AuditRow[]> {
-  const rows: AuditRow[] = [];
-  for await (const page of pages) {
-    rows.push(...page);
-    if (rows.length >= limit) break;
-  }
-  return rows.slice(0, limit);
-}
-
-function exported(
-  deps: AuditDeps,
-  readers: Readers,
-  call: KeyCall,
-  scan: Scan,
-  limit = Number.POSITIVE_INFINITY,
-): EventsReply {
+/** Throws invalid_cursor, rate_limited. */
+function exported(deps: AuditDeps, readers: Readers, call: KeyCall, query: Query, scan: Scan): EventsReply {
+  const from = { ...scan, after: placeOf(LIST, query, scan).after };
   const gone = new AbortController();
   const cancel = () => gone.abort();
   const signal = AbortSignal.any([call.signal, gone.signal]);
@@ -111,29 +81,34 @@ function exported(
     deps.log.info("reader of an audit's export cut off", { org_id, key_id: call.caller.key_id });
     cancel();
   };
-  return { events: lines(deps, scan, limit, signal, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
+  const read = () =>
+    linesOf(deps, { scan: from, limit: query.limit ?? null }, { owner: ownerOf(org_id), signal }, cancel);
+  return { events: eventsIn(read()), lines: read(), cancel, slow: { ms: deps.slowReaderMs, cut } };
 }
 
-async function* lines(
-  { database, log }: AuditDeps,
-  scan: Scan,
-  limit: number,
-  signal: AbortSignal,
+/** Never throws. */
+async function* linesOf(
+  { reads, log }: AuditDeps,
+  input: { scan: Scan; limit: number | null },
+  by: { owner: OwnerName; signal: AbortSignal },
   over: () => void,
-): AsyncGenerator<readonly StreamEvent[]> {
-  let left = limit;
-  const told = recordIn(database.queries, scan);
+): AsyncGenerator<Uint8Array> {
   try {
-    for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE), signal)) {
-      if (signal.aborted) return;
-      yield rows.slice(0, left).map((row) => ({ id: row.seq, data: told(row) }));
-      left -= rows.length;
-      if (left <= 0) return;
-    }
+    yield* reads.lines(readLines, input, by);
   } catch (error) {
-    log.error("audit's export broke off", { error: String(error) });
-    yield [{ id: null, data: { type: "error", code: "internal" } }];
+    if (by.signal.aborted) return;
+    log.error("audit's export broke off", { error: describeError(error) });
+    yield Buffer.from(`${JSON.stringify({ type: "error", code: "internal" })}\n`);
   } finally {
     over();
   }
 }
+
+async function* eventsIn(lines: AsyncGenerator<Uint8Array>): AsyncGenerator<readonly StreamEvent[]> {
+  for await (const bytes of lines) {
+    const texts = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().split("\n");
+    yield texts.filter((text) => text !== "").map((text) => eventOf(JSON.parse(text) as { seq?: number }));
+  }
+}
+
+const eventOf = (data: { seq?: number }): StreamEvent => ({ id: data.seq ?? null, data });

@@ -8,6 +8,7 @@ import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
+import { type Stay, staysOf } from "./room-stays.ts";
 import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
 
@@ -21,8 +22,6 @@ interface Room {
   org_id: string;
   room_uid: string;
 }
-
-type Stay = Omit<typeof roomStays.$inferSelect, "room_uid">;
 
 /** What goes along with a room. */
 export interface MovedEvents {
@@ -47,19 +46,7 @@ export class RoomNumbers {
   constructor(queries: Queries, room: Room) {
     this.#queries = queries;
     this.#room = room;
-    const { seq, id, since } = roomStays;
-    this.#stays = queries
-      .select({ seq, id, since })
-      .from(roomStays)
-      .where(eq(roomStays.room_uid, room.room_uid))
-      .orderBy(asc(roomStays.seq))
-      .all();
-  }
-
-  /** The number of a record of the chain. */
-  of(seq: number): number {
-    const stay = this.#stays.findLast((each) => each.seq < seq);
-    return stay ? stay.id + seq - stay.seq : seq;
+    this.#stays = staysOf(queries, room.room_uid);
   }
 
   /** The number that the newest record of the chain has, or would have. */

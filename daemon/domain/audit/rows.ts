@@ -7,12 +7,18 @@ import type { Queries } from "../../db/client.ts";
 import type { Head } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { isOfRoomNamed } from "./room-name.ts";
-import { type AuditRow, audit, auditStarts } from "./table.ts";
+import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
 /** The last purged record of a chain; null for one that has all its records. */
 export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   const { seq, hash, org_key } = auditStarts;
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
+}
+
+/** The last record of a chain as its table has it; null for a chain without records. Between transactions. */
+export function chainEnd(queries: Queries, orgKey: ChainKey): Head | null {
+  const { seq, hash, org_key } = auditHeads;
+  return queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, orgKey)).get() ?? null;
 }
 
 /** The hash of one record; undefined where there is none. */

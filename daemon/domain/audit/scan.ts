@@ -1,33 +1,21 @@
-/** Owns going through a chain, a part of it after another: what is asked for may be rare, and those who ask many. */
+/** Scans of a chain in steps of some milliseconds each, since matching records may be rare. Has no state: reader threads use it too. */
 import { asc, desc } from "drizzle-orm";
-import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
-import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { type AuditFilter, listAudit, matching } from "./rows.ts";
 import { type AuditRow, audit } from "./table.ts";
 
-/** Some milliseconds' work. */
-const LOOKED_AT = 5000;
-
-/** For going through a chain: its organization takes turns with others. */
-export function walkOf(key: ChainKey): Pieces {
-  const orgId = orgOfChain(key);
-  return new Pieces(loopTime, orgId === null ? "host" : ownerOf(orgId), "audit");
-}
+/** Records of a step: some milliseconds of work. */
+const LOOKED_AT = 2500;
 
 export type Scan = Omit<AuditFilter, "limit" | "last">;
 type Stretch = Pick<AuditFilter, "after" | "last">;
 
-/** Parts of what there is of the chain, or of the room's share of it, one after another, until `left`; the last has no `last`. */
-export async function* stretches(
+/** Consecutive parts of the chain, or of the room's share of it; the last has no `last`. */
+export function* stretches(
   queries: Queries,
-  { org_id, room_uid, order, after }: Scan,
-  left: AbortSignal,
-): AsyncGenerator<Stretch> {
-  const walk = walkOf(chainKey(org_id));
+  { org_id, room_uid, order, after }: Pick<Scan, "org_id" | "room_uid" | "order" | "after">,
+): Generator<Stretch, void> {
   for (let from = after; ; ) {
-    await walk.turn();
-    if (left.aborted) return;
     const end = queries
       .select({ seq: audit.seq })
       .from(audit)
@@ -42,23 +30,15 @@ export async function* stretches(
   }
 }
 
-/** What matches, in order, so many at a time, until `left`: who has gone is looked for no more. */
-export async function* scanAudit(
-  queries: Queries,
-  scan: Scan,
-  atOnce: number,
-  left: AbortSignal,
-): AsyncGenerator<AuditRow[]> {
-  const walk = walkOf(chainKey(scan.org_id));
-  for await (const { after, last } of isSelective(scan)
-    ? stretches(queries, scan, left)
-    : [{ after: scan.after, last: undefined }]) {
+/** Matching records in order, at most `atOnce` in a step; a step may find none. */
+export function* scanAudit(queries: Queries, scan: Scan, atOnce: number): Generator<AuditRow[], void> {
+  const parts = isSelective(scan) ? stretches(queries, scan) : [{ after: scan.after, last: undefined }];
+  for (const { after, last } of parts) {
     for (let from = after; ; ) {
       const rows = listAudit(queries, { ...scan, after: from, last, limit: atOnce });
-      if (rows.length > 0) yield rows;
+      yield rows;
       if (rows.length < atOnce) break;
       from = rows.at(-1)?.seq;
-      await walk.turn();
     }
   }
 }

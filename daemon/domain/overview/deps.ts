@@ -6,6 +6,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { FindRoom } from "../../core/room-target.ts";
 import type { Queries } from "../../db/client.ts";
+import type { Reads } from "../../db/readers/pool.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 
@@ -24,6 +25,7 @@ export interface OverviewRoom {
 
 export interface OverviewDeps {
   queries: Queries;
+  reads: Reads;
   findRoom: FindRoom;
   agents: Pick<Agents, "waits" | "all" | "isGone" | "sandboxes">;
   sandboxes: Pick<Sandboxes, "going">;

@@ -1,16 +1,16 @@
-/** Owns room_timeline: pages of a room's audit as items, and what goes on now. */
+/** The call room_timeline: pages of a room's audit as items, and what goes on now. */
 import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
 import { selectionOf } from "../../../shared/timeline/selection.ts";
-import { toItem } from "../../../shared/timeline/to-item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
-import { now } from "../../core/clock.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
-import { momentRules, pageOfAudit, scanOf } from "../audit/index.ts";
+import { momentRules, pageOf, scanOf } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { going } from "./gather.ts";
+import { readTimeline } from "./reads.ts";
 
 /** Waits and commands that are shown as going on. */
 const MOST_OPEN = 1000;
@@ -23,23 +23,16 @@ export function makeTimeline(deps: OverviewDeps): Bound {
       const { types: asked, ...query } = input;
       const types = asked?.split(",") as TimelineType[] | undefined;
       const scan = { ...scanOf(query, call.caller.org_id, room_uid), selection: selectionOf(types) };
-      const page = await pageOfAudit(
-        deps.queries,
-        "timeline",
-        { limit: DEFAULT_TIMELINE_PAGE, ...query },
-        scan,
-        call.signal,
-      );
-      const items = page.items.flatMap((record) => toItem(record) ?? []);
       const isShown = ({ agent_id, type, at }: TimelineItem) =>
         (input.agent_id === undefined || agent_id === input.agent_id) &&
         (types === undefined || types.includes(type)) &&
         (scan.until === undefined || at <= scan.until);
+      const page = pageOf("timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
+      // Read first: what ends meanwhile is shown twice rather than not at all.
       const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
-      return {
-        outcome: "ok",
-        body: { room_id, at: now(), items, open, next_cursor: page.next_cursor, trace_url: deps.trace_url },
-      };
+      const timeline = { room_id, page, open, trace_url: deps.trace_url };
+      const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
+      return { outcome: "ok", json: await deps.reads.read(readTimeline, timeline, by) };
     },
   });
 }

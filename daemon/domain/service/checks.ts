@@ -64,6 +64,7 @@ export const CHECK_IDS = [
   "isolation",
   "confinement",
   "runtime",
+  "readers",
   "ssh",
   "passkeys",
   "drive_quota",
@@ -102,6 +103,12 @@ export interface ClockFindings {
   ahead_ms: number | null;
 }
 
+/** The database's reader threads; null without a daemon. */
+export interface ReaderFindings {
+  /** Whether they have ended so often that reads run on the event loop. */
+  is_degraded: boolean;
+}
+
 /** What is to be known of the sandboxes that there are. */
 export interface SandboxFindings {
   /** Agents of those that are put aside. */
@@ -133,11 +140,13 @@ export function runChecks(
     backups,
     anchors,
     clock,
+    readers,
   }: {
     passkeys: PasskeyFindings | null;
     backups: BackupFigures | null;
     anchors: AnchorFindings | null;
     clock: ClockFindings | null;
+    readers: ReaderFindings | null;
   },
 ): Check[] {
   return [
@@ -163,6 +172,7 @@ export function runChecks(
         )
       : ok("confinement", findings.confinement.reason),
     runtimeProbesCheck(findings),
+    readersCheck(readers),
     findings.ssh === null
       ? ok("ssh", "The SSH gateway's library works as it is used.")
       : warn("ssh", findings.ssh, "Install a released build of roomd, or report it."),
@@ -289,6 +299,15 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
 function runtimeProbesCheck({ runtime }: HostFindings): Check {
   if (runtime.length === 0) return ok("runtime", "What roomd uses of the kernel and its own runtime works.");
   return fail("runtime", runtime.join(" "), "Run roomd on a supported kernel (Linux 5.14 or newer), or report this.");
+}
+
+function readersCheck(readers: ReaderFindings | null): Check {
+  if (!readers?.is_degraded) return ok("readers", "Reads of the database run in threads of their own.");
+  return warn(
+    "readers",
+    "Reader threads have ended three times within a minute: reads of the database hold up other calls.",
+    'Find "a reader thread has ended" in the service\'s log, report it, and restart the service.',
+  );
 }
 
 /** Measured drives keep honest guests to their quota; root in one can take space faster than it is measured. */

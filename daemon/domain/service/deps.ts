@@ -16,7 +16,14 @@ import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
-import type { AnchorFindings, ClockFindings, HostFindings, PasskeyFindings, SandboxFindings } from "./checks.ts";
+import type {
+  AnchorFindings,
+  ClockFindings,
+  HostFindings,
+  PasskeyFindings,
+  ReaderFindings,
+  SandboxFindings,
+} from "./checks.ts";
 import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
@@ -55,6 +62,7 @@ export interface ServiceDeps {
   backups(): BackupFigures | null;
   anchors(): AnchorFindings | null;
   clock(): ClockFindings | null;
+  readers(): ReaderFindings;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;

@@ -56,7 +56,7 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
   const [passkeys, backups] = [deps.passkeys(), deps.backups()];
   const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
-    ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock() },
+    ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock(), readers: deps.readers() },
   });
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),

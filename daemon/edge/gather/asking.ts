@@ -24,12 +24,15 @@ export function linesIn({ status, events }: Awaited<ReturnType<Asking>>): Events
 }
 
 /** Events with one before them: the head of an answer goes out with what comes first. */
-export function ledBy(first: StreamEvent, { events, ...reply }: EventsReply): EventsReply {
-  const all = async function* () {
-    yield [first];
-    yield* events;
-  };
-  return { ...reply, events: all() };
+export function ledBy(first: StreamEvent, { events, lines, ...reply }: EventsReply): EventsReply {
+  const all = led([first], events);
+  if (!lines) return { ...reply, events: all };
+  return { ...reply, events: all, lines: led(Buffer.from(`${JSON.stringify(first.data)}\n`), lines) };
+}
+
+async function* led<Value>(first: Value, values: AsyncGenerator<Value>): AsyncGenerator<Value> {
+  yield first;
+  yield* values;
 }
 
 export const firstOutcome = ({ outcomes }: Operation): string => Object.keys(outcomes)[0] ?? "ok";

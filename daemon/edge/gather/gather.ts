@@ -7,7 +7,7 @@
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
-import type { Caller, Done } from "../../core/operation.ts";
+import { bodyOf, type Caller, type Done } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
 import { unreachable } from "../hosts/client.ts";
@@ -83,7 +83,7 @@ export class Gather {
     try {
       if (ownPart !== null) {
         done = await own(ownPart);
-        told.push({ host: here, chain: ownChain, body: done.body });
+        told.push({ host: here, chain: ownChain, body: bodyOf(done) });
       }
     } catch (error) {
       if (!isAbsent(error, rule.absent)) throw error;
@@ -99,7 +99,7 @@ export class Gather {
     if (!first) throw absent;
     const placedOn = (hostId: string) => directory.placedOn(caller.org_id, hostId);
     const about = { caller, input: input as InputOf<Operation>, silent, placedOn };
-    return { ...done, body: rule.merge(first, others, about) };
+    return withBody(done, rule.merge(first, others, about));
   }
 
   /** What each host is asked for; this one for nothing where that is null. Throws invalid_cursor. */
@@ -141,6 +141,11 @@ export class Gather {
     const answer = await this.#patience.until(host_id, asked, patienceMs);
     return { host: host_id, chain: chainNameOf(host), status: answer?.status ?? null, body: answer?.body };
   }
+}
+
+/** An answer with another body. */
+function withBody({ json: _, ...done }: Done<Operation>, body: Done<Operation>["body"]): Done<Operation> {
+  return { ...done, body };
 }
 
 function readingOf({ org_id }: Caller, { transfer, signal }: RoadRequest): Reading {

@@ -20,8 +20,13 @@ export function eventsResponse(reply: EventsReply, accept: string | null, header
   const asSse = accept?.toLowerCase().includes(SSE) ?? false;
   headers["Content-Type"] = asSse ? SSE : NDJSON;
   headers["X-Accel-Buffering"] = "no";
-  return new Response(streamOf(reply, asSse ? toSse : toLines), { headers });
+  const { lines } = reply;
+  const stream =
+    lines && !asSse ? streamOf(reply, lines, asIs) : streamOf(reply, reply.events, asSse ? toSse : toLines);
+  return new Response(stream, { headers });
 }
+
+const asIs = (lines: Uint8Array | readonly StreamEvent[]) => (lines instanceof Uint8Array ? lines : toLines(lines));
 
 type Write = (events: readonly StreamEvent[]) => Uint8Array;
 
@@ -79,8 +84,12 @@ function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
-function streamOf({ events, cancel, slow }: EventsReply, write: Write): ReadableStream<Uint8Array> {
-  let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
+function streamOf<Value>(
+  { cancel, slow }: EventsReply,
+  values: AsyncGenerator<Value>,
+  write: (value: Value | readonly StreamEvent[]) => Uint8Array,
+): ReadableStream<Uint8Array> {
+  let next: Promise<IteratorResult<Value, void>> | null = null;
   let untaken: Timer | undefined;
   const turns = new Pieces(loopTime, loopTime.owner, "stream");
   /** From the moment that something was sent until the reader asks for more. */
@@ -96,13 +105,13 @@ function streamOf({ events, cancel, slow }: EventsReply, write: Write): Readable
       pull: async (controller) => {
         clearTimeout(untaken);
         await turns.next();
-        next ??= events.next();
+        next ??= values.next();
         const found = await nextOrPing(next);
         if (found === PING) {
           controller.enqueue(write([PING]));
           return watch(controller);
         }
-        const { done, value } = found as IteratorResult<readonly StreamEvent[], void>;
+        const { done, value } = found as IteratorResult<Value, void>;
         next = null;
         if (done) controller.close();
         else {

@@ -31,7 +31,7 @@ export function toResponse(
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds, terms);
   if (reply.location !== null) headers.Location = reply.location;
-  const { bytes, text, picture, stream, events, unchanged, body } = reply.done;
+  const { bytes, text, picture, stream, events, unchanged, body, json: written } = reply.done;
   if (unchanged) {
     headers.ETag = unchanged.etag;
     return new Response(null, { status: 304, headers });
@@ -49,6 +49,7 @@ export function toResponse(
     return new Response(text.text, { status: reply.status, headers });
   }
   headers["Content-Type"] = "application/json";
+  if (written) return new Response(written.bytes, { status: reply.status, headers });
   const json = body && hasLongText(body) ? textStream(jsonOf(body)) : JSON.stringify(body);
   return new Response(json, { status: reply.status, headers });
 }

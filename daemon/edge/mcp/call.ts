@@ -13,7 +13,7 @@ import type { KeyId } from "../../../shared/ids.ts";
 import { type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
-import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
+import { type Bound, bodyOf, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Traces } from "../../core/traces.ts";
 import type { HostClient } from "../hosts/client.ts";
@@ -200,7 +200,7 @@ export class ToolCall {
       const read = await this.#unlessLate(bytesOf(done), this.leftMs);
       if (read) return { kind: "done", done, body: {}, file: read };
       if (done.bytes) return { kind: "late" };
-      const body = (done.answer ? await done.answer.json() : done.body) as Arguments;
+      const body = (done.answer ? await done.answer.json() : bodyOf(done)) as Arguments;
       return { kind: "done", done, body };
     } catch (cause) {
       return this.refuse(cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { cause }));

@@ -2,10 +2,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Bells } from "../../../../daemon/core/bells.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
+import type { Reads } from "../../../../daemon/db/readers/pool.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { Chains } from "../../../../daemon/domain/audit/chains.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
+
+/** Asked for single records alone. */
+const NO_READS = {} as Reads;
 
 let connection: Connection;
 beforeEach(() => {
@@ -16,7 +20,7 @@ afterEach(() => connection.close());
 const momentOf = (n: number) => new Date(AUDIT_BEGAN_MS + n * 1000).toISOString();
 
 test("the last that is not younger than a moment is found, wherever that is", () => {
-  const chains = new Chains(connection.queries, new Bells());
+  const chains = new Chains(connection.queries, NO_READS, new Bells());
   expect(chains.upTo(ORG, momentOf(5))).toBe(0);
   for (let n = 1; n <= 37; n++) append(connection, n);
   for (let n = 0; n <= 37; n++) expect(chains.upTo(ORG, momentOf(n))).toBe(n);

@@ -1,12 +1,20 @@
-/** Going through long chains: however many do it at once, others have their turn. */
+/** Scans of long chains on the event loop: however many run concurrently, others have their turn. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { loopTime, ownerOf, Pieces } from "../../../../daemon/core/loop/index.ts";
+import { inPieces } from "../../../../daemon/core/loop/steps.ts";
+import { parsed } from "../../../../daemon/core/operation.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
+import { readHere } from "../../../../daemon/db/readers/here.ts";
+import { readPage } from "../../../../daemon/domain/audit/reads.ts";
 import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { scanAudit } from "../../../../daemon/domain/audit/scan.ts";
+import type { AuditRecord } from "../../../../shared/api/audit.ts";
 import { longestTurn } from "../../../harness/longest-turn.ts";
 import { append, auditDatabase, ORG } from "./audit-fixture.ts";
 
 const RECORDS = 6_000;
+/** Together they take over 20 ms. */
+const MANY = 100;
 let connection: Connection;
 beforeAll(() => {
   connection = auditDatabase();
@@ -16,37 +24,38 @@ beforeAll(() => {
 });
 afterAll(() => connection.close());
 
-test("many who look for what is rare are answered as one is, and hold up others no longer", async () => {
+const everyone = { owner: `org:${ORG}`, signal: new AbortController().signal } as const;
+
+test("many who look for rare records are answered as one is, and let others have their turns", async () => {
   const { queries } = connection;
   const rare = { org_id: ORG, room_id: "room-9", outcome: "error", order: "desc" } as const;
+  const found: AuditRecord[][] = [];
   const find = async () => {
-    const seqs: number[] = [];
-    for await (const rows of scanAudit(queries, rare, 1000, new AbortController().signal))
-      seqs.push(...rows.map(({ seq }) => seq));
-    return seqs;
+    const json = await readHere(readPage, queries, { kind: "", scan: rare, limit: 1000 }, everyone);
+    found.push(parsed(json).items);
   };
-  let found: number[][] = [];
-  const longest = await longestTurn(async () => {
-    found = await Promise.all(Array.from({ length: 100 }, find));
-  });
+  expect(await longestTurn(() => Promise.all(Array.from({ length: MANY }, find)))).toBeLessThan(20);
   const expected = listAudit(queries, { ...rare, limit: RECORDS }).map(({ seq }) => seq);
   expect(expected.length).toBeGreaterThan(50);
-  for (const seqs of found) expect(seqs).toEqual(expected);
-  expect(longest).toBeLessThan(20);
+  expect(found).toHaveLength(MANY);
+  for (const items of found) expect(items.map(({ seq }) => seq)).toEqual(expected);
 });
 
-test("who has left is looked for no more", async () => {
-  const { queries } = connection;
+test("a scan ends when its caller has left", async () => {
   const left = new AbortController();
-  const seen: number[] = [];
-  const all = { org_id: ORG, outcome: "success", order: "asc" } as const;
-  for await (const rows of scanAudit(queries, all, RECORDS, left.signal)) {
-    seen.push(rows.length);
-    left.abort();
-  }
-  // What is rare is looked for in pieces of the chain, of which this has two.
-  expect(seen).toHaveLength(1);
-  const whole: number[] = [];
-  for await (const rows of scanAudit(queries, all, RECORDS, new AbortController().signal)) whole.push(rows.length);
-  expect(whole).toHaveLength(2);
+  const scan = { org_id: ORG, outcome: "success", order: "asc" } as const;
+  const all = { kind: "", scan, limit: RECORDS };
+  const looked: number[] = [];
+  const steps = (function* () {
+    for (const rows of scanAudit(connection.queries, scan, 100)) {
+      looked.push(rows.length);
+      left.abort();
+      yield;
+    }
+  })();
+  const pieces = new Pieces(loopTime, ownerOf(ORG), "audit", { signal: left.signal });
+  await expect(inPieces(steps, pieces)).rejects.toThrow("aborted");
+  // Steps of the piece under way are done: the scan has 60 of them.
+  expect(looked.length).toBeLessThan(20);
+  expect(parsed(await readHere(readPage, connection.queries, all, everyone)).items.length).toBeGreaterThan(RECORDS / 2);
 });

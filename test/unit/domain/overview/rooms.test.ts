@@ -4,6 +4,7 @@ import { trialCall } from "../../../../daemon/core/operation.ts";
 import { WaitGraph } from "../../../../daemon/core/wait-graph.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
+import { ReadPool } from "../../../../daemon/db/readers/pool.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import type { OverviewDeps, OverviewRoom } from "../../../../daemon/domain/overview/deps.ts";
 import { makeRoomOverview } from "../../../../daemon/domain/overview/rooms.ts";
@@ -29,6 +30,7 @@ async function look(rooms: OverviewRoom[], does: () => void, change: Partial<Ove
   let costs = 0;
   const deps: OverviewDeps = {
     queries: database.queries,
+    reads: new ReadPool(database, null),
     trace_url: null,
     findRoom: () => {
       throw new Error("no room is found by name");

@@ -40,6 +40,7 @@ function passkeys(found: PasskeyFindings | null) {
     backups: null,
     anchors: null,
     clock: null,
+    readers: null,
   });
   return checks.find(({ id }) => id === "passkeys");
 }
@@ -74,6 +75,7 @@ function check(
     backups: null,
     anchors: null,
     clock: null,
+    readers: null,
   });
   return checks.find((each) => each.id === id);
 }
@@ -168,7 +170,7 @@ test.each([
 test("a clock that differs from the database's is told of, with which way and by how much", () => {
   const told = (clock: ClockFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
-    const more = { passkeys: null, backups: null, anchors: null, clock };
+    const more = { passkeys: null, backups: null, anchors: null, clock, readers: null };
     const none = { list: () => [] } as unknown as Templates;
     return runChecks(FINDINGS, none, paths, NO_SANDBOXES, more).find(({ id }) => id === "clock");
   };

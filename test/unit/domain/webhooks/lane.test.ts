@@ -8,6 +8,7 @@ import { Deadlines } from "../../../../daemon/core/deadlines.ts";
 import { FairPlaces } from "../../../../daemon/core/fair-places.ts";
 import type { Log } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
+import type { Reads } from "../../../../daemon/db/readers/pool.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain-bell.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
@@ -96,7 +97,7 @@ const row = (): WebhookRow => getWebhook(connection.queries, ORG as OrgId, ID) a
 const progress = (): ProgressRow => getProgress(connection.queries, ID) as ProgressRow;
 const waiting = () => countWaiting(connection.queries, ID);
 
-const chains = () => new Chains(connection.queries, bells);
+const chains = () => new Chains(connection.queries, {} as Reads, bells);
 
 function open(): Lane {
   const deps: LaneDeps = {

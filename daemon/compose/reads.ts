@@ -1,0 +1,6 @@
+/** All reads that run in reader threads. */
+import type { AnyRead } from "../db/readers/read.ts";
+import { auditReads } from "../domain/audit/reads.ts";
+import { overviewReads } from "../domain/overview/reads.ts";
+
+export const READS: readonly AnyRead[] = [...auditReads, ...overviewReads];

@@ -1,0 +1,59 @@
+/** Checks of hash chains, in steps of about a millisecond. Has no state: reader threads use it too. */
+import type { Steps } from "../../core/loop/steps.ts";
+import type { Queries } from "../../db/client.ts";
+import { ChainCheck, type Known, type Verdict } from "./chain.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
+import { chainEnd, chainRecords, chainStart, listAudit } from "./rows.ts";
+
+/** Records of a step. */
+const AT_ONCE = 100;
+
+/** Of a whole chain. */
+export function* checkChain(queries: Queries, orgKey: ChainKey, witnessed?: Known["witnessed"]): Steps<Verdict> {
+  for (;;) {
+    const start = chainStart(queries, orgKey);
+    // The head is read first: what is added meanwhile comes after it.
+    const head = chainEnd(queries, orgKey);
+    const verdict = yield* walk(queries, orgKey, new ChainCheck({ start, head, ...(witnessed && { witnessed }) }));
+    // Records that were to be looked at may have been purged meanwhile.
+    if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq) return verdict;
+  }
+}
+
+/**
+ * The chain from a room's first record to its last, for a key that is bound: how much is on record of the rest of the organization
+ * is not for it.
+ */
+export function* checkRoom(queries: Queries, org_id: string, room_uid: string): Steps<Verdict> {
+  const orgKey = chainKey(org_id);
+  for (;;) {
+    const purged = chainStart(queries, orgKey)?.seq;
+    const [first] = listAudit(queries, { org_id, room_uid, order: "asc", limit: 1 });
+    const [last] = listAudit(queries, { org_id, room_uid, order: "desc", limit: 1 });
+    if (!first || !last) return { ok: true, from_seq: 0, to_seq: 0, broken_at: null };
+    const start = { seq: first.seq - 1, hash: first.prev_hash };
+    const verdict = yield* walk(
+      queries,
+      orgKey,
+      new ChainCheck({ start, head: last, isStretch: true }),
+      start.seq,
+      last.seq,
+    );
+    if (verdict.ok || chainStart(queries, orgKey)?.seq === purged) return verdict;
+  }
+}
+
+function* walk(
+  queries: Queries,
+  orgKey: ChainKey,
+  check: ChainCheck,
+  from = 0,
+  to = Number.POSITIVE_INFINITY,
+): Steps<Verdict> {
+  for (let after = from; ; ) {
+    const rows = chainRecords(queries, orgKey, after, Math.min(AT_ONCE, to - after));
+    if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
+    after = rows.at(-1)?.seq ?? after;
+    yield;
+  }
+}

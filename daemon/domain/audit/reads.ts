@@ -1,0 +1,47 @@
+/** Reads of the audit that run in reader threads. */
+import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { Lines, Read } from "../../db/readers/read.ts";
+import type { Verdict } from "./chain.ts";
+import { chainKey } from "./chain-key.ts";
+import { checkChain, checkRoom } from "./check.ts";
+import { type LinesInput, linesOfRecords, type PageInput, pageOfRecords } from "./pages.ts";
+import type { Scan } from "./scan.ts";
+import { searchRecord, type Wanted, type Within } from "./search.ts";
+import { type Summary, summarize } from "./summarize.ts";
+
+export const readPage: Read<PageInput, OutputOf<typeof orgAuditList>> = {
+  name: "audit.page",
+  *run(queries, input) {
+    const { records: items, next_cursor } = yield* pageOfRecords(queries, input);
+    yield JSON.stringify({ items, next_cursor });
+  },
+};
+
+export const readLines: Read<LinesInput, Lines> = { name: "audit.lines", run: linesOfRecords };
+
+export const readSummary: Read<{ scan: Scan; about: string }, Summary> = {
+  name: "audit.summary",
+  *run(queries, { scan, about }) {
+    yield JSON.stringify(yield* summarize(queries, scan, about));
+  },
+};
+
+/** Of an organization's chain, or from a room's first record to its last. */
+export const readVerdict: Read<{ org_id: string; room_uid: string | null }, Verdict> = {
+  name: "audit.verify",
+  *run(queries, { org_id, room_uid }) {
+    const check = room_uid === null ? checkChain(queries, chainKey(org_id)) : checkRoom(queries, org_id, room_uid);
+    yield JSON.stringify(yield* check);
+  },
+};
+
+/** A record that is wanted; null if there is none within. */
+export const readRecord: Read<{ within: Within; wanted: Wanted }, AuditRecord | null> = {
+  name: "audit.locate",
+  *run(queries, { within, wanted }) {
+    yield JSON.stringify(yield* searchRecord(queries, within, wanted));
+  },
+};
+
+export const auditReads = [readPage, readLines, readSummary, readVerdict, readRecord];

@@ -1,0 +1,28 @@
+/** Reads of the overview that run in reader threads. */
+
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { roomTimeline } from "../../../shared/api/overview.ts";
+import type { TimelineItem } from "../../../shared/timeline/item.ts";
+import { toItem } from "../../../shared/timeline/to-item.ts";
+import { now } from "../../core/clock.ts";
+import type { Read } from "../../db/readers/read.ts";
+import { type PageInput, pageOfRecords } from "../audit/pages.ts";
+
+interface TimelineInput {
+  room_id: string;
+  page: PageInput;
+  /** What goes on now. */
+  open: TimelineItem[];
+  trace_url: string | null;
+}
+
+export const readTimeline: Read<TimelineInput, OutputOf<typeof roomTimeline>> = {
+  name: "overview.timeline",
+  *run(queries, { room_id, page, open, trace_url }) {
+    const { records, next_cursor } = yield* pageOfRecords(queries, page);
+    const items = records.flatMap((record) => toItem(record) ?? []);
+    yield JSON.stringify({ room_id, at: now(), items, open, next_cursor, trace_url });
+  },
+};
+
+export const overviewReads = [readTimeline];

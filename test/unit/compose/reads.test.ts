@@ -1,0 +1,124 @@
+/** Every read gives the same bytes in a reader thread as on the event loop. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeReaders } from "../../../daemon/compose/readers.ts";
+import { READS } from "../../../daemon/compose/reads.ts";
+import type { Log } from "../../../daemon/core/log.ts";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { partsHere, readHere } from "../../../daemon/db/readers/here.ts";
+import type { ReadPool } from "../../../daemon/db/readers/pool.ts";
+import type { AnyRead, Lines, Read } from "../../../daemon/db/readers/read.ts";
+import { makeDatabase } from "../../../daemon/db/transact.ts";
+import { readLines, readPage, readRecord, readSummary, readVerdict } from "../../../daemon/domain/audit/reads.ts";
+import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
+import { readTimeline } from "../../../daemon/domain/overview/reads.ts";
+import { selectionOf } from "../../../shared/timeline/selection.ts";
+import { append, ORG } from "../domain/audit/audit-fixture.ts";
+
+const RECORDS = 6_000;
+const ROOM = "rom_1";
+const BY = { owner: `org:${ORG}`, signal: new AbortController().signal } as const;
+
+let directory: string;
+let connection: Connection;
+let pool: ReadPool;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-reads-"));
+  const file = join(directory, "roomd.db");
+  connection = openConnection(file);
+  migrate(connection);
+  connection.execute("BEGIN");
+  for (let n = 1; n <= RECORDS; n++)
+    append(connection, n, { agent_id: `agent-${n % 70}`, source: n % 5 ? "rest" : "mcp" });
+  // The room has moved: its events have other numbers than the records of the chain.
+  connection.execute(`INSERT INTO room_stays (room_uid, seq, id, since) VALUES ('${ROOM}', 1000, 5000, 0)`);
+  connection.execute("COMMIT");
+  pool = makeReaders(makeDatabase(connection), file, { warn: console.error } as unknown as Log);
+  await pool.started();
+  // None of these runs on the event loop.
+  expect(pool.threads).toBeGreaterThan(0);
+});
+afterAll(async () => {
+  await pool.close();
+  connection.close();
+  rmSync(directory, { recursive: true });
+});
+
+const chain = { org_id: ORG, order: "desc" } as const;
+const room = { ...chain, room_uid: ROOM, order: "asc" } as const;
+const rare = { ...chain, event: "drive.", outcome: "error", trace_id: undefined } as const;
+const page = (scan: object, limit: number) => ({ kind: "list", scan, limit });
+const timeline = { ...room, order: "desc", selection: selectionOf(undefined) } as const;
+
+const WITHIN = { org_id: ORG, room_uids: null, agent_id: null };
+
+const CASES: readonly [AnyRead, unknown][] = [
+  [readPage, page(chain, 1)],
+  [readPage, page(chain, 1000)],
+  [readPage, page({ ...chain, after: 3 }, 10)],
+  [readPage, page(room, 200)],
+  [readPage, page(rare, 1000)],
+  [readPage, page({ ...chain, org_id: "org_none" }, 20)],
+  [readLines, { scan: room, limit: null }],
+  [readLines, { scan: rare, limit: 150 }],
+  [readLines, { scan: { ...chain, event: "nothing" }, limit: null }],
+  [readSummary, { scan: chain, about: "The organization" }],
+  [readSummary, { scan: { ...rare, agent_id: "agent-3" }, about: "Room a" }],
+  [readVerdict, { org_id: ORG, room_uid: null }],
+  [readVerdict, { org_id: ORG, room_uid: ROOM }],
+  [readRecord, { within: { ...WITHIN, room_uids: [ROOM] }, wanted: { request_id: "req_40" } }],
+  [readRecord, { within: WITHIN, wanted: { exec_id: "exe_none" } }],
+  [readTimeline, { room_id: "a", page: page(timeline, 500), open: [{ seq: null }], trace_url: null }],
+];
+
+test("each read has a case here", () => {
+  expect(new Set(CASES.map(([read]) => read.name))).toEqual(new Set(READS.map(({ name }) => name)));
+});
+
+/** Moments at which answers were made differ. */
+const textOf = (bytes: readonly Uint8Array[]) =>
+  Buffer.concat([...bytes])
+    .toString()
+    .replace(/"at":"[^"]+","items"/, '"at":"","items"');
+
+test.each(CASES.map(([read, input], index) => [`${index} ${read.name}`, read, input] as const))(
+  "%s",
+  async (_, read, input) => {
+    const here: Uint8Array[] = [];
+    for await (const { text } of partsHere(read, connection.queries, input, BY)) here.push(Buffer.from(text));
+    const there: Uint8Array[] = [];
+    if (read.name === readLines.name) {
+      for await (const bytes of pool.lines(read as Read<unknown, Lines>, input, BY)) there.push(bytes);
+    } else there.push((await pool.read(read, input, BY)).bytes);
+    expect(textOf(there)).toBe(textOf(here));
+  },
+);
+
+test("a page is the JSON of its records", async () => {
+  const { bytes } = await pool.read(readPage, page(chain, 1000) as never, BY);
+  const records = listAudit(connection.queries, { ...chain, limit: 1000 }).map(toRecord);
+  const { next_cursor } = JSON.parse(textOf([bytes])) as { next_cursor: string };
+  expect(textOf([bytes])).toBe(JSON.stringify({ items: records, next_cursor }));
+  const after = await readHere(
+    readPage,
+    connection.queries,
+    page({ ...chain, after: records.at(-1)?.seq }, 1) as never,
+    BY,
+  );
+  expect(textOf([after.bytes])).toContain(`"seq":${RECORDS - 1000},`);
+});
+
+test("a room's records have the numbers of its events", async () => {
+  const lines: Uint8Array[] = [];
+  for await (const bytes of pool.lines(readLines, { scan: room, limit: 2_000 }, BY)) lines.push(bytes);
+  const seqs = textOf(lines)
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { seq: number }).seq);
+  expect(seqs).toHaveLength(2_000);
+  expect([seqs[999], seqs[1_000]]).toEqual([1_000, 5_001]);
+});
