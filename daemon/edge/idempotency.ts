@@ -77,7 +77,7 @@ export function makeIdempotency(
   const space = new AnswerSpace(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
   /** Calls that are under way. */
   const held = new TransactionMap<string, true>(database);
-  const claimOf = (queries: Queries, call: IdempotentCall): Claim => {
+  const claimOf = (queries: Queries, call: IdempotentCall): Exclude<Claim, { reply: StoredReply }> | { kept: Kept } => {
     space.dropOld(call, at(Date.now() - KEPT_MS));
     const known = queries.select().from(idempotency).where(sameCall(call)).get();
     const isSame = known?.body_sha256 === call.body_sha256;
@@ -85,7 +85,7 @@ export function makeIdempotency(
     // Earlier versions wrote 0 where there is no answer.
     if (known?.status) {
       if (!isSame) throw new ServiceError("idempotency_key_reused");
-      return { reply: unpack(known) };
+      return { kept: known };
     }
     if (held.get(name)) throw new ServiceError(isSame ? "idempotency_in_progress" : "idempotency_key_reused");
     held.set(name, true);
@@ -103,7 +103,10 @@ export function makeIdempotency(
     return { reply: null, work_ulid: work_ulid ?? workUlid(call, created_at), begun, call, letGo };
   };
   return {
-    begin: (call) => database.commit((queries) => claimOf(queries, call)),
+    begin: async (call) => {
+      const claim = await database.commit((queries) => claimOf(queries, call));
+      return "kept" in claim ? { reply: await unpack(claim.kept) } : claim;
+    },
 
     pack: async (reply) => {
       const packed = packSmall(reply);
@@ -125,15 +128,18 @@ export function makeIdempotency(
   };
 }
 
+type Kept = typeof idempotency.$inferSelect;
+
 /** An answer that is known to be small. */
 export function packSmall(reply: StoredReply) {
   const json = JSON.stringify(reply);
   return { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0, kept_bytes: Buffer.byteLength(json) };
 }
 
-function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$inferSelect): StoredReply {
+/** A large answer is decompressed on another thread. Throws history_gone. */
+async function unpack({ status, reply, reply_zstd, created_at }: Kept): Promise<StoredReply> {
   if (reply !== null) return JSON.parse(reply) as StoredReply;
-  if (reply_zstd !== null) return JSON.parse(Bun.zstdDecompressSync(reply_zstd).toString()) as StoredReply;
+  if (reply_zstd !== null) return JSON.parse((await Bun.zstdDecompress(reply_zstd)).toString()) as StoredReply;
   throw new ServiceError("history_gone", {
     detail: `The call with this Idempotency-Key was done, with status ${status}. Its answer is no longer kept.`,
     details: { status, created_at },
