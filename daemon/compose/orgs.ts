@@ -41,7 +41,7 @@ interface Later {
 }
 
 export function composeOrgs(
-  { config, log, paths, database, cluster, directory, finder }: Base,
+  { config, log, paths, database, reads, cluster, directory, finder }: Base,
   plans: Plans,
   later: Later,
 ) {
@@ -70,6 +70,7 @@ export function composeOrgs(
     database: directory.database,
     changes,
     log,
+    reads,
     meter,
     roomName: finder.nameOf,
     credits: (orgId) => credits.standing(queries, orgId),

@@ -1,6 +1,7 @@
 /** All reads that run in reader threads. */
 import type { AnyRead } from "../db/readers/read.ts";
 import { auditReads } from "../domain/audit/reads.ts";
+import { orgReads } from "../domain/orgs/reads.ts";
 import { overviewReads } from "../domain/overview/reads.ts";
 
-export const READS: readonly AnyRead[] = [...auditReads, ...overviewReads];
+export const READS: readonly AnyRead[] = [...auditReads, ...orgReads, ...overviewReads];

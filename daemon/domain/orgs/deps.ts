@@ -3,7 +3,7 @@ import type { Database } from "../../db/transact.ts";
 import type { OrgChanges } from "./org-changes.ts";
 import type { UsageDeps } from "./usage/usage.ts";
 
-export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
+export interface OrgDeps extends Pick<UsageDeps, "reads" | "meter" | "standing" | "credits"> {
   database: Database;
   changes: OrgChanges;
   log: Log;

@@ -67,7 +67,7 @@ export interface Orgs {
   stop(): Promise<void>;
 }
 
-export function makeOrgs({ database, changes, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
+export function makeOrgs({ database, changes, log, reads, meter, standing, credits, roomName }: OrgDeps): Orgs {
   const { queries } = database;
   const lastUsed = new LastUsed(changes, log);
   const holds = new Holds();
@@ -88,6 +88,7 @@ export function makeOrgs({ database, changes, log, meter, standing, credits, roo
       makeOrgCreate({ changes }),
       ...makeKeyVerbs({ database, changes, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
       makeUsage({
+        reads,
         meter,
         standing,
         credits,

@@ -14,7 +14,10 @@ import type { AnyRead, Lines, Read } from "../../../daemon/db/readers/read.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { readLines, readPage, readRecord, readSummary, readVerdict } from "../../../daemon/domain/audit/reads.ts";
 import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
+import { readUsage } from "../../../daemon/domain/orgs/reads.ts";
 import { readTimeline } from "../../../daemon/domain/overview/reads.ts";
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { usage } from "../../../shared/api/usage.ts";
 import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { append, ORG } from "../domain/audit/audit-fixture.ts";
 
@@ -36,6 +39,19 @@ beforeAll(async () => {
     append(connection, n, { agent_id: `agent-${n % 70}`, source: n % 5 ? "rest" : "mcp" });
   // The room has moved: its events have other numbers than the records of the chain.
   connection.execute(`INSERT INTO room_stays (room_uid, seq, id, since) VALUES ('${ROOM}', 1000, 5000, 0)`);
+  for (let day = 1; day <= 31; day++) {
+    const date = `2026-01-${String(day).padStart(2, "0")}`;
+    for (const agent of ["a", "b"])
+      connection.execute(
+        `INSERT INTO usage VALUES ('${ORG}', '${date}', '${ROOM}', '${agent}', 'k', ${day}, 1, 1, 1, 1, 1, 1, 1)`,
+      );
+  }
+  // Of two hours, over midnight; the second is not known to run.
+  for (const n of [1, 2])
+    connection.execute(
+      `INSERT INTO usage_open (subject, org_id, room_uid, agent_id, key_id, vcpu_count, memory_mib, drive_bytes, wall_ms, uptime_ms, boot_id)
+       VALUES ('sandbox_${n}', '${ORG}', '${ROOM}', 'a', 'k', 2, 512, 0, 0, 0, 'boot')`,
+    );
   connection.execute("COMMIT");
   pool = makeReaders(makeDatabase(connection), file, { warn: console.error } as unknown as Log);
   await pool.started();
@@ -55,6 +71,8 @@ const page = (scan: object, limit: number) => ({ kind: "list", scan, limit });
 const timeline = { ...room, order: "desc", selection: selectionOf(undefined) } as const;
 
 const WITHIN = { org_id: ORG, room_uids: null, agent_id: null };
+const now = { wall_ms: Date.UTC(2026, 0, 31, 1), uptime_ms: 7_200_000, boot_id: "boot" };
+const sums = { org_id: ORG, days: { from: "2026-01-02", to: "2026-01-31" }, now, running: ["sandbox_1"] };
 
 const CASES: readonly [AnyRead, unknown][] = [
   [readPage, page(chain, 1)],
@@ -72,6 +90,8 @@ const CASES: readonly [AnyRead, unknown][] = [
   [readVerdict, { org_id: ORG, room_uid: ROOM }],
   [readRecord, { within: { ...WITHIN, room_uids: [ROOM] }, wanted: { request_id: "req_40" } }],
   [readRecord, { within: WITHIN, wanted: { exec_id: "exe_none" } }],
+  [readUsage, { sums: { ...sums, by: "day" }, group_by: null }],
+  [readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" }],
   [readTimeline, { room_id: "a", page: page(timeline, 500), open: [{ seq: null }], trace_url: null }],
 ];
 
@@ -110,6 +130,16 @@ test("a page is the JSON of its records", async () => {
     BY,
   );
   expect(textOf([after.bytes])).toContain(`"seq":${RECORDS - 1000},`);
+});
+
+test("usage has the days that are asked for, and what runs by now", async () => {
+  const { bytes } = await pool.read(readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" } as never, BY);
+  const { totals, groups } = JSON.parse(textOf([bytes])) as OutputOf<typeof usage>;
+  const [a, b] = groups ?? [];
+  // Days 2 to 31 of each agent, and two hours.
+  const written = ((2 + 31) * 30) / 2 / 1000;
+  expect([a?.totals.sandbox_seconds, b?.totals.sandbox_seconds]).toEqual([written + 7200, written]);
+  expect(totals.vcpu_seconds).toBeCloseTo(14_400.06, 3);
 });
 
 test("a room's records have the numbers of its events", async () => {

@@ -11,16 +11,19 @@
  */
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { at } from "../../../core/clock.ts";
+import { wholly } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
+import { hostClock } from "./clock.ts";
 import { addUsed } from "./credits-store.ts";
 import { enterSpent } from "./ledger.ts";
-import { daysOf, type Elapsed, elapsed, hostClock, type MeterClock, type Moment } from "./moment.ts";
+import { daysOf, type Elapsed, elapsed, type MeterClock, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
-import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen, sumUsage } from "./store.ts";
+import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen } from "./store.ts";
+import { isInUse, type SumsInput, sumsOf } from "./sums.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
 /** What is measured all the time is written this often; what is not written yet is what a crash of the daemon loses. */
@@ -109,22 +112,15 @@ export class Meter {
     });
   }
 
-  /** What an organization has used on these days, both included, up to now, for each value of a dimension. */
+  /** Input of the sums of what an organization has used on these days, both included, up to now. */
+  sums(orgId: OrgId, days: { from: string; to: string }, by: Dimension): SumsInput {
+    const running = this.#open(this.#database.queries, orgId).map(({ subject }) => subject);
+    return { org_id: orgId, days, by, now: this.#clock.now(), running };
+  }
+
+  /** The sums, for each value of a dimension. */
   read(orgId: OrgId, days: { from: string; to: string }, by: Dimension): Map<string, Amounts> {
-    const { queries } = this.#database;
-    const groups = new Map<string, Amounts>();
-    for (const { group, ...amounts } of sumUsage(queries, orgId, days, by)) groups.set(group, amounts);
-    const now = this.#clock.now();
-    for (const open of this.#open(queries, orgId)) {
-      for (const { day, ms } of daysOf(now.wall_ms, elapsed(open, now).ms)) {
-        if (day < days.from || day > days.to) continue;
-        const group = { room: open.room_uid, agent: open.agent_id, key: open.key_id, day }[by];
-        const sum = groups.get(group) ?? { ...NOTHING };
-        groups.set(group, sum);
-        add(sum, amountsOver(open, ms));
-      }
-    }
-    return groups;
+    return wholly(sumsOf(this.#database.queries, this.sums(orgId, days, by)));
   }
 
   /** What goes on in each room of an organization, and is not written yet. */
@@ -164,9 +160,8 @@ export class Meter {
     return listOpen(queries, orgId).filter((open) => this.#goesOn(open));
   }
 
-  /** What lies on a drive stays there, whoever looks; a guest may have ended while no daemon was there. */
-  #goesOn({ subject, drive_bytes }: OpenRow): boolean {
-    return drive_bytes > 0 || this.#seen.has(subject);
+  #goesOn(open: OpenRow): boolean {
+    return isInUse(open, this.#seen);
   }
 
   #countUpTo(queries: Queries, open: OpenRow, now: Moment): void {

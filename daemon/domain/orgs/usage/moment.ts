@@ -2,8 +2,6 @@
  * Owns when something is metered. How long it took is told by the time that the host has been up, which no setting of the clock
  * changes and every daemon of one boot shares; the clock only says on which days it was.
  */
-import { readFileSync } from "node:fs";
-import { BOOT_ID } from "../../../host/boot.ts";
 
 export interface Moment {
   wall_ms: number;
@@ -15,17 +13,6 @@ export interface MeterClock {
   now(): Moment;
   /** The day in UTC that it is, as 2026-01-31. */
   today(): string;
-}
-
-/** The clock of this host; its uptime is told to 10 ms. */
-export function hostClock(): MeterClock {
-  return {
-    now: () => {
-      const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
-      return { wall_ms: Date.now(), uptime_ms: Math.round(Number(uptime) * 1000), boot_id: BOOT_ID };
-    },
-    today: () => dayAt(Date.now()),
-  };
 }
 
 const DAY_MS = 86_400_000;

@@ -37,8 +37,8 @@ export function totalsOf(amounts: Iterable<Amounts>): UsageTotals {
   };
 }
 
-/** The largest groups, and what all others come to: together they are the totals. */
-export function groupsOf(by: Grouping, amounts: ReadonlyMap<string, Amounts>, nameOf: (id: string) => string | null) {
+/** The largest groups, without their names, and what all others come to: together they are the totals. */
+export function groupsOf(by: Grouping, amounts: ReadonlyMap<string, Amounts>) {
   const sorted = [...amounts].sort(([id, one], [otherId, other]) =>
     by === "day" ? (id < otherId ? -1 : 1) : other.sandbox_ms - one.sandbox_ms,
   );
@@ -46,7 +46,7 @@ export function groupsOf(by: Grouping, amounts: ReadonlyMap<string, Amounts>, na
   const others = sorted.slice(MAX_GROUPS).map(([, each]) => each);
   return {
     groups: shown.map(([id, each]): UsageGroup => {
-      return { id: id || null, name: id === "" ? null : nameOf(id), totals: totalsOf([each]) };
+      return { id: id || null, name: null, totals: totalsOf([each]) };
     }),
     others: others.length === 0 ? null : { group_count: others.length, totals: totalsOf(others) },
   };

@@ -1,5 +1,5 @@
 /** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
-import { and, eq, getTableColumns, gte, lte, type SQL, sql, sum } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, gte, lte, type SQL, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
 import { AMOUNTS, type Amounts, NOTHING } from "./amounts.ts";
@@ -82,18 +82,25 @@ export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
     .all();
 }
 
-/** What was written of an organization's days, both included, for each value of a dimension. */
-export function sumUsage(
+/** The first of these days, both included, on which an organization used something; after a day, the next. Null: there is none. */
+export function nextDay(
   queries: Queries,
   orgId: OrgId,
   days: { from: string; to: string },
-  by: Dimension,
-): (Amounts & { group: string })[] {
+  after?: string,
+): string | null {
+  const isLater = after === undefined ? gte(usage.day, days.from) : gt(usage.day, after);
+  const where = and(eq(usage.org_id, orgId), isLater, lte(usage.day, days.to));
+  return queries.select({ day: usage.day }).from(usage).where(where).orderBy(usage.day).limit(1).get()?.day ?? null;
+}
+
+/** What was written of an organization's day, for each value of a dimension. */
+export function sumUsage(queries: Queries, orgId: OrgId, day: string, by: Dimension): (Amounts & { group: string })[] {
   const sums = Object.fromEntries(AMOUNTS.map((name) => [name, sum(usage[name]).mapWith(Number)]));
   return queries
     .select({ group: DIMENSIONS[by], ...(sums as Record<keyof Amounts, SQL<number>>) })
     .from(usage)
-    .where(and(eq(usage.org_id, orgId), gte(usage.day, days.from), lte(usage.day, days.to)))
+    .where(and(eq(usage.org_id, orgId), eq(usage.day, day)))
     .groupBy(DIMENSIONS[by])
     .all();
 }

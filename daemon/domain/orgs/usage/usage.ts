@@ -1,14 +1,18 @@
 /** The call that reports an organization's usage. */
-import { type Grouping, type UsageReport, usage } from "../../../../shared/api/usage.ts";
+import { type Grouping, type UsageGroup, type UsageReport, usage } from "../../../../shared/api/usage.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { at } from "../../../core/clock.ts";
-import { type Bound, bind, type Caller } from "../../../core/operation.ts";
+import { ownerOf } from "../../../core/loop/index.ts";
+import { type Bound, bind, type Caller, parsed } from "../../../core/operation.ts";
+import type { Reads } from "../../../db/readers/pool.ts";
 import type { Standing } from "../quota.ts";
+import { readUsage } from "../reads.ts";
 import type { Balance } from "./credits.ts";
 import type { Meter } from "./meter.ts";
-import { groupsOf, monthOf, totalsOf } from "./report.ts";
+import { monthOf } from "./report.ts";
 
 export interface UsageDeps {
+  reads: Reads;
   meter: Meter;
   /** Throws org_not_found, insufficient_scope. */
   findOrg(caller: Caller, orgId: string): OrgId;
@@ -19,15 +23,21 @@ export interface UsageDeps {
   nameOf(grouping: Grouping, id: string): string | null;
 }
 
-export function makeUsage({ meter, findOrg, standing, credits, nameOf }: UsageDeps): Bound {
+export function makeUsage({ reads, meter, findOrg, standing, credits, nameOf }: UsageDeps): Bound {
   return bind(usage, {
     find: (call, params) => findOrg(call.caller, params.org_id ?? ""),
-    run: async ({ caller }, { group_by, month }, orgId) => {
+    run: async ({ caller, signal }, { group_by, month }, orgId) => {
       const { can_create, warnings, ...standsAt } = await standing(orgId);
       const { warnings: creditWarnings, ...balance } = credits(orgId);
       const nowMs = Date.now();
       const { start_at, end_at, ...days } = monthOf(month ?? at(nowMs));
-      const amounts = meter.read(orgId, days, group_by ?? "day");
+      const sums = meter.sums(orgId, days, group_by ?? "day");
+      const by = { owner: ownerOf(orgId), signal };
+      const { totals, groups, others } = parsed(await reads.read(readUsage, { sums, group_by: group_by ?? null }, by));
+      const named = (group: UsageGroup) => ({
+        ...group,
+        name: group_by === undefined || group.id === null ? null : nameOf(group_by, group.id),
+      });
       return {
         outcome: "ok",
         body: {
@@ -38,8 +48,8 @@ export function makeUsage({ meter, findOrg, standing, credits, nameOf }: UsageDe
           credits: balance,
           can_create: { ...can_create, sandbox: can_create.sandbox && balance.remaining !== 0 },
           warnings: [...warnings, ...creditWarnings],
-          totals: totalsOf(amounts.values()),
-          ...(group_by === undefined ? {} : groupsOf(group_by, amounts, (id) => nameOf(group_by, id))),
+          totals,
+          ...(groups && { groups: groups.map(named), others: others ?? null }),
           as_of: at(nowMs),
         },
       };

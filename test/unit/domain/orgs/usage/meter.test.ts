@@ -205,7 +205,7 @@ test("groups beyond the most are told together, and all add up to the totals", (
       },
     ]),
   );
-  const { groups, others } = groupsOf("agent", amounts, (id) => id);
+  const { groups, others } = groupsOf("agent", amounts);
   expect(groups).toHaveLength(MAX_GROUPS);
   expect(groups[0]).toMatchObject({
     id: `agent-${MAX_GROUPS + 4}`,

@@ -1,0 +1,15 @@
+/** The clock of this host as the meter reads it. */
+import { readFileSync } from "node:fs";
+import { BOOT_ID } from "../../../host/boot.ts";
+import { dayAt, type MeterClock } from "./moment.ts";
+
+/** Its uptime is told to 10 ms. */
+export function hostClock(): MeterClock {
+  return {
+    now: () => {
+      const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
+      return { wall_ms: Date.now(), uptime_ms: Math.round(Number(uptime) * 1000), boot_id: BOOT_ID };
+    },
+    today: () => dayAt(Date.now()),
+  };
+}

@@ -1,0 +1,46 @@
+/** Sums of an organization's usage, with time that is not written yet. Has no state: reader threads use it too. */
+import type { OrgId } from "../../../../shared/ids.ts";
+import type { Steps } from "../../../core/loop/steps.ts";
+import type { Queries } from "../../../db/client.ts";
+import { type Amounts, add, amountsOver, NOTHING } from "./amounts.ts";
+import { daysOf, elapsed, type Moment } from "./moment.ts";
+import { type Dimension, listOpen, nextDay, sumUsage } from "./store.ts";
+import type { OpenRow } from "./table.ts";
+
+export interface SumsInput {
+  org_id: OrgId;
+  /** Both included. */
+  days: { from: string; to: string };
+  by: Dimension;
+  /** Up to when open rows count, and the subjects of those that are known to be in use. */
+  now: Moment;
+  running: readonly string[];
+}
+
+/** For each value of the dimension; a step for each day, the last of which reads what is not written yet as well. */
+export function* sumsOf(queries: Queries, { org_id, days, by, now, running }: SumsInput): Steps<Map<string, Amounts>> {
+  const groups = new Map<string, Amounts>();
+  const groupOf = (name: string): Amounts => {
+    const sum = groups.get(name) ?? { ...NOTHING };
+    groups.set(name, sum);
+    return sum;
+  };
+  for (let day = nextDay(queries, org_id, days); day !== null; ) {
+    for (const { group, ...amounts } of sumUsage(queries, org_id, day, by)) add(groupOf(group), amounts);
+    day = nextDay(queries, org_id, days, day);
+    if (day !== null) yield;
+  }
+  const seen = new Set(running);
+  for (const open of listOpen(queries, org_id).filter((each) => isInUse(each, seen))) {
+    for (const { day, ms } of daysOf(now.wall_ms, elapsed(open, now).ms)) {
+      if (day < days.from || day > days.to) continue;
+      const group = { room: open.room_uid, agent: open.agent_id, key: open.key_id, day }[by];
+      add(groupOf(group), amountsOver(open, ms));
+    }
+  }
+  return groups;
+}
+
+/** What lies on a drive stays there, whoever looks; a guest may have ended while no daemon was there. */
+export const isInUse = ({ subject, drive_bytes }: OpenRow, seen: ReadonlySet<string>): boolean =>
+  drive_bytes > 0 || seen.has(subject);
