@@ -3,6 +3,7 @@
  * Yardstick of verifying: the same records' bytes read from memory and hashed one by one.
  */
 import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { now } from "../../daemon/core/clock.ts";
 import { type Connection, openConnection } from "../../daemon/db/client.ts";
@@ -11,6 +12,7 @@ import { appendAudit } from "../../daemon/domain/audit/store.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import type { Bench, Report } from "./report.ts";
 import { timed } from "./sampling.ts";
+import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 100_000;
 const BATCH = 1000;
@@ -22,9 +24,10 @@ const MOST_MS = 5000;
 export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
   const daemon = await start({ guests: false });
   await daemon.room("bench");
+  const { room_uid } = await daemon.ok("GET", "/v1/rooms/bench");
   const connection = openConnection(join(daemon.dataDir, "roomd.db"));
   try {
-    await appendMany(report, daemon, connection, count);
+    await appendMany(report, daemon, connection, { count, room_uid });
     measureHashing(report, daemon, connection, count);
   } finally {
     connection.close();
@@ -39,14 +42,73 @@ export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench):
   await rounds(report, "summarize", () => daemon.ok("GET", "/v1/orgs/self/audit/summary"));
   await rounds(report, "export", () => exported(daemon, count));
   await benchOthers(report, daemon, verify);
+  await benchBeside(report, daemon);
 }
 
-async function appendMany(report: Report, daemon: TestDaemon, connection: Connection, count: number): Promise<void> {
+/** Reads of any size; the last is the largest page. */
+const READS = {
+  summary: "/v1/orgs/self/audit/summary",
+  verify: "/v1/orgs/self/audit/verify",
+  timeline: "/v1/rooms/bench/timeline?limit=20",
+  page: "/v1/orgs/self/audit?limit=1000",
+};
+const READERS = 8;
+const ME_CALLS = 300;
+const ME_EVERY_MS = 5;
+
+/** `me` at a steady pace, quiet and beside eight readers of each kind; and what a read costs the event loop's thread. */
+async function benchBeside(report: Report, daemon: TestDaemon): Promise<void> {
+  for (const [name, path] of Object.entries(READS)) {
+    const quiet = await steadyMe(daemon);
+    let isOver = false;
+    let reads = 0;
+    const reader = async () => {
+      for (; !isOver; reads++) await daemon.ok("GET", path);
+    };
+    const cpuBefore = loopMs(daemon);
+    const readers = Promise.all(Array.from({ length: READERS }, reader));
+    const beside = await steadyMe(daemon);
+    isOver = true;
+    await readers;
+    report.add(`me_beside_${name}`, "ms", beside, `me_before_${name}`);
+    report.add(`me_before_${name}`, "ms", quiet);
+    report.add(`me_p99_beside_${name}`, "×", [summarize(beside).p99 / summarize(quiet).p99]);
+    // With the calls of `me` taken for as long as those of reads.
+    report.add(`loop_of_${name}`, "ms", [(loopMs(daemon) - cpuBefore) / (reads + ME_CALLS)]);
+    report.add(`${name}_reads`, "1", [reads]);
+  }
+}
+
+async function steadyMe(daemon: TestDaemon): Promise<number[]> {
+  const samples: number[] = [];
+  const startedAt = performance.now();
+  const calls: Promise<void>[] = [];
+  for (let n = 0; n < ME_CALLS; n++) {
+    await Bun.sleep(Math.max(0, startedAt + n * ME_EVERY_MS - performance.now()));
+    calls.push(timed(() => daemon.ok("GET", "/v1/me")).then((ms) => void samples.push(ms)));
+  }
+  await Promise.all(calls);
+  return samples;
+}
+
+/** Processor time of the daemon's first thread. */
+function loopMs({ pid }: TestDaemon): number {
+  const [ns] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+  return Number(ns) / 1e6;
+}
+
+async function appendMany(
+  report: Report,
+  daemon: TestDaemon,
+  connection: Connection,
+  { count, room_uid }: { count: number; room_uid: string },
+): Promise<void> {
   const samples: number[] = [];
   for (let done = 0; done < count; done += BATCH) {
     connection.execute("BEGIN IMMEDIATE");
     const batchMs = await timed(async () => {
-      for (let n = done; n < Math.min(done + BATCH, count); n++) append(connection, daemon.orgId, n);
+      for (let n = done; n < Math.min(done + BATCH, count); n++)
+        append(connection, { org_id: daemon.orgId, room_uid }, n);
     });
     connection.execute("COMMIT");
     samples.push(batchMs / BATCH);
@@ -54,14 +116,13 @@ async function appendMany(report: Report, daemon: TestDaemon, connection: Connec
   report.add("append", "ms", samples);
 }
 
-function append({ queries }: Connection, orgId: string, n: number): void {
+function append({ queries }: Connection, whose: { org_id: string; room_uid: string }, n: number): void {
   appendAudit(queries, {
     event: n % 3 ? "exec.run" : "drive.written",
     outcome: n % 7 ? "success" : "error",
     at: now(),
-    org_id: orgId,
+    ...whose,
     room_id: `room-${n % 10}`,
-    room_uid: "rom_01ARZ3NDEKTSV4RRFFQ69G5FAV",
     agent_id: `worker-${n % 50}`,
     actor: { type: "key", id: "kid_01ARZ3NDEKTSV4RRFFQ69G5FAV", name: "bench" },
     source: "rest",
