@@ -224,7 +224,7 @@ test.each([null, NONCE])(
     await lost.link.closed;
     await settled();
     expect(connection.isBeingMet).toBe(false);
-    const again = dialAsAgent(connection, AGAIN);
+    const again = dialAsAgent(connection, { ...AGAIN, from: 512 });
     expect(connection.isBeingMet).toBe(true);
     expect(await link).toBe(again.link);
     connection.close("over");

@@ -154,7 +154,10 @@ export class GuestConnection {
     return this.#greeted !== null && !this.#greeted.isClosed;
   }
 
-  /** Whether a connection is open that may still become the agent's: it came by a vsock device that works. */
+  /**
+   * Whether a connection is open that may still become the agent's: it came by a vsock device that works. One that its hello is to prove
+   * counts from then on, a few ms later: others of its kind must not keep a lost device in place.
+   */
   get isBeingMet(): boolean {
     return this.isGreeted || this.#dials.areWaiting;
   }

@@ -52,9 +52,9 @@ export class Dials {
     return !this.#groups.anyones.waiting.delete(link) || this.admit(link, "agents");
   }
 
-  /** Whether an unidentified connection is open. */
+  /** Whether a connection of `agents` is open. */
   get areWaiting(): boolean {
-    for (const { waiting } of this.#all) for (const link of waiting) if (!link.isClosed) return true;
+    for (const link of this.#groups.agents.waiting) if (!link.isClosed) return true;
     return false;
   }
 
