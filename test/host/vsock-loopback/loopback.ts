@@ -14,6 +14,7 @@ import { HostTrust } from "../../../guest-agent/host-trust.ts";
 import { beginVsockConnect, connecting } from "../../../guest-agent/libc.ts";
 import { keepLinked, type Served } from "../../../guest-agent/link.ts";
 import { OwnPorts } from "../../../guest-agent/own-ports.ts";
+import { adopt } from "../../../guest-agent/socket-link.ts";
 import { GENERATION, HOST_PORT, type Ready } from "../../../shared/agent-protocol/messages.ts";
 
 const LOOPBACK_CID = 1;
@@ -61,7 +62,19 @@ async function daemon(known = strangers(GENERATION)) {
     connection.close("the daemon ends");
     transport.stop();
   };
-  return { port: transport.port, known: { ...known, ...connection.acquaintance }, end };
+  return { port: transport.port, link, known: { ...known, ...connection.acquaintance }, end };
+}
+
+/** VMADDR_PORT_ANY: the kernel chooses one above the reserved. */
+const ANY_PORT = 0xffffffff;
+
+/** Dials as any process of the guest can; resolves once the daemon has closed the connection. */
+async function dialUnreserved(port: number): Promise<void> {
+  const fd = beginVsockConnect(LOOPBACK_CID, port, ANY_PORT);
+  while (connecting(fd)) await Bun.sleep(1);
+  const closed = Promise.withResolvers<void>();
+  await adopt(fd, { data: () => {}, close: () => closed.resolve(), error: () => closed.resolve() });
+  await closed.promise;
 }
 
 async function squat(file: string, uid: number, ports: readonly number[]) {
@@ -89,6 +102,8 @@ const user = await squat("/tmp/user.log", 65534, [
 ]);
 const first = await daemon();
 result("first", "linked at", first.port);
+await dialUnreserved(first.port);
+result("unreserved", first.link.isClosed ? "closed, and so is the agent's link" : "closed, and the guest is linked");
 result("foreign", JSON.stringify(foreignListeners([])));
 first.end();
 await Bun.sleep(AWAY_MS);
