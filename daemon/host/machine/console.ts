@@ -1,12 +1,15 @@
 /**
  * Owns the log of a guest's serial console: bounded, whatever the guest prints, and read by byte offset.
- * A log is a directory with one or two segments; a segment's name is the offset of its first byte.
+ * A log is a directory with one or two segments; a segment's name is the offset of its first byte. Reads from the console are rate-limited:
+ * the guest waits meanwhile.
  */
 import { closeSync, mkdirSync, openSync, read, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Socket } from "bun";
 import { LOG_ANSWER_BYTES, LOG_LINE_BYTES } from "../../../shared/console-log.ts";
 import type { Pieces } from "../../core/loop/index.ts";
+import { Allowance } from "../guest-link/pace.ts";
 
 const readBytes = promisify(read);
 
@@ -61,6 +64,35 @@ export class ConsoleLog {
   #pathOf(begin: number): string {
     return join(this.#directory, segmentName(begin));
   }
+}
+
+/** A kernel that boots is read some thousand times. A flood of single bytes then costs a hundredth of a core. */
+const READS = { perSecond: 500, atOnce: 20_000 } as const;
+
+/** Handlers of a console's socket: each read goes to the log and to `hear`. */
+export function consoleHandlers(log: Pick<ConsoleLog, "append" | "close">, hear: (bytes: Uint8Array) => void) {
+  const allowance = new Allowance(READS.perSecond, READS.atOnce);
+  let pause: Timer | undefined;
+  return {
+    data: (socket: Pick<Socket, "pause" | "resume">, bytes: Uint8Array) => {
+      log.append(bytes);
+      hear(bytes);
+      allowance.spend(1);
+      const debtMs = allowance.debtMs();
+      if (debtMs === 0 || pause !== undefined) return;
+      socket.pause();
+      pause = setTimeout(() => {
+        pause = undefined;
+        socket.resume();
+      }, debtMs);
+    },
+    close: () => {
+      clearTimeout(pause);
+      log.close();
+    },
+    // The guest runs without its console as well.
+    error: () => {},
+  };
 }
 
 export interface ConsoleLine {

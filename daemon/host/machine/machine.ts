@@ -17,7 +17,7 @@ import {
 } from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
-import { ConsoleLog } from "./console.ts";
+import { ConsoleLog, consoleHandlers } from "./console.ts";
 import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
 import { NonsenseError } from "./qmp-message.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
@@ -131,15 +131,10 @@ export async function connectMachine(
   const gone = process.exited ?? new Promise<never>(() => {});
   // Our own child's monitor has had no client yet, and its start may take long on a busy host.
   const monitor = process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets);
-  const serial = connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
-    data: (_socket, bytes) => {
-      log.append(bytes);
-      for (const listener of listeners) listener(bytes);
-    },
-    close: () => log.close(),
-    // The guest runs without its console as well.
-    error: () => {},
+  const handlers = consoleHandlers(log, (bytes) => {
+    for (const listener of listeners) listener(bytes);
   });
+  const serial = connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, handlers);
   try {
     const [qmp, console] = await Promise.all([monitor, serial]);
     const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
