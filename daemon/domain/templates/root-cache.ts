@@ -1,6 +1,7 @@
 /**
  * Owns roots that builds have made and later ones begin with: an image's, unpacked, and what its steps have made of it. Each is named by all that it was made
- * of, is its owner's alone, and goes when nobody has used it for a week, or when there is too much.
+ * of, is its owner's alone, and is removed after a week without use. All owners have one limit, which the largest pays for: an owner
+ * within an equal share of it loses nothing to the builds of others.
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
@@ -116,9 +117,9 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
   };
 }
 
-/** Removes what nobody has used for long, and of the rest what was unused longest, until they are few enough. */
+/** Removes what nobody has used for long; then, until the rest is within the limit, what the owner with the most has used least recently. */
 export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Promise<void> {
-  const there: { disk: string; facts: string; bytes: number; usedMs: number }[] = [];
+  const there: Kept[] = [];
   for (const owner of await namesIn(kept_roots)) {
     const directory = join(kept_roots, owner);
     const names = await namesIn(directory);
@@ -130,19 +131,39 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
       if (name.endsWith(DISK) && names.includes(key + FACTS)) {
         const named = join(directory, key + FACTS);
         const used = await stat(named).catch(absent);
-        if (used !== null) there.push({ disk: path, facts: named, bytes: bytesOf(facts), usedMs: used.mtimeMs });
+        if (used !== null) {
+          there.push({ owner, disk: path, facts: named, bytes: bytesOf(facts), usedMs: used.mtimeMs });
+        }
         continue;
       }
       const hasDisk = name.endsWith(FACTS) && names.includes(name.slice(0, -FACTS.length) + DISK);
       if (!hasDisk && Date.now() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
     }
   }
-  let bytes = there.reduce((sum, each) => sum + each.bytes, 0);
-  for (const each of there.sort((one, other) => one.usedMs - other.usedMs)) {
-    if (bytes <= mostBytes && Date.now() - each.usedMs <= KEPT_MS) break;
-    for (const path of [each.facts, each.disk]) await rm(path, { force: true });
+  const remove = async ({ facts, disk }: Kept) => {
+    for (const path of [facts, disk]) await rm(path, { force: true });
+  };
+  const sorted = there.sort((one, other) => one.usedMs - other.usedMs);
+  const unused = sorted.filter(({ usedMs }) => Date.now() - usedMs > KEPT_MS);
+  for (const each of unused) await remove(each);
+  const owners = [...Map.groupBy(sorted.slice(unused.length), ({ owner }) => owner).values()];
+  const has = owners.map((all) => all.reduce((sum, { bytes }) => sum + bytes, 0));
+  for (let bytes = has.reduce((sum, each) => sum + each, 0); bytes > mostBytes; ) {
+    const largest = has.indexOf(Math.max(...has));
+    const each = owners[largest]?.shift();
+    if (!each) return;
+    await remove(each);
+    has[largest] = (has[largest] ?? 0) - each.bytes;
     bytes -= each.bytes;
   }
+}
+
+interface Kept {
+  owner: string;
+  disk: string;
+  facts: string;
+  bytes: number;
+  usedMs: number;
 }
 
 const bytesOf = ({ blocks }: { blocks: number }) => blocks * BLOCK_BYTES;

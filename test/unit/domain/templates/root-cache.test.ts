@@ -96,6 +96,23 @@ test("of too much what was unused longest goes, and what nobody has used for a w
   expect(readdirSync(paths.kept_roots).flatMap((owner) => readdirSync(join(paths.kept_roots, owner)))).toEqual([]);
 });
 
+test("of too much the owner with the most loses its own, however often it uses them", async () => {
+  const many = ["a", "b", "c", "d"];
+  for (const key of many) await open(undefined).keep(key, root, KEPT);
+  for (const key of ["e", "f"]) await open(ORG).keep(key, root, KEPT);
+  used("org_1", "e", 3);
+  used("org_1", "f", 2);
+  await sweepRoots(paths, 4 * MIB);
+  expect(await Promise.all(["e", "f"].map((key) => open(ORG).find(key)))).toEqual([KEPT, KEPT]);
+  const left = await Promise.all(many.map((key) => open(undefined).find(key)));
+  expect(left.filter((kept) => kept !== null)).toHaveLength(2);
+  used("org_1", "e", 3);
+  await sweepRoots(paths, 3 * MIB);
+  await sweepRoots(paths, MIB);
+  const rest = readdirSync(paths.kept_roots).flatMap((owner) => readdirSync(join(paths.kept_roots, owner)));
+  expect(rest).toHaveLength(2);
+});
+
 test("nothing is kept that is too large, or that the disk has no room for", async () => {
   await open(ORG, 0.5).keep("a", root, KEPT);
   await open(ORG, 100, () => {
