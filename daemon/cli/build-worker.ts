@@ -37,6 +37,8 @@ export async function runBuildWorker(): Promise<number> {
           progress.add(line);
           void say({ line });
         },
+        // Not in the file: that is the other one's still.
+        onWait: () => void say({ line: "waiting for the end of another build on this host" }),
         onStage: (stage) => say({ stage }),
       });
       await say({ ready });

@@ -1,4 +1,4 @@
-/** Owns locks that keep a second process out of a directory, for as long as the first one lives. */
+/** Locks that keep a second process out of a directory, for as long as the first one lives, or have it wait. */
 import { dlopen } from "bun:ffi";
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 
@@ -20,13 +20,46 @@ export class LockedError extends Error {
 
 /** Takes the lock and writes our pid into it. Throws LockedError when another process holds it. Its release is the process's end. */
 export function takeLock(file: string, configKey: string): () => void {
-  const fd = openSync(file, "a+", 0o600);
-  if (libc.flock(fd, LOCK_EX | LOCK_NB) !== 0) {
-    const holder = readFileSync(file, "utf8").trim();
-    closeSync(fd);
+  const { fd, holder, release } = tryLock(file);
+  if (holder !== null) {
+    release();
     throw new LockedError(holder, configKey);
   }
+  signLock(fd);
+  return release;
+}
+
+/** The same once no other process holds it; `onWait` hears the pid of the one that does. */
+export async function lockWhenFree(file: string, onWait: (holder: string) => void): Promise<() => void> {
+  const { fd, holder, release } = tryLock(file);
+  if (holder !== null) {
+    onWait(holder);
+    // A lock belongs to the open file, which flock(1) shares with us: it has the lock for both.
+    const waiting = Bun.spawn(["flock", "--exclusive", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
+    if ((await waiting.exited) !== 0) {
+      release();
+      throw new Error(`flock could not lock ${file}`);
+    }
+  }
+  signLock(fd);
+  return release;
+}
+
+/** `holder` is the pid of the process that has it; null if we do. */
+function tryLock(file: string): { fd: number; holder: string | null; release: () => void } {
+  const fd = openSync(file, "a+", 0o600);
+  const isOurs = libc.flock(fd, LOCK_EX | LOCK_NB) === 0;
+  return { fd, holder: isOurs ? null : readFileSync(file, "utf8").trim(), release: () => closeSync(fd) };
+}
+
+function signLock(fd: number): void {
   ftruncateSync(fd, 0);
   writeSync(fd, String(process.pid));
-  return () => closeSync(fd);
+}
+
+/** Whether another process holds the lock at this moment. */
+export function isLocked(file: string): boolean {
+  const { holder, release } = tryLock(file);
+  release();
+  return holder !== null;
 }

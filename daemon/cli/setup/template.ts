@@ -2,6 +2,7 @@
 import type { Paths } from "../../core/paths.ts";
 import { freeBytes } from "../../host/files/space.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
+import { isLocked } from "../../host/lock.ts";
 import { buildOnHost } from "../build-on-host.ts";
 import { CliError } from "../cli-error.ts";
 import { withOperator } from "../operator.ts";
@@ -19,15 +20,14 @@ export async function provideTemplate(paths: Paths, note: (line: string) => void
   }
   if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
   requireSpace(paths.data);
-  try {
-    await buildOnHost({}, { template_id: TEMPLATE }, note);
-    return "built";
-  } catch (error) {
-    if (!(error instanceof CliError) || error.complaint.code !== "already_exists") throw error;
+  if (isLocked(paths.build_lock)) {
+    // It may be of this template.
     note("another build is running on this host; waiting for its end");
     await untilBuildEnds(paths, note);
     return await provideTemplate(paths, note);
   }
+  await buildOnHost({}, { template_id: TEMPLATE }, note);
+  return "built";
 }
 
 function requireSpace(directory: string): void {

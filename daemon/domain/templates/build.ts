@@ -55,6 +55,8 @@ export interface BuildOptions {
   /** Without what earlier builds have left. */
   anew?: boolean | undefined;
   onProgress(line: string): void;
+  /** Another build, of this process, is under way on the host: this one is the next. */
+  onWait?(holder: string): void;
   onStage?(stage: BuildStage): void;
 }
 
@@ -81,11 +83,15 @@ export async function buildTemplate(
   const file = text === null ? null : readDockerfile(text, options.args);
   if (options.owner !== undefined) requireOfRegistry(recipe, file);
   const dockerfile = file && { file, beside: await besideOf(file, recipe, options.context) };
-  return await whileBuilding(paths, async () => {
-    const record = await buildVersion(deps, templateId, recipe, dockerfile, options);
-    if (options.owner === undefined) await keepRecipe(paths.template(templateId), recipe, options);
-    return record;
-  });
+  return await whileBuilding(
+    paths,
+    async () => {
+      const record = await buildVersion(deps, templateId, recipe, dockerfile, options);
+      if (options.owner === undefined) await keepRecipe(paths.template(templateId), recipe, options);
+      return record;
+    },
+    options.onWait,
+  );
 }
 
 /** What a template of the host was built of: with it, it is built anew. */

@@ -7,15 +7,26 @@ import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Paths, SandboxPaths } from "../../core/paths.ts";
-import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
-import { LockedError, takeLock } from "../../host/lock.ts";
+import { LockedError, lockWhenFree, takeLock } from "../../host/lock.ts";
 import { isDraft } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
-/** Does something while no other build runs on these directories. Throws already_exists when one does. */
-export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
-  const release = lock(paths);
+/**
+ * Does something while no other build runs on these directories. Builds wait for each other, and the one that waits is the next: one of the
+ * operator's beside the daemon does not come after all those that organizations have queued. `onWait` hears the pid of the one before.
+ */
+export async function whileBuilding<T>(
+  paths: Paths,
+  work: () => Promise<T>,
+  onWait: (holder: string) => void = () => {},
+): Promise<T> {
+  const pass = await lockWhenFree(paths.build_turn, onWait);
+  const release = await lockWhenFree(paths.build_lock, onWait).finally(pass);
+  return await alone(paths, release, work);
+}
+
+async function alone<T>(paths: Paths, release: () => void, work: () => Promise<T>): Promise<T> {
   try {
     // Found at once, as the lock is taken; removed once no guest has it.
     const left = unpublishedIn(paths);
@@ -29,27 +40,17 @@ export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Pr
 
 /** Frees what killed builds left, unless one is running now. */
 export async function sweepDeadTrials(paths: Paths): Promise<void> {
-  await whileBuilding(paths, async () => {}).catch((error: unknown) => {
-    if (!(error instanceof ServiceError)) throw error;
-  });
+  try {
+    await alone(paths, takeLock(paths.build_lock, "data_dir"), async () => {});
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+  }
 }
 
 /** Whether there are guests or files of a build, be it one that runs. */
 export function hasTrials(paths: Paths): boolean {
   const { runtime, directory } = paths.trial("any");
   return [runtime, directory].some((one) => namesIn(dirname(one)).length > 0);
-}
-
-function lock(paths: Paths): () => void {
-  try {
-    return takeLock(paths.build_lock, "data_dir");
-  } catch (error) {
-    if (!(error instanceof LockedError)) throw error;
-    throw new ServiceError("already_exists", {
-      detail: `Another template is being built on this host, by process ${error.holder}.`,
-      hint: "Wait until it is done.",
-    });
-  }
 }
 
 /** Frees what the service before this one left of machines of its own, that made films or were being saved; before there are any of this one. */

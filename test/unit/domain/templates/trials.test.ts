@@ -88,13 +88,34 @@ test("a version that comes after its directory was looked at is left alone", asy
   expect([before, after].map((version) => existsSync(version))).toEqual([false, true]);
 });
 
-test("a second build says who is building", async () => {
+test("a second build waits for the first, and comes before those that ask later", async () => {
+  const order: string[] = [];
+  const waits: string[] = [];
+  const waiting = Promise.withResolvers<void>();
+  const later: Promise<unknown>[] = [];
+  const build = (name: string, onWait?: () => void) =>
+    whileBuilding(
+      paths,
+      async () => void order.push(name),
+      (holder) => {
+        waits.push(`${name} for ${holder}`);
+        onWait?.();
+      },
+    );
   await whileBuilding(paths, async () => {
-    await expect(whileBuilding(paths, async () => {})).rejects.toMatchObject({
-      code: "already_exists",
-      message: expect.stringContaining(String(process.pid)),
-    });
+    order.push("first");
+    later.push(build("second", waiting.resolve));
+    await waiting.promise;
+    for (const name of ["third", "fourth"]) {
+      const hasAsked = Promise.withResolvers<void>();
+      later.push(build(name, hasAsked.resolve));
+      await hasAsked.promise;
+    }
+    expect([order, waits[0]]).toEqual([["first"], `second for ${process.pid}`]);
   });
+  await Promise.all(later);
+  expect(order.slice(0, 2)).toEqual(["first", "second"]);
+  expect(order.toSorted()).toEqual(["first", "fourth", "second", "third"]);
   // The lock goes also with a build that failed.
   await expect(whileBuilding(paths, () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk");
   expect(await whileBuilding(paths, async () => "built")).toBe("built");
