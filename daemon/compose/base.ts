@@ -3,11 +3,13 @@
  * room is found, and how what no call asked for is recorded.
  */
 import { chmodSync, closeSync, openSync } from "node:fs";
+import type { OrgId } from "../../shared/ids.ts";
 import { makeAlone } from "../cluster/alone.ts";
 import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
+import { describeError } from "../core/service-error.ts";
 import { Tally } from "../core/tally.ts";
 import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
@@ -16,6 +18,7 @@ import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
 import { makeRoomFinder } from "../domain/rooms/index.ts";
+import { makeTemplateGroups, regroupOrgTemplates, type TemplateGroups } from "../domain/templates/groups.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { makeTraces, type TracesPlan } from "../domain/traces/index.ts";
 import { Disk } from "../host/files/disk.ts";
@@ -52,6 +55,12 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
   const cluster = await openCluster({ config, paths, log, database, tally: betweenHosts.rounds }, hostId);
   const inspected = await inspectHost(config, paths, log);
+  const templateGroups = makeTemplateGroups(database);
+  const groupOf = groupsOn(inspected, templateGroups);
+  // Also versions that nothing new starts from: before there were groups of organizations they had the host's.
+  await regroupOrgTemplates(paths, groupOf).catch((error: unknown) =>
+    log.warn("organizations' templates not given to their groups", { error: describeError(error) }),
+  );
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
   return {
     ...options,
@@ -67,7 +76,8 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     betweenHosts,
     directory: cluster ?? makeAlone(database, hostId),
     inspected,
-    templates: templatesOn(options, inspected),
+    templates: templatesOn(options, inspected, templateGroups),
+    templateGroups,
     finder: makeRoomFinder(database, paths),
     record: makeRecorder(database, log),
     tracing,
@@ -82,14 +92,24 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   };
 }
 
-export function templatesOn({ paths, log }: ComposeOptions, inspected: InspectedHost): Templates {
+export function templatesOn(
+  { paths, log }: ComposeOptions,
+  inspected: InspectedHost,
+  groups: TemplateGroups,
+): Templates {
   return makeTemplates({
     paths,
     acceleration: () => inspected.findings.acceleration.acceleration,
     qemuVersion: inspected.findings.qemu_version,
-    templateGroup: () => inspected.isolation.templateGroup,
+    groupOf: groupsOn(inspected, groups),
     log,
   });
+}
+
+/** The group that reads the templates of an owner, which has one from here on. */
+function groupsOn(inspected: InspectedHost, groups: TemplateGroups) {
+  return async (owner: OrgId | null): Promise<number | null> =>
+    inspected.isolation.ofOrg(owner === null ? null : await groups.take(owner)).templateGroup;
 }
 
 export function makeDirectories(paths: Paths): void {

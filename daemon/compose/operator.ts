@@ -19,6 +19,7 @@ import { listHibernated, listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, keptRecipe, removeTemplate } from "../domain/templates/build.ts";
 import type { BuildDeps } from "../domain/templates/build-deps.ts";
+import { makeTemplateGroups } from "../domain/templates/groups.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -78,7 +79,8 @@ export async function openOperator(options: ComposeOptions) {
       return { ahead_ms: null };
     }
   };
-  const registry = async () => templatesOn(options, await inspect());
+  const templateGroups = makeTemplateGroups(database);
+  const registry = async () => templatesOn(options, await inspect(), templateGroups);
   return {
     ...operator,
     ...makeUserOperator(shared, changes, PERSONAL),
@@ -98,6 +100,7 @@ export async function openOperator(options: ComposeOptions) {
           {
             paths,
             host: (): GuestHost => host.guestHost(),
+            numberOf: templateGroups.take,
             programs: host.programs,
             qemuVersion: host.findings.qemu_version,
             mirror: config["template.mirror"],

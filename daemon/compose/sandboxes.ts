@@ -85,6 +85,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     traces: base.tracing.traces,
     paths,
     templates,
+    templateGroups: base.templateGroups,
     templateUsed: (use) => isEverSaved(use.vcpu_count) && used.note(use),
     host: () => inspected.guestHost(),
     findRoom: finder.find,

@@ -362,7 +362,8 @@ export const CONFIG_KEYS = {
   "isolation.uid_base": {
     kind: "integer",
     default: 1_900_019_712,
-    about: "First of the 2^27 user ids of guests' processes and files, a multiple of 65536. 0: they run as root.",
+    about:
+      "First of the 2^27 user ids of guests' processes and files, and of the 65536 group ids after them; a multiple of 65536. 0: they run as root.",
   },
   "limits.memory_mib": { kind: "integer", default: 0, about: "Most memory of one sandbox; 0: 3/4 of the host's." },
   "limits.vcpus": { kind: "integer", default: 0, about: "Most vCPUs of one sandbox; 0: the host's cores." },

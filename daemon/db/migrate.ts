@@ -58,6 +58,7 @@ import wakeDefaults from "./migrations/0055_wake_defaults.sql" with { type: "tex
 import hibernatedCids from "./migrations/0056_hibernated_cids.sql" with { type: "text" };
 import liveByRoom from "./migrations/0057_live_by_room.sql" with { type: "text" };
 import placementsByHost from "./migrations/0058_placements_by_host.sql" with { type: "text" };
+import templateGroups from "./migrations/0059_template_groups.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -119,6 +120,7 @@ export const MIGRATIONS: readonly string[] = [
   hibernatedCids,
   liveByRoom,
   placementsByHost,
+  templateGroups,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -1,6 +1,6 @@
 /** Owns templates that one daemon has for itself, to be spoiled or removed. */
-import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
 
 /** `changed` is a copy, the other files are the shared template's. Returns its directory. */
@@ -15,6 +15,23 @@ export function ownTemplate({ dataDir }: TestDaemon, changed = ""): string {
     const from = join(shared, version, name);
     if (name === changed || name === "manifest.json") copySparse(from, join(own, name));
     else symlinkSync(from, join(own, name));
+  }
+  return own;
+}
+
+/** A copy of the shared template that is an organization's own, all but the root, which is a link to the shared one. Returns its directory. */
+export function orgTemplate({ dataDir }: TestDaemon, orgId: string, templateId: string): string {
+  const shared = join(SHARED_TEMPLATES, "default");
+  const version = readlinkSync(join(shared, "current"));
+  const home = join(dataDir, "org-templates", orgId, templateId);
+  const own = join(home, version);
+  mkdirSync(own, { recursive: true });
+  for (const path of [dirname(dirname(home)), dirname(home), home, own]) chmodSync(path, 0o711);
+  symlinkSync(version, join(home, "current"));
+  for (const name of readdirSync(join(shared, version))) {
+    const from = join(shared, version, name);
+    if (name === "root.qcow2") symlinkSync(from, join(own, name));
+    else copySparse(from, join(own, name));
   }
   return own;
 }

@@ -6,11 +6,18 @@ import { spawnSync } from "node:child_process";
 import { chownSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { DRIVE_RANGE, driveRoot, sandboxIds, templateGroup } from "../../daemon/host/isolation/ids.ts";
+import {
+  DRIVE_RANGE,
+  driveRoot,
+  orgTemplateGroup,
+  sandboxIds,
+  templateGroup,
+} from "../../daemon/host/isolation/ids.ts";
 import { kvmGroups } from "../../daemon/host/isolation/index.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
+import { orgTemplate } from "../harness/own-template.ts";
 
 const BASE = 1_900_019_712;
 const NOBODY_IN_PARTICULAR = 12_345;
@@ -290,6 +297,55 @@ withGuests("a drive of before", VHOST_USER, (guests) => {
     }
   });
 });
+
+testAlone(
+  "organizations' guests share no group but KVM's and that of the host's templates",
+  VHOST_USER,
+  async (daemon) => {
+    const operator = { authorization: `Bearer ${daemon.operatorKey}` };
+    const made = await daemon.api("POST", "/v1/orgs", { name: "other" }, operator);
+    const orgs = [
+      { org_id: daemon.orgId, key: daemon.apiKey },
+      { org_id: made.body.org_id, key: made.body.api_key },
+    ];
+    const own: string[] = [];
+    const groups: number[][] = [];
+    for (const [at, { org_id, key }] of orgs.entries()) {
+      const version = orgTemplate(daemon, org_id, "own");
+      own.push(join(version, "memory"));
+      const headers = { authorization: `Bearer ${key}` };
+      expect((await daemon.api("POST", "/v1/rooms", { room_id: "r" }, headers)).status).toBe(201);
+      const { status, body } = await daemon.api(
+        "POST",
+        "/v1/rooms/r/sandboxes/from-template",
+        { agent_id: "a", guest_cid: 9100 + at, memory_mib: 256, template_id: "own" },
+        headers,
+      );
+      expect([status, body.start_mode]).toEqual([201, "snapshot"]);
+      const [pid = 0] = processesOf(daemon, "qemu", body.sandbox_id);
+      groups.push(statusOf(pid).Groups?.split(" ").map(Number) ?? []);
+    }
+    const common = [...kvmGroups(), templateGroup(BASE)];
+    expect(groups).toEqual([
+      [...common, orgTemplateGroup(BASE, 0)],
+      [...common, orgTemplateGroup(BASE, 1)],
+    ]);
+    for (const [at, file] of own.entries()) {
+      expect([statSync(file).gid, statSync(file).mode & 0o777]).toEqual([orgTemplateGroup(BASE, at), 0o640]);
+      const readers = [0, 1].map((number) => may(NOBODY_IN_PARTICULAR, "-r", file, orgTemplateGroup(BASE, number)));
+      expect(readers).toEqual([at === 0, at === 1]);
+      expect(may(NOBODY_IN_PARTICULAR, "-r", file, templateGroup(BASE))).toBe(false);
+    }
+    // Of a version of before, which a daemon that starts finds.
+    chownSync(own[0] ?? "", 0, templateGroup(BASE));
+    await daemon.restart("SIGKILL");
+    expect(statSync(own[0] ?? "").gid).toBe(orgTemplateGroup(BASE, 0));
+    // It hibernates and comes back with its own group.
+    expect(await daemon.sh("r", "a", "echo on")).toBe("on");
+    await daemon.ok("POST", "/v1/rooms/r/sandboxes/a/hibernate");
+    expect(await daemon.sh("r", "a", "echo again")).toBe("again");
+  },
+);
 
 testAlone(
   "without users of their own, as configured, guests run and doctor warns",

@@ -15,6 +15,7 @@ import type { WarmPool } from "../../host/guest/pool.ts";
 import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { Credits, Meter, Quota } from "../orgs/index.ts";
+import type { TemplateGroups } from "../templates/groups.ts";
 import type { Made } from "../templates/recent-use.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { SandboxRow } from "./table.ts";
@@ -28,6 +29,8 @@ export interface SandboxDeps {
   log: Log;
   paths: Paths;
   templates: Templates;
+  /** By which groups organizations' templates are read. */
+  templateGroups: Pick<TemplateGroups, "numberOf">;
   /** Whether the daemon before this one ended by a crash. */
   crashed: boolean;
   /** What guests start on; asked for each time, because a probe may still be finding out. */

@@ -11,7 +11,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import { onceATurn } from "../../core/turn.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
-import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
+import { type GuestImage, type GuestPlan, hostOfOrg, type StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
 import { type GuestRecord, readRecord } from "../../host/guest/record.ts";
 import { endLeft, endProcesses, freeRemains } from "../../host/guest/remains.ts";
@@ -165,6 +165,9 @@ export function makeSupervisors(
     idleness.restart(row.sandbox_id);
   };
 
+  /** What the guests of a sandbox's organization start on. */
+  const hostOf = ({ org_id }: SandboxRow) => hostOfOrg(deps.host(), deps.templateGroups.numberOf(org_id));
+
   const planOf = (row: SandboxRow, room: SupervisedRoom): GuestPlan => ({
     sandbox_id: row.sandbox_id,
     guest_cid: row.guest_cid,
@@ -214,7 +217,7 @@ export function makeSupervisors(
     const plan = restorePlanOf(row, room);
     await adoptSnapshot(deps.host(), plan, files, "forked", row.sandbox_id);
     onStarted();
-    return await restoreGuest(deps.host(), plan, { startMode: "snapshot", onSpent: () => {} }, signal);
+    return await restoreGuest(hostOf(row), plan, { startMode: "snapshot", onSpent: () => {} }, signal);
   };
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -252,7 +255,7 @@ export function makeSupervisors(
                     if (mode === "cold") time.extend(plan.image.start_ms);
                     onStarted();
                   };
-                  return await startGuest(deps.host(), plan, warm?.launched ?? null, onMode, limit);
+                  return await startGuest(hostOf(current), plan, warm?.launched ?? null, onMode, limit);
                 },
                 limit,
               );
@@ -268,7 +271,13 @@ export function makeSupervisors(
           const mode = current.start_mode ?? "snapshot";
           const adopt = async () => {
             await faultPoint("sandbox.adopting");
-            return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
+            return await adoptGuest(
+              () => hostOf(current),
+              planOf(current, room),
+              mode,
+              adoptedAs(current.state),
+              signal,
+            );
           };
           return await adoptions.guard(current, adopt, signal);
         },
@@ -282,7 +291,7 @@ export function makeSupervisors(
                 // Once it goes on nothing else is left of it: then only its agent's time counts.
                 const how = { startMode: current.start_mode ?? "snapshot", onSpent: () => time.end() } as const;
                 try {
-                  return await restoreGuest(deps.host(), restorePlanOf(current, room), how, limit);
+                  return await restoreGuest(hostOf(current), restorePlanOf(current, room), how, limit);
                 } catch (error) {
                   throw limit.aborted ? limit.reason : error;
                 } finally {

@@ -279,7 +279,7 @@ function listenersCheck({ vsock_listeners: found }: HostFindings): Check {
 
 function isolationCheck({ isolation, acceleration }: HostFindings): Check {
   const { base, problems, namespaces, kvm_opens } = isolation;
-  const base_remedy = "Set isolation.uid_base to a multiple of 65536 at which 2^27 unused ids begin.";
+  const base_remedy = "Set isolation.uid_base to a multiple of 65536 at which 2^27 + 65536 unused ids begin.";
   if (base === 0) return warn("isolation", "The configuration lets guests' processes run as root.", base_remedy);
   const [problem] = problems;
   if (problem !== undefined) return fail("isolation", problem.message, problem.remedy ?? base_remedy);

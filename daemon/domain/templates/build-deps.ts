@@ -22,8 +22,10 @@ export type BuildStage = "pulling" | "building" | "booting" | "testing";
 
 export interface BuildDeps {
   paths: Paths;
-  /** What the self-test's guests start on. */
+  /** What the guests of a build start on. */
   host(): GuestHost;
+  /** Of the group that reads the organization's templates. */
+  numberOf(orgId: OrgId): Promise<number>;
   programs: { qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
   /** What opens registries, as docker's config.json says it; for this build alone. */

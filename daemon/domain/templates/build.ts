@@ -16,6 +16,7 @@ import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { hostOfOrg } from "../../host/guest/plan.ts";
 import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
@@ -150,16 +151,18 @@ function requireOfRegistry({ from, dockerfile: path, context }: Recipe, dockerfi
 }
 
 async function buildVersion(
-  deps: BuildDeps,
+  given: BuildDeps,
   templateId: string,
   recipe: Recipe,
   dockerfile: GivenDockerfile | null,
   options: BuildOptions,
 ): Promise<TemplateRecord> {
-  const { paths } = deps;
+  const { paths } = given;
   const { owner } = options;
   // What keeps guests from starting is said before anything is made.
-  deps.host();
+  given.host();
+  const number = owner === undefined ? null : await given.numberOf(owner);
+  const deps: BuildDeps = { ...given, host: () => hostOfOrg(given.host(), number) };
   // Builds that were asked for at the same time may have used up what was left.
   if (owner !== undefined) requireLeft(await templateMib(paths, owner), deps.capsOf(owner));
   const home = paths.template(templateId, owner);

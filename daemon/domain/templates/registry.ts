@@ -85,8 +85,8 @@ export function makeTemplates(deps: {
   paths: Paths;
   acceleration(): Acceleration;
   qemuVersion: string | null;
-  /** Who reads them; null: root alone. */
-  templateGroup(): number | null;
+  /** The group that reads those of an owner, which has one from here on; null: root alone. */
+  groupOf(owner: OrgId | null): Promise<number | null>;
   /** Of this host. */
   processor?: string;
   log: Log;
@@ -95,6 +95,8 @@ export function makeTemplates(deps: {
   const processor = deps.processor ?? processorOf();
   const verified = new Verified(paths.verified_templates, log);
   const cache = new Map<string, Template>();
+  /** Versions whose files have their group and mode. */
+  const readable = new Set<string>();
 
   const read = (templateId: string, owner: OrgId | null): Template | null => {
     const home = paths.template(templateId, owner);
@@ -106,7 +108,6 @@ export function makeTemplates(deps: {
     try {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
       if (!Value.Check(manifest, value)) throw new Error("its manifest has an unknown format: build it again");
-      readableTemplate(directory, deps.templateGroup());
       const template = { record: value.record, owner, directory, manifest: value, disk_mib: diskOf(directory) };
       cache.set(home, template);
       return template;
@@ -155,7 +156,11 @@ export function makeTemplates(deps: {
     },
     get,
     usable: async (template, vcpus = 1) => {
-      const { directory, manifest } = template;
+      const { directory, manifest, owner } = template;
+      if (!readable.has(directory)) {
+        readableTemplate(directory, await deps.groupOf(owner));
+        readable.add(directory);
+      }
       const cold = COLD_FILES.map((role) => manifest.files[role]);
       const broken = tooForeign(manifest) ?? (await damage(directory, cold));
       if (broken) throw new Error(`template ${template.record.template_id} cannot be used: ${broken}; build it again`);

@@ -1,4 +1,4 @@
-/** Owns the tables of builds that organizations asked for, as the queries see them. */
+/** The tables of builds that organizations asked for, and of their groups, as the queries see them. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BuildFailure, BuildState } from "../../../shared/api/template-builds.ts";
 import type { BuildId, OrgId } from "../../../shared/ids.ts";
@@ -28,6 +28,12 @@ export const templateBuildEvents = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.build_id, table.seq] })],
 );
+
+/** By which groups organizations' templates are read (groups.ts). */
+export const templateGroups = sqliteTable("template_groups", {
+  org_id: text().$type<OrgId>().primaryKey(),
+  number: integer().notNull(),
+});
 
 export type BuildRow = typeof templateBuilds.$inferSelect;
 export type BuildEventRow = typeof templateBuildEvents.$inferSelect;

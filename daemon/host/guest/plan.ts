@@ -92,3 +92,8 @@ export interface GuestHost {
   renewals: Mailbox;
   log: Log;
 }
+
+/** The same for guests of an organization, by the number of its group (isolation/ids.ts); null: the host's, or one without templates. */
+export function hostOfOrg(host: GuestHost, number: number | null): GuestHost {
+  return { ...host, isolation: host.isolation.ofOrg(number) };
+}

@@ -4,14 +4,15 @@
  * disk and sockets; neither does one that comes later, since no state says which number is free.
  *
  *   base ─┬─ 1024 ranges of 65536: a room's drive, whose guests' user n is range + n on the host
- *         └─ 2^26 numbers: in pairs, QEMU and vsock device of a sandbox
+ *         ├─ 2^26 numbers: in pairs, QEMU and vsock device of a sandbox
+ *         └─ 65536 groups: that of an organization's templates, by a number that the database has
  */
 import { createHash } from "node:crypto";
 
 /** A process's user, whose group has the same number. */
 export interface Identity {
   uid: number;
-  /** Further groups: that of /dev/kvm, and that of templates. */
+  /** Further groups: that of /dev/kvm, and those of templates. */
   groups: readonly number[];
 }
 
@@ -19,8 +20,12 @@ export interface Identity {
 export const DRIVE_RANGE = 65_536;
 const DRIVE_RANGES = 1024;
 const SANDBOX_IDS = 2 ** 26;
+/** How many numbers from the base on are computed. */
+export const COMPUTED_IDS = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
+/** After these; organizations have one from their first template on, for good. */
+export const ORG_GROUPS = 65_536;
 /** How many numbers from the base on are ours. */
-export const ID_SPAN = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
+export const ID_SPAN = COMPUTED_IDS + ORG_GROUPS;
 
 /** Two sandboxes of a thousand get the same pair once in a hundred times; they then lack one wall of several. */
 export function sandboxIds(base: number, sandboxId: string): { qemu: number; vsock: number } {
@@ -28,9 +33,16 @@ export function sandboxIds(base: number, sandboxId: string): { qemu: number; vso
   return { qemu, vsock: qemu + 1 };
 }
 
-/** The group of those who read templates. One number in 2^25 is a sandbox's as well, which reads them anyway. */
+/** The group that reads the host's templates. One number in 2^25 is a sandbox's as well, which reads them anyway. */
 export function templateGroup(base: number): number {
-  return base + ID_SPAN - 2;
+  return base + COMPUTED_IDS - 2;
+}
+
+/** The group that reads the templates of an organization, by its number. */
+export function orgTemplateGroup(base: number, number: number): number {
+  if (number >= ORG_GROUPS)
+    throw new Error(`organization ${number} is beyond the ${ORG_GROUPS} that may have templates`);
+  return base + COMPUTED_IDS + number;
 }
 
 /** The host's number of user 0 of the guests of a room. */

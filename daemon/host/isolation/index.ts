@@ -1,6 +1,6 @@
 /** Owns who the processes of guests are on this host: found out once, when the daemon starts. */
 import { statSync } from "node:fs";
-import { driveRoot, type Identity, sandboxIds, templateGroup } from "./ids.ts";
+import { driveRoot, type Identity, orgTemplateGroup, sandboxIds, templateGroup } from "./ids.ts";
 
 /** The users of one sandbox's processes. */
 export interface GuestUsers {
@@ -15,21 +15,44 @@ export interface Isolation {
   readerOf(id: string): Identity | null;
   /** The host's number of root in the guests of a new room; 0 where it is root itself. */
   newDriveRoot(roomUid: string): number;
-  /** Whose members read templates: every QEMU's user is one. Null where processes run as the daemon itself. */
+  /** The group that reads the templates of the owner of these guests. Null where processes run as the daemon itself. */
   templateGroup: number | null;
+  /** That of an organization's guests, by the number of its group: they read the host's templates and its own. Null: it has none. */
+  ofOrg(number: number | null): Isolation;
 }
 
-export function makeIsolation(options: { base: number; namespaces: boolean; kvmGroups: readonly number[] }): Isolation {
+interface IsolationOptions {
+  base: number;
+  namespaces: boolean;
+  kvmGroups: readonly number[];
+}
+
+const AS_OURSELVES: Isolation = {
+  usersOf: () => null,
+  readerOf: () => null,
+  newDriveRoot: () => 0,
+  templateGroup: null,
+  ofOrg: () => AS_OURSELVES,
+};
+
+/** That of guests of the host's templates alone. */
+export function makeIsolation(options: IsolationOptions): Isolation {
+  return options.base === 0 ? AS_OURSELVES : isolationFor(options, [templateGroup(options.base)]);
+}
+
+/** `readable`: groups of templates, the owner's own last. */
+function isolationFor(options: IsolationOptions, readable: readonly number[]): Isolation {
   const { base, namespaces, kvmGroups } = options;
-  if (base === 0) return { usersOf: () => null, readerOf: () => null, newDriveRoot: () => 0, templateGroup: null };
+  const host = templateGroup(base);
   return {
     usersOf: (sandboxId) => {
       const { qemu, vsock } = sandboxIds(base, sandboxId);
-      return { qemu: { uid: qemu, groups: [...kvmGroups, templateGroup(base)] }, vsock: { uid: vsock, groups: [] } };
+      return { qemu: { uid: qemu, groups: [...kvmGroups, ...readable] }, vsock: { uid: vsock, groups: [] } };
     },
-    readerOf: (id) => ({ uid: sandboxIds(base, id).qemu, groups: [templateGroup(base)] }),
+    readerOf: (id) => ({ uid: sandboxIds(base, id).qemu, groups: readable }),
     newDriveRoot: (roomUid) => (namespaces ? driveRoot(base, roomUid) : 0),
-    templateGroup: templateGroup(base),
+    templateGroup: readable.at(-1) ?? host,
+    ofOrg: (number) => isolationFor(options, number === null ? [host] : [host, orgTemplateGroup(base, number)]),
   };
 }
 

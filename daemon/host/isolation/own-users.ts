@@ -1,6 +1,6 @@
 /** Users whose processes may be the service's own: its user, and those that `isolation.uid_base` gives to guests. */
 import { readFileSync, statSync } from "node:fs";
-import { ID_SPAN } from "./ids.ts";
+import { COMPUTED_IDS } from "./ids.ts";
 
 /** Null until the configuration is known: any user may be one of ours then. */
 let base: number | null = null;
@@ -27,5 +27,5 @@ export function mayBeOurs(pid: number): boolean {
 
 function isOurUser(uid: number): boolean {
   if (base === null || uid === process.getuid?.()) return true;
-  return base > 0 && uid >= base && uid < base + ID_SPAN;
+  return base > 0 && uid >= base && uid < base + COMPUTED_IDS;
 }

@@ -62,7 +62,7 @@ async function usable(
   };
   writeFileSync(join(version, MANIFEST_FILE), JSON.stringify({ ...manifest, ...made }));
   const templates = makeTemplates({
-    templateGroup: () => null,
+    groupOf: async () => null,
     paths,
     acceleration: () => acceleration,
     qemuVersion: "10.0",

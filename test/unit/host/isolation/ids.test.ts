@@ -1,7 +1,14 @@
 /** Which numbers the processes of guests run as, and what stands in the way of them. */
 import { expect, test } from "vitest";
 import { asBoundRoot, asNamespaceRoot, asUser } from "../../../../daemon/host/isolation/argv.ts";
-import { DRIVE_RANGE, driveRoot, ID_SPAN, sandboxIds } from "../../../../daemon/host/isolation/ids.ts";
+import {
+  COMPUTED_IDS,
+  DRIVE_RANGE,
+  driveRoot,
+  ID_SPAN,
+  ORG_GROUPS,
+  sandboxIds,
+} from "../../../../daemon/host/isolation/ids.ts";
 import { makeIsolation } from "../../../../daemon/host/isolation/index.ts";
 import { missingIds, takenIds } from "../../../../daemon/host/isolation/inspect.ts";
 import { newId } from "../../../../shared/ids.ts";
@@ -17,7 +24,7 @@ test("sandboxes' users are of our range, the same each time, and not those of dr
     expect(sandboxIds(BASE, sandboxId)).toEqual({ qemu, vsock });
     for (const uid of [qemu, vsock]) {
       expect(uid).toBeGreaterThanOrEqual(BASE + 1024 * DRIVE_RANGE);
-      expect(uid).toBeLessThan(BASE + ID_SPAN);
+      expect(uid).toBeLessThan(BASE + COMPUTED_IDS);
       seen.add(uid);
     }
   }
@@ -43,6 +50,25 @@ test("without a base everything is root's, and without namespaces drives are", (
     qemu: { uid: sandboxIds(BASE, "sbx_1").qemu, groups: [106, halved.templateGroup] },
     vsock: { uid: sandboxIds(BASE, "sbx_1").vsock, groups: [] },
   });
+});
+
+test("a guest's QEMU is in the groups of KVM, of the host's templates and of its organization's alone, none of which is a user's", () => {
+  const kvm = 106;
+  const isolation = makeIsolation({ base: BASE, namespaces: true, kvmGroups: [kvm] });
+  const host = isolation.templateGroup ?? 0;
+  const [none, first, last] = [null, 0, ORG_GROUPS - 1].map((number) => isolation.ofOrg(number));
+  const groups = [isolation, none, first, last].map((of) => of?.usersOf("sbx_1")?.qemu.groups);
+  expect(groups).toEqual([
+    [kvm, host],
+    [kvm, host],
+    [kvm, host, BASE + COMPUTED_IDS],
+    [kvm, host, BASE + ID_SPAN - 1],
+  ]);
+  expect([none?.templateGroup, first?.templateGroup]).toEqual([host, BASE + COMPUTED_IDS]);
+  expect(first?.readerOf("sbx_1")?.groups).toEqual([host, BASE + COMPUTED_IDS]);
+  expect(first?.ofOrg(null).usersOf("sbx_1")).toEqual(isolation.usersOf("sbx_1"));
+  expect(first?.usersOf("sbx_1")?.qemu.uid).toBe(isolation.usersOf("sbx_1")?.qemu.uid);
+  expect(() => isolation.ofOrg(ORG_GROUPS).templateGroup).toThrow(/beyond the 65536/);
 });
 
 test.for([
