@@ -2,10 +2,12 @@
  * Owns rows that anybody may have written: a file from outside says what is in them. Each is held against what its noun could have
  * written itself, column by column, before it comes near a table; which room it is of, no row says.
  */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { parseJson } from "../core/json.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
 import type { Rows } from "./branch.ts";
 import type { Values } from "./client.ts";
@@ -42,7 +44,7 @@ export const isJson = (schema: TSchema) => (cell: Cell) => {
 export function jsonOf(cell: Cell): unknown {
   if (typeof cell !== "string") return undefined;
   try {
-    const value = JSON.parse(cell);
+    const value = parseJson(cell);
     return JSON.stringify(value) === cell ? value : undefined;
   } catch {
     return undefined;

@@ -2,10 +2,12 @@
  * Owns the check of a request's fields against its operation: path, query and body in one pass, all bad fields at once.
  * Also reads `x_json` (a JSON string) as `x`, and text from paths and queries as the numbers and booleans they stand for.
  */
+
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
 import { NONE } from "../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode } from "../../shared/api/errors.ts";
+import { parseJson } from "../core/json.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { Outline } from "./outline.ts";
@@ -273,7 +275,7 @@ function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: Rul
     fields.delete(asJson);
     new Outline().add(Buffer.from(value));
     try {
-      fields.set(name, JSON.parse(value));
+      fields.set(name, parseJson(value));
       spelled.set(name, asJson);
     } catch {
       const problem = ownCode(schema, asJson);

@@ -2,9 +2,11 @@
  * Owns applications that are known by a document of theirs, whose URL is their client_id: fetching it is asked for by whoever likes, so
  * it goes to public addresses alone, to the address that was looked at, follows nothing, and takes neither long nor much.
  */
+
 import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
+import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -140,7 +142,7 @@ function requireUrl(clientId: string): URL {
 function clientOf(clientId: string, body: string): Client {
   let document: unknown;
   try {
-    document = JSON.parse(body);
+    document = parseJson(body);
   } catch {
     throw refused("The application's document is not JSON.");
   }

@@ -1,7 +1,9 @@
 /** Owns the call that says where a sandbox's browser is: its port, exposed, and the path that the browser itself names. */
+
 import { BROWSER_PORT, BROWSER_SECONDS, browserGet } from "../../../shared/api/browser.ts";
 import { PORT_TOKEN_HEADER, sandboxExposePort } from "../../../shared/api/ports.ts";
 import { after, now } from "../../core/clock.ts";
+import { parseJson } from "../../core/json.ts";
 import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -97,7 +99,7 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
 
 function pathIn({ head, body }: Answered): string {
   if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadAnswer("it is no browser");
-  const said: unknown = JSON.parse(new TextDecoder().decode(body));
+  const said: unknown = parseJson(body);
   const url = Object(said).webSocketDebuggerUrl;
   const path = typeof url === "string" ? new URL(url).pathname : "";
   if (!PATH.test(path)) throw new BadAnswer("it is no browser");

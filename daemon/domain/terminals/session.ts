@@ -4,6 +4,7 @@
  *   attached ──▶ bytes both ways, resize ──▶ exit, close 1000
  *                       └── end(why) ──────▶ close with its code; the terminal goes on
  */
+
 import {
   MAX_FRAME_BYTES,
   MAX_TYPED_BYTES,
@@ -13,6 +14,7 @@ import {
 } from "../../../shared/api/terminals.ts";
 import { Backlog } from "../../core/backlog.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
+import { parseJson } from "../../core/json.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
 
 const NORMAL_CLOSE = 1000;
@@ -133,7 +135,7 @@ type Frame = { type: "resize"; rows: number; cols: number } | { type: "flow"; pa
 
 function parseFrame(text: string): Frame | null {
   try {
-    const { type, rows, cols, paused } = Object(JSON.parse(text)) as Record<string, unknown>;
+    const { type, rows, cols, paused } = Object(parseJson(text)) as Record<string, unknown>;
     if (type === "flow") return typeof paused === "boolean" ? { type, paused } : null;
     return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
   } catch {

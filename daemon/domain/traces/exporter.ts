@@ -2,7 +2,9 @@
  * Owns sending spans to a collector by OTLP/HTTP: some together, one exchange at a time, from a queue that is bounded. A collector
  * that is away costs spans, which are counted, and nothing else.
  */
+
 import { VERSION } from "../../../shared/version.ts";
+import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Collector } from "./plan.ts";
@@ -203,7 +205,7 @@ async function textOf(response: Response): Promise<string> {
 /** An answer of another form says of none that it was not taken. */
 function partialIn(text: string): { rejected: number; reason: string } {
   try {
-    const { rejectedSpans, errorMessage } = Object(Object(JSON.parse(text)).partialSuccess);
+    const { rejectedSpans, errorMessage } = Object(Object(parseJson(text)).partialSuccess);
     const rejected = Number(rejectedSpans ?? 0);
     return { rejected: rejected >= 1 ? Math.trunc(rejected) : 0, reason: shown(String(errorMessage ?? "")) };
   } catch {

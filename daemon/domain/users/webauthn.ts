@@ -2,6 +2,7 @@
  * Owns what passkeys are to browsers: where the service can have them, what a browser is asked for, and whether what it answers is
  * right. The library that verifies is loaded by those who use it.
  */
+
 import type {
   AuthenticationResponseJSON,
   AuthenticatorTransport,
@@ -10,6 +11,7 @@ import type {
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { UserId } from "../../../shared/ids.ts";
+import { parseJson } from "../../core/json.ts";
 import type { PasskeyRow } from "./table.ts";
 
 const TIMEOUT_MS = 300_000;
@@ -77,7 +79,7 @@ export type Answer = Record<string, unknown>;
 /** A form's field as an answer; null for what cannot be one. */
 export function readAnswer(text: string): Answer | null {
   try {
-    const answer: unknown = JSON.parse(text);
+    const answer: unknown = parseJson(text);
     return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? (answer as Answer) : null;
   } catch {
     return null;

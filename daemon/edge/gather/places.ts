@@ -2,9 +2,11 @@
  * Owns how far somebody has read the chains of all hosts. A cursor has a place for each chain, by a short name. A host that was removed
  * and has joined again begins another chain, so that has another name.
  */
+
 import { createHash } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
+import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** The seq of the last record that is known, by the chain's name. */
@@ -40,7 +42,7 @@ export function cursorOf(kind: string, { places, since }: Position): string {
 export function positionIn(kind: string, cursor: string): Position {
   const text = readCursor(kind, cursor) ?? "";
   try {
-    const [since, places] = JSON.parse(text) as [unknown, unknown];
+    const [since, places] = parseJson(text) as [unknown, unknown];
     if (isPlaces(places) && (since === null || (isCount(since) && since <= LAST_MS))) return { places, since };
   } catch (cause) {
     throw new ServiceError("invalid_cursor", { cause });

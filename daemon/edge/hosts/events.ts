@@ -1,4 +1,5 @@
 /** Owns reading an answer of another host that goes on: lines of JSON, as they come, are the events that they were there. */
+import { parseJson } from "../../core/json.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
 /** Output goes in pieces that are far smaller. */
@@ -47,7 +48,7 @@ function piecesOf(body: ReadableStream<Uint8Array> | Uint8Array | null): AsyncIt
 }
 
 function eventOf(line: string): StreamEvent {
-  const { data_b64, ...data } = JSON.parse(line) as Record<string, unknown>;
+  const { data_b64, ...data } = parseJson(line) as Record<string, unknown>;
   const id = typeof data.seq === "number" ? data.seq : null;
   return typeof data_b64 === "string" ? { id, data, data_b64: Buffer.from(data_b64, "base64") } : { id, data };
 }

@@ -5,9 +5,11 @@
  *   POST /hosts/rooms/<room_uid>/fits     what of it could be loaded here, before it is sent
  *   POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
  */
+
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
 import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
+import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
@@ -54,7 +56,7 @@ async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
     parts.push(part);
   }
   try {
-    return JSON.parse(Buffer.concat(parts).toString());
+    return parseJson(Buffer.concat(parts));
   } catch (cause) {
     throw new ServiceError("invalid_body", { cause });
   }
@@ -166,7 +168,7 @@ async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
 
 function parsed(host: Host, bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes).toString());
+    return parseJson(bytes);
   } catch (error) {
     throw unreachable(host, error);
   }

@@ -1,6 +1,8 @@
 /** The frames of a live connection. Pure. */
+
 import { LIVE_OPERATIONS } from "../../../shared/api/live.ts";
 import { operations } from "../../../shared/api/operations.ts";
+import { parseJson } from "../../core/json.ts";
 import { matchPath, parsePath } from "../route.ts";
 
 export type Wanted =
@@ -23,7 +25,7 @@ export function wantedOf(text: string): Wanted | null {
 
 function objectOf(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
     return null;

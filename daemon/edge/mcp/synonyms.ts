@@ -1,7 +1,9 @@
 /** Arguments as models spell them: obvious synonyms and forms are taken for the tool's own, and the answer names them. */
+
 import type { TSchema } from "@sinclair/typebox";
 import { MAX_FORKS } from "../../../shared/api/snapshots.ts";
 import type { Tool } from "../../../shared/api/tool.ts";
+import { parseJson } from "../../core/json.ts";
 import type { Arguments } from "./call.ts";
 
 /** Longest list of names in a note. */
@@ -230,7 +232,7 @@ function readAs({ type }: TSchema, text: string): unknown {
   if (type !== "array" && type !== "object") return undefined;
   if (text.length > 100_000) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return Array.isArray(value) === (type === "array") && typeof value === "object" && value !== null
       ? value
       : undefined;

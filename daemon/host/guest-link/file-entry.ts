@@ -1,4 +1,5 @@
 /** The checks of what a guest answers about files: the shape, and bounds for every part of it. */
+
 import {
   type FileAnswer,
   type FileChange,
@@ -6,6 +7,7 @@ import {
   MAX_FILE_LINE_BYTES,
   MAX_FILE_PATH_BYTES,
 } from "../../../shared/agent-protocol/files.ts";
+import { parseJson } from "../../core/json.ts";
 
 const TYPES: readonly string[] = ["file", "directory", "symlink", "other"] satisfies FileEntry["type"][];
 const CHANGES: readonly string[] = [
@@ -84,7 +86,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
         .toString("utf8")
         .split("\n")
         .slice(0, -1)
-        .map((line) => JSON.parse(line) as unknown);
+        .map((line) => parseJson(line));
   }
 }
 

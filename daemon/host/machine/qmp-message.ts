@@ -2,6 +2,7 @@
  * Owns what QEMU's monitor may say: lines of JSON of three kinds, bounded in length and in number. Pure. A QEMU that was taken over
  * by its guest may write anything, so that whatever is none of these is an error and nothing else.
  */
+import { parseJson } from "../../core/json.ts";
 import { Allowance } from "../guest-link/pace.ts";
 
 export interface QmpEvent {
@@ -85,7 +86,7 @@ export function readMessage(line: string): QmpMessage {
 
 function parse(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch (error) {
     // Also of JSON that is too deep.
     throw new NonsenseError("a line is no JSON", { cause: error });

@@ -6,6 +6,7 @@
  *   {"file":"state",…} …                what the database has of it, a row in each line
  *   {"file":"entries",…} …              and the rest as in a move
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
@@ -13,6 +14,7 @@ import { leftOut } from "../../../../shared/api/room-backups.ts";
 import { labels } from "../../../../shared/api/rooms.ts";
 import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { NAME_PATTERN } from "../../../../shared/ids.ts";
+import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
 import { NotWhole } from "../move/format.ts";
@@ -101,7 +103,7 @@ const isBetween = (least: number, moment: string, most: number) =>
 
 function objectOf(line: string): Record<string, unknown> {
   try {
-    return Object(JSON.parse(line));
+    return Object(parseJson(line));
   } catch (cause) {
     throw new NotWhole("it does not begin as a room's file does", { cause });
   }

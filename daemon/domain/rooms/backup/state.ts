@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { JsonOutline, MOST_JSON_VALUES } from "../../../core/json-outline.ts";
+import { JsonCount, MOST_VALUES } from "../../../core/json.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
@@ -66,13 +66,13 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let left = MOST_STATE_BYTES;
   let parts: Buffer[] = [];
   let held = 0;
-  let outline = new JsonOutline();
+  let count = new JsonCount();
   const add = (part: Buffer) => {
     parts.push(part);
     held += part.length;
-    outline.add(part);
+    count.add(part);
     // What a line has besides texts is a row's cells, or what the nouns have besides rows.
-    if (held > MOST_ROW_BYTES || outline.values > MOST_JSON_VALUES) throw notOurs();
+    if (held > MOST_ROW_BYTES || count.exceeds(MOST_VALUES)) throw notOurs();
   };
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     left -= chunk.length;
@@ -81,7 +81,7 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
     for (let end = chunk.indexOf(10, at); end !== -1; end = chunk.indexOf(10, at)) {
       add(chunk.subarray(at, end));
       yield Buffer.concat(parts);
-      [parts, held, outline, at] = [[], 0, new JsonOutline(), end + 1];
+      [parts, held, count, at] = [[], 0, new JsonCount(), end + 1];
     }
     add(chunk.subarray(at));
   }

@@ -14,10 +14,12 @@
  *
  * Nothing in it names a place on a host: a drive's files have numbers, and the names that guests have chosen are in the list alone.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { labels } from "../../../../shared/api/rooms.ts";
 import { ROOM_UID_PATTERN } from "../../../../shared/ids.ts";
+import { parseJson } from "../../../core/json.ts";
 
 export const FORMAT = 2;
 /** Of one piece of a file. */
@@ -96,7 +98,7 @@ export function readLine(given: string): Line {
 
 function parsed(given: string): unknown {
   try {
-    return JSON.parse(given);
+    return parseJson(given);
   } catch (cause) {
     throw new NotWhole("a line of a room's file is none", { cause });
   }

@@ -1,8 +1,10 @@
 /**
  * Owns which Dockerfiles are understood: one FROM, and what a root is made of without a builder of images. The rest is refused with its line. Pure.
  */
+
 import { DockerfileParser } from "dockerfile-ast";
 import { MAX_DOCKERFILE_BYTES } from "../../../../shared/api/template-builds.ts";
+import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
 import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./words.ts";
@@ -115,7 +117,7 @@ function instruction(line: number, keyword: Keyword, flags: Record<string, strin
 function listOf(text: string): string[] | null {
   if (!text.startsWith("[")) return null;
   try {
-    const list: unknown = JSON.parse(text);
+    const list: unknown = parseJson(text);
     return Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === "string") ? list : null;
   } catch {
     return null;

@@ -2,12 +2,14 @@
  * Owns what is read of an image (OCI image layout 1.0, image specification 1.1): its index, manifest and configuration, which are JSON of bounded
  * size. Layers are opened by nobody on the host.
  */
+
 import { createHash } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
+import { parseJson as parseBounded } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 /** That of an index, a manifest or a configuration; registries refuse larger ones. */
@@ -163,7 +165,7 @@ async function readBounded(path: string): Promise<string> {
 function parseJson(json: string, what: string): unknown {
   if (json.length > MOST_JSON_BYTES) throw invalid(`its ${what} is too large`);
   try {
-    return JSON.parse(json);
+    return parseBounded(json);
   } catch {
     throw invalid(`its ${what} is not JSON`);
   }

@@ -2,9 +2,11 @@
  * Owns the way of an image onto this host: skopeo, as a user that owns nothing else and within bounds of size and time, puts it into an OCI image
  * layout. What it says its layers hold is compared by digest, as they come; what is in them is read in a guest alone.
  */
+
 import { lstatSync, statSync } from "node:fs";
 import { copyFile, lstat, mkdir, opendir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseJson } from "../../../core/json.ts";
 import { repeat } from "../../../core/repeat.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { asHelper, withoutNetwork } from "../../../host/isolation/argv.ts";
@@ -174,7 +176,7 @@ function requireDigest(reference: string, json: string): void {
 function credentialsIn(text: string | undefined): string {
   if (text === undefined) return "{}";
   try {
-    const { auths = {} } = JSON.parse(text) as { auths?: unknown };
+    const { auths = {} } = parseJson(text) as { auths?: unknown };
     return JSON.stringify({ auths });
   } catch {
     throw new ServiceError("validation_failed", {

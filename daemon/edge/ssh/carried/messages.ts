@@ -3,8 +3,10 @@
  *
  *   entry: login ──▶ owner: welcome, or refused ──▶ entry: open ──▶ owner: opened, or refused ──▶ bytes both ways ──▶ owner: ended
  */
+
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { parseJson } from "../../../core/json.ts";
 import type { CommandEnd } from "../../../host/guest-link/command.ts";
 import type { Begun } from "../opening.ts";
 
@@ -79,7 +81,7 @@ export function readFrame(frame: Uint8Array): { channel: number; stream: number;
 /** What another host says. Null: it is no message. */
 export function readMessage<T extends { type: string }>(text: string): T | null {
   try {
-    const said: unknown = JSON.parse(text);
+    const said: unknown = parseJson(text);
     return typeof said === "object" && said !== null && "type" in said ? (said as T) : null;
   } catch {
     return null;

@@ -1,5 +1,6 @@
 /** Owns the authorization server's endpoints, which programs speak to: metadata, registration, tokens, codes for devices, and the end. */
 
+import { parseJson } from "../../../core/json.ts";
 import type { Log } from "../../../core/log.ts";
 import { originsOf } from "../../../core/people-url.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -227,7 +228,7 @@ async function readJson(request: PageRequest): Promise<Record<string, unknown>> 
   if (mediaTypeOf(request) !== "application/json") throw new ServiceError("unsupported_media_type");
   const text = new TextDecoder().decode(await request.body(MOST_BYTES));
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
     // Told below.
