@@ -221,7 +221,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   // Not before: synchronous work during startup delays no client.
   const watch = watchLoop(loopTime, log, config["log.level"]);
   const endRecord = recordTurns(loopTime, threadTime, process.env);
-  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
+  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, changes: orgs.changes, pool });
 
   return {
     url: reached.url,

@@ -31,6 +31,7 @@ import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
 import { openCluster } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
+import { MAKER_RULES } from "./made.ts";
 import { namedRegistries } from "./org-templates.ts";
 import { PERSONAL } from "./personal.ts";
 import { headsFile, shutdownFindings } from "./service.ts";
@@ -50,7 +51,7 @@ export async function openOperator(options: ComposeOptions) {
     ...database,
     commit: async (work, vital) => (await openDirectory()).database.commit(work, vital),
   };
-  const changes = makeOrgChanges(shared);
+  const changes = makeOrgChanges(shared, MAKER_RULES);
   const plans = plansOf(config);
   const operator = makeOperator(database, shared, changes, plans, requireBody);
   const { nameOf } = makeRoomFinder(database, paths);

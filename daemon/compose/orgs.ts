@@ -19,11 +19,12 @@ import {
 import { countRooms, countRoomsByOrg, orgsLeftBehind } from "../domain/rooms/index.ts";
 import { NO_SANDBOXES, orgCids, orgSandboxes, sandboxesByOrg } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
-import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
+import { makeUsers, planSignUp, planUpstream, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import type { Hold } from "../edge/tenure.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
+import { MAKER_RULES } from "./made.ts";
 import { PERSONAL } from "./personal.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
@@ -65,7 +66,7 @@ export function composeOrgs(
     planCredits: (orgId) => quota.capsOf(orgId).credits,
     endSandboxes: later.endSandboxes,
   });
-  const changes = makeOrgChanges(directory.database, requireMaker);
+  const changes = makeOrgChanges(directory.database, MAKER_RULES);
   const orgs = makeOrgs({
     database: directory.database,
     changes,

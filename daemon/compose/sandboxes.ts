@@ -3,9 +3,10 @@ import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ticketMark } from "../core/tickets.ts";
+import type { Queries } from "../db/client.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
-import { makePorts } from "../domain/ports/index.ts";
+import { makePorts, PORT_RULE, type PortMaker } from "../domain/ports/index.ts";
 import { liveRoomUids } from "../domain/rooms/index.ts";
 import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
 import { makeScreens } from "../domain/screen/index.ts";
@@ -15,6 +16,7 @@ import { isEverSaved, Processors } from "../domain/templates/processors.ts";
 import { memoryAhead, RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
+import { isMakerGood } from "../domain/users/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
 import type { PeerClient } from "../edge/hosts/moves.ts";
 import type { CallsBranch } from "../edge/idempotency-branch.ts";
@@ -157,13 +159,18 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     sandboxes: access,
     keyFile: paths.port_key,
-    holdLine: orgs.holdLine,
+    isMakerGood: isPortMakerGood,
+    holdMaker: (maker, cut) =>
+      orgs.holds.hold(`maker ${maker.key_id}`, () => isPortMakerGood(database.queries, maker), cut),
     rate: parts.rates.ports,
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });
   const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
   return { sandboxes, pool, processors, egress, terminals, screens, ports, ssh };
 }
+
+const isPortMakerGood = (queries: Queries, { org_id, key_id: id }: PortMaker): boolean =>
+  isMakerGood(queries, { org_id, type: "key", id }, PORT_RULE);
 
 const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TEMPLATE && vcpu_count === 1;
 

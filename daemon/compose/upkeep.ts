@@ -4,13 +4,14 @@ import { every, repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { shrink } from "../db/shrink.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
-import type { Meter } from "../domain/orgs/index.ts";
+import type { Meter, OrgChanges } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { sweepRoots } from "../domain/templates/root-cache.ts";
 import { hasTrials, sweepDeadTrials, sweepOwnMachines } from "../domain/templates/trials.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
+import { endExpiredMakers } from "./expired-makers.ts";
 import { forgetEnded } from "./forget-ended.ts";
 
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
@@ -27,12 +28,13 @@ interface Parts {
   rooms: Rooms;
   meter: Meter;
   oauth: OAuth;
+  changes: OrgChanges;
   pool: Pick<WarmPool, "refill">;
 }
 
 export function startUpkeep(
   { config, paths, log, disk, database, inspected }: Base,
-  { sandboxes, rooms, meter, oauth, pool }: Parts,
+  { sandboxes, rooms, meter, oauth, changes, pool }: Parts,
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   const sweepBuilds = () =>
@@ -65,9 +67,13 @@ export function startUpkeep(
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
     forgetEnded(database, kept === 0 ? "" : at(Date.now() - kept)).catch(logged("what has ended was not forgotten")),
   );
+  const stopEnding = repeat(config["reconcile.interval"] * 1000, () =>
+    endExpiredMakers(database.queries, changes).catch(logged("failed to end things whose maker has expired")),
+  );
   const stopSweeping = repeat(SWEEP_MS, () => oauth.sweep());
   return {
     stop: () => {
+      stopEnding();
       stopSweeping();
       stopForgetting();
       stopRestoring();

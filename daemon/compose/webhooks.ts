@@ -1,22 +1,22 @@
 /** Owns webhooks as they are put together. */
-import { webhookCreate } from "../../shared/api/webhooks.ts";
 import type { Chains } from "../domain/audit/index.ts";
 import { listOrgs } from "../domain/orgs/index.ts";
 import { isMakerGood } from "../domain/users/index.ts";
-import { makeWebhooks, type ReachPlan } from "../domain/webhooks/index.ts";
+import { makeWebhooks, type ReachPlan, WEBHOOK_RULE } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
 export function composeWebhooks(
   { database, directory, log, paths }: Base,
-  { orgs }: Orgs,
+  { orgs, changes }: Orgs,
   chains: Chains,
   plan: ReachPlan,
 ) {
   return makeWebhooks({
     ...{ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find },
     isMakerGood: ({ org_id, created_by_type: type, created_by_id: id }) =>
-      isMakerGood(database.queries, { org_id, type, id }, webhookCreate.access),
+      isMakerGood(database.queries, { org_id, type, id }, WEBHOOK_RULE),
+    endMade: changes.endMadeIn,
     hasOrg: (orgId) => listOrgs(database.queries).some(({ org_id }) => org_id === orgId),
   });
 }

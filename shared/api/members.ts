@@ -1,6 +1,7 @@
 /** Owns the interface of who belongs to an organization. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
+import { endedMade } from "./made.ts";
 import { orgPath } from "./orgs.ts";
 
 /** From all to little: everything; all but billing and the end of the organization; own keys, and reading; reading. */
@@ -85,13 +86,19 @@ export const memberRemove = operation({
   method: "DELETE",
   path: "/v1/orgs/{org_id}/members/{user_id}",
   summary: "Remove a member",
-  description: "Their sessions there end, and the keys that they made. Members may leave by themselves.",
+  description:
+    "Their sessions there end, the keys that they made, their applications, and whatever they or those have made that gives access: `ended` counts it. Members may leave by themselves.",
   access: "account",
   wantsProof: true,
   params: memberPath,
   query: NONE,
   body: null,
-  output: fields({ user_id: Type.String(), keys_revoked: Type.Integer(), sessions_ended: Type.Integer() }),
+  output: fields({
+    user_id: Type.String(),
+    keys_revoked: Type.Integer({ description: "Those of applications are among them." }),
+    sessions_ended: Type.Integer(),
+    ended: endedMade,
+  }),
   outcomes: { ok: 200 },
   errors: ["org_not_found", "member_not_found", "insufficient_scope", "last_owner"],
   audit: "member.removed",

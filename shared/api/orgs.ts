@@ -14,6 +14,7 @@ import {
   SCOPES,
   timestamp,
 } from "./contract.ts";
+import { endedMade } from "./made.ts";
 import { PLANS } from "./plans.ts";
 import { actor, roomId } from "./rooms.ts";
 
@@ -170,13 +171,13 @@ export const keyRevoke = operation({
   path: "/v1/orgs/{org_id}/keys/{key_id}",
   summary: "Revoke an API key",
   description:
-    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed and ports that it exposed are unexposed, unless it had `org:admin` and no end, or was rotated and its successor is still valid. Webhooks that it made are disabled, unless its successor is still valid.",
+    "Takes effect immediately: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed, ports that it exposed are unexposed and webhooks that it made are disabled, unless another key of its line (that it was rotated from or into) is still valid. `ended` counts them.",
   access: "keys:write",
   ofAccount: true,
   params: keyPath,
   query: NONE,
   body: null,
-  output: key,
+  output: record("RevokedApiKey", { ...keyFields, ended: endedMade }),
   outcomes: { ok: 200 },
   errors: ["org_not_found", "key_not_found"],
   audit: "key.revoked",

@@ -39,7 +39,7 @@ export const sandboxExposePort = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports",
   summary: "Expose a port of a sandbox",
   description:
-    "Makes a server on the guest's loopback reachable by URL: HTTP, server-sent events, WebSockets, bodies of any size. The server need not listen yet. Exposing the same port again returns the same record, its expiry included; with a different visibility or label it is 409 already_exists. The port is unexposed when its sandbox ends, and with the API key that exposed it: no later than that expires, and when it is revoked. In standby it stays exposed and answers 502.",
+    "Makes a server on the guest's loopback reachable by URL: HTTP, server-sent events, WebSockets, bodies of any size. The server need not listen yet. Exposing the same port again returns the same record, its expiry included; with a different visibility or label it is 409 already_exists. By another key it also makes that key its maker. The port is unexposed when its sandbox ends, and with its maker: no later than the key expires, and when the last key of its line is revoked. In standby it stays exposed and answers 502.",
   access: "ports:write",
   params: sandboxPath,
   query: NONE,

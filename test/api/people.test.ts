@@ -321,7 +321,8 @@ describe("members", () => {
     const { body: key } = await bob.api("POST", "/v1/orgs/self/keys", { name: "again" });
     const { user_id } = (await bob.api("GET", "/v1/account")).body;
     const removed = await ada.api("DELETE", `/v1/orgs/self/members/${user_id}`);
-    expect(removed.body).toMatchObject({ user_id, keys_revoked: 1, sessions_ended: 1 });
+    const ended = { webhooks: 0, ports: 0, ssh_keys: 0, applications: 0 };
+    expect(removed.body).toEqual({ user_id, keys_revoked: 1, sessions_ended: 1, ended });
     expect((await bob.api("GET", "/v1/account")).body.code).toBe("session_ended");
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key.key))).status).toBe(401);
     expect((await bob.send("/signin", BOB)).status).toBe(401);

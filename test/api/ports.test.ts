@@ -203,6 +203,38 @@ describe("list, record and unexpose", () => {
   });
 });
 
+describe("the maker of a port", () => {
+  const KEYS = "/v1/orgs/self/keys";
+
+  test.each(["by the API", "by the operator"])(
+    "is a line of keys: once it has ended %s the port is unreachable",
+    async (how) => {
+      const first = await makeKey(daemon);
+      const { label } = exposed({ visibility: "public", ends_with: first.key_id });
+      const other = exposed({ port: 8001, visibility: "public", ends_with: (await makeKey(daemon)).key_id });
+      const reached = [502, "guest_unreachable"];
+      const second = await daemon.ok("POST", `${KEYS}/${first.key_id}/rotate`, { grace_seconds: 0 });
+      expect(await codeOf(`/p/${label}/`)).toEqual(reached);
+      if (how === "by the API") {
+        const { ended } = await daemon.ok("DELETE", `${KEYS}/${second.key_id}`);
+        expect(ended).toMatchObject({ ports: 1 });
+      } else expect((await daemon.cli(["key", "revoke", second.key_id])).status).toBe(0);
+      expect(await codeOf(`/p/${label}/`)).toEqual([404, "port_not_exposed"]);
+      expect((await listed()).map(({ port }) => port)).toEqual([8001]);
+      expect(await codeOf(`/p/${other.label}/`)).toEqual(reached);
+    },
+  );
+
+  test("is the key that exposes it again, and no program in the sandbox", async () => {
+    const [one, two] = [await makeKey(daemon), await makeKey(daemon)];
+    const { label } = exposed({ ends_with: one.key_id });
+    const again = await daemon.api("POST", PORTS, { port: 8000 }, bearer(two.key));
+    expect([again.status, again.body.path_url]).toEqual([200, `${daemon.url}/p/${label}/`]);
+    const [record] = (await daemon.ok("GET", "/v1/orgs/self/audit?event=port.exposed&limit=1")).items;
+    expect(record.details).toMatchObject({ port: 8000, taken_over: true });
+  });
+});
+
 describe("the way to it", () => {
   const refusal = [502, "guest_unreachable"];
 

@@ -130,16 +130,17 @@ describe("public keys", () => {
       expect(record.details.ssh_key_ids).toEqual([ssh_key_id, another]);
     });
 
-    test("unless it may give what has no end: an administrator's, and the operator", async () => {
+    test("an administrator's too; what the operator has added stays", async () => {
       const owner = await makeKey(daemon, {});
       const { ssh_key_id } = (await addAs(owner.key)).body;
       const file = join(client.home, "by-operator");
       keyOf(["-t", "ed25519"], "by-operator");
       const added = await run(daemon, "org", "ssh-key", "add", `${file}.pub`, "--org", daemon.orgId);
-      await daemon.ok("DELETE", `/v1/orgs/self/keys/${owner.key_id}`);
-      for (const id of [ssh_key_id, added.ssh_key_id]) {
-        expect(await isListed(id)).toBe(true);
-      }
+      const { ended } = await daemon.ok("DELETE", `/v1/orgs/self/keys/${owner.key_id}`);
+      expect(ended).toEqual({ webhooks: 0, ports: 0, ssh_keys: 1, applications: 0 });
+      expect([await isListed(ssh_key_id), await isListed(added.ssh_key_id)]).toEqual([false, true]);
+      const [record] = (await daemon.ok("GET", "/v1/orgs/self/audit?event=key.ssh_removed&limit=1")).items;
+      expect(record).toMatchObject({ source: "reconciler", details: { ssh_key_id, reason: "maker_ended" } });
     });
 
     test("also when the operator revokes it", async () => {

@@ -3,8 +3,10 @@
  * does nothing but answer with the same bytes, what of it knowing the caller costs, and the same read by a
  * person's session.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { MAKER_RULES } from "../../daemon/compose/made.ts";
 import { openConnection } from "../../daemon/db/client.ts";
 import { migrate } from "../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../daemon/db/transact.ts";
@@ -70,7 +72,7 @@ async function benchRecognition(report: Report): Promise<void> {
     const maker = { type: "operator", id: "bench" };
     const { key, row } = newKey({ org_id, kind: "api", name: "bench", maker });
     const org = { org_id, name: "bench", plan: "free", created_at: MOMENT } as const;
-    await makeOrgChanges(database).addOrg({ org, keys: [row] }, () => {});
+    await makeOrgChanges(database, MAKER_RULES).addOrg({ org, keys: [row] }, () => {});
     const authenticate = makeAuthenticate(connection.queries, () => {});
     const rates = new RateLimit({ perSecond: 1_000_000, burst: 1_000_000 });
     const samples: number[] = [];

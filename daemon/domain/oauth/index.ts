@@ -34,6 +34,7 @@ import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.t
 export { type Asking, only, SentBack } from "./asking.ts";
 export { DEVICE_SECONDS, POLL_SECONDS } from "./devices.ts";
 export type { Asker } from "./documents.ts";
+export { applicationsMade } from "./made.ts";
 export { oauthPersonal } from "./personal.ts";
 export { isLoopback, placeOf } from "./redirects.ts";
 export { Refusal } from "./refusal.ts";

@@ -1,5 +1,4 @@
 /** Owns how organizations, keys and public SSH keys are changed: one transaction checks the rules and changes the rows. */
-import type { Scope } from "../../../shared/api/contract.ts";
 import { MAX_KEYS, MAX_KEYS_A_DAY, MAX_ROTATIONS_A_DAY } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId, type UserId, ulidFrom } from "../../../shared/ids.ts";
@@ -7,32 +6,23 @@ import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
-import { givesForGood } from "./grant.ts";
 import { isGood } from "./keys.ts";
-import type { Ended, OrgChanges } from "./org-changes.ts";
-import {
-  countSshKeys,
-  deleteSshKey,
-  deleteSshKeysBy,
-  deleteSshKeysIn,
-  deleteSshKeysOf,
-  insertSshKey,
-  limitSshKeysBy,
-} from "./ssh-keys-store.ts";
+import { type MadeEnds, nothingEnded } from "./made.ts";
+import type { Ended, Ending, OrgChanges } from "./org-changes.ts";
+import { countSshKeys, deleteSshKey, deleteSshKeysOf, insertSshKey } from "./ssh-keys-store.ts";
 import {
   changeKey,
   changeOrg,
   countKeys,
   countKeysSince,
   deleteKeys,
+  endKey,
   endKeysBeyond,
   getKey,
   getOrg,
   grantsBy,
-  idsBeyond,
   insertKey,
   insertOrg,
-  type LineKey,
   lineOf,
   listEveryOrg,
   prepareUse,
@@ -40,8 +30,12 @@ import {
 } from "./store.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
-/** `requireMaker` throws where whoever has made a key may not, in the transaction that adds it. */
-export function makeOrgChanges(database: Database, requireMaker: RequireMaker = () => {}): OrgChanges {
+export interface MakerRules extends MadeEnds {
+  /** Throws if the maker of a key may not make it, in the transaction that adds it. */
+  requireMaker(queries: Queries, key: KeyRow): void;
+}
+
+export function makeOrgChanges(database: Database, { requireMaker, endMade, isAnyOver }: MakerRules): OrgChanges {
   const use = prepareUse(database.queries);
   return {
     addOrg: ({ org, keys, isFirst = false }, within) =>
@@ -66,6 +60,7 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
         const org = requireOrg(queries, orgId);
         const keys_revoked = revokeKeys(queries, orgId, now());
         deleteSshKeysOf(queries, orgId);
+        endMade(queries, orgId);
         changeOrg(queries, orgId, { ending_at: now() });
         return within(queries, { org, keys_revoked });
       }),
@@ -97,30 +92,35 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
     revokeKey: (keyId, within) =>
       database.commit((queries) => {
         const { key_id } = currentKey(queries, keyId);
-        const key = changeKey(queries, key_id, { revoked_at: now() });
-        return within(queries, { key, sshKeys: endSshKeys(queries, lineOf(queries, key)) });
+        const key = endKey(queries, key_id);
+        return within(queries, { key, made: key.org_id === null ? nothingEnded() : endMade(queries, key.org_id) });
       }),
 
-    revokeKeysOf: (orgId, userId, { require, gives }, within) =>
+    endAccess: (orgId, userId, ending, within) =>
       database.commit((queries) => {
-        require(queries);
-        return within(queries, revokeMade(queries, orgId, userId, gives));
+        ending.require(queries);
+        return within(queries, endAccess(queries, orgId, userId, ending, endMade));
       }),
 
-    revokeKeysEverywhere: (userId, require, within) =>
+    endAccessEverywhere: (userId, { require, change }, within) =>
       database.commit((queries) => {
-        const orgIds = require(queries);
-        return within(
-          queries,
-          orgIds.map((org_id) => ({ org_id, ...revokeMade(queries, org_id, userId, []) })),
-        );
+        const ended = require(queries).map((org_id) => {
+          const leaving = { gives: [], change: () => change(queries, org_id) };
+          return { org_id, ...endAccess(queries, org_id, userId, leaving, endMade) };
+        });
+        return within(queries, ended);
       }),
 
     endGrantsOf: (userId, within) =>
       database.commit((queries) => {
-        const ended = grantsBy(queries, userId).map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+        const ended = grantsBy(queries, userId).map(({ key_id }) => endKey(queries, key_id, { withMaker: true }));
+        for (const orgId of new Set(ended.flatMap(({ org_id }) => org_id ?? []))) endMade(queries, orgId);
         return within(queries, ended);
       }),
+
+    endMadeIn: async (orgId) => {
+      if (isAnyOver(database.queries, orgId)) await database.commit((queries) => endMade(queries, orgId));
+    },
 
     addSshKey: (key, within) =>
       database.commit((queries) => {
@@ -143,9 +143,16 @@ export function makeOrgChanges(database: Database, requireMaker: RequireMaker = 
   };
 }
 
-function revokeMade(queries: Queries, org_id: OrgId, user_id: UserId, gives: readonly Scope[]): Ended {
-  const beyond = { org_id, user_id, gives };
-  return { keys: endKeysBeyond(queries, beyond, now()), sshKeys: deleteSshKeysIn(queries, idsBeyond(beyond)) };
+function endAccess(
+  queries: Queries,
+  org_id: OrgId,
+  user_id: UserId,
+  { gives, change }: Pick<Ending, "gives" | "change">,
+  endMade: MadeEnds["endMade"],
+): Ended {
+  const keys = endKeysBeyond(queries, { org_id, user_id, gives }, now());
+  change(queries);
+  return { keys, made: endMade(queries, org_id) };
 }
 
 function addOrg(queries: Queries, org: NewOrgRow): void {
@@ -159,9 +166,7 @@ function addOrg(queries: Queries, org: NewOrgRow): void {
 
 const DAY_MS = 86_400_000;
 
-type RequireMaker = (queries: Queries, key: KeyRow) => void;
-
-function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
+function addKey(queries: Queries, key: KeyRow, requireMaker: MakerRules["requireMaker"]): void {
   requireGoodMaker(queries, key);
   requireMaker(queries, key);
   requireFew(queries, key);
@@ -219,17 +224,6 @@ function requireGoodMaker(queries: Queries, made: Pick<KeyRow, "created_by_type"
   if (made.created_by_type !== "key") return;
   const maker = getKey(queries, made.created_by_id);
   if (!maker || !isGood(maker)) throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
-}
-
-/** Ends public SSH keys with the line that added them, or with the last of its keys that is good still. Returns those that are removed. */
-function endSshKeys(queries: Queries, line: readonly LineKey[]): SshKeyRow[] {
-  // Grace gives a rotated key an end; the key that took its place has what the line had.
-  if (line.some(givesForGood)) return [];
-  const good = line.filter(isGood);
-  if (good.length === 0) return deleteSshKeysBy(queries, line);
-  const ends = good.flatMap(({ expires_at }) => expires_at ?? []);
-  if (ends.length === good.length) limitSshKeysBy(queries, line, ends.sort().at(-1) as string);
-  return [];
 }
 
 function requireOrg(queries: Queries, orgId: OrgId): OrgRow {

@@ -2,8 +2,7 @@
  * Owns what a key may do to others: it gives no more than it has, and sees those that are bound within its own rooms and agent.
  * What is not asked for is given as the giver has it.
  *
- * What a key makes that lets others in, a public SSH key or an exposed port, ends with it: no later than its time, and when it is
- * revoked. Rotation ends nothing: the key that takes its place goes on. What an administrator's key without an end makes stays.
+ * A public SSH key or an exposed port lasts no longer than the time of the key that makes it; made.ts ends it when that is revoked.
  */
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId } from "../../../shared/ids.ts";
@@ -47,11 +46,6 @@ export interface Term {
 export function termBy(maker: Caller): Term {
   if (maker.kind) return { ends_with: null, expires_at: null };
   return { ends_with: firstKeyOf(maker), expires_at: maker.expires_at };
-}
-
-/** Whether what a key has made stays when the key is revoked. */
-export function givesForGood({ scopes, expires_at }: Pick<Grant, "scopes" | "expires_at">): boolean {
-  return expires_at === null && scopes.includes("org:admin");
 }
 
 /** When something ends that was asked for until `asked`; null for as long as it may. Throws scope_escalation. */

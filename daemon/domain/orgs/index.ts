@@ -6,29 +6,41 @@ import { type Bound, boundTo, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
-import { givesForGood } from "./grant.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
-import { type Authenticate, isGood, makeAuthenticate, makeCallerOfGrant, makeIsCurrent } from "./keys.ts";
+import { type Authenticate, makeAuthenticate, makeCallerOfGrant, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
-import { keyName, knownOrg, lineOf } from "./store.ts";
+import { keyName, knownOrg } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 import { makeCreditList } from "./usage/credit-list.ts";
 import { makeUsage } from "./usage/usage.ts";
 
-export { makeOrgChanges } from "./changes.ts";
+export { type MakerRules, makeOrgChanges } from "./changes.ts";
 export { grantBy } from "./grant.ts";
 export { isKeySeen } from "./key-verbs.ts";
-export { isGood, isLineGood, newKey } from "./keys.ts";
+export { isGood, newKey } from "./keys.ts";
+export {
+  countsOf,
+  detailsOf,
+  type IsOver,
+  isAmongOver,
+  isKeyOver,
+  type MadeKind,
+  type Maker,
+  type MakerRule,
+  madeKind,
+  makeMadeEnds,
+} from "./made.ts";
 export { makeOperator } from "./operator.ts";
-export type { OrgChanges, PlanChange } from "./org-changes.ts";
+export type { Ended, OrgChanges, PlanChange } from "./org-changes.ts";
 export { orgsPersonal } from "./personal.ts";
 export { type Caps, type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota, templatesExceeded, templateWarnings } from "./quota.ts";
+export { sshKeysMade } from "./ssh-keys-made.ts";
 export { isSshKeyOf } from "./ssh-keys-store.ts";
-export { getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
-export type { KeyRow, OrgRow } from "./table.ts";
+export { endKey, getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
+export { apiKeys, type KeyRow, type OrgRow } from "./table.ts";
 export { cursorAfterEntry } from "./usage/credit-list.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
 export { getCredits, usedCredits } from "./usage/credits-store.ts";
@@ -52,8 +64,6 @@ export interface Orgs {
   isCurrent(keyId: KeyId): boolean;
   /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
-  /** The same of a key with all that it was rotated into: calls `cut` when none of them is good, and it gave nothing for good. */
-  holdLine(firstKeyId: KeyId, cut: () => void): () => void;
   /** All that holds on to keys, and to what keys have made. */
   holds: Holds;
   ssh: {
@@ -108,13 +118,6 @@ export function makeOrgs({ database, changes, log, reads, meter, standing, credi
     nameOf: (orgId) => knownOrg(queries, orgId)?.name ?? "",
     isCurrent,
     holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
-    holdLine: (firstKeyId, cut) => {
-      const goesOn = () => {
-        const line = lineOf(queries, { key_id: firstKeyId, first_key_id: null });
-        return line.some(isGood) || (line.some(givesForGood) && !line.some(({ ended_with_maker }) => ended_with_maker));
-      };
-      return holds.hold(`line of ${firstKeyId}`, goesOn, cut);
-    },
     holds,
     ssh: {
       callersOf: (key) => callersOf(queries, key),

@@ -12,9 +12,10 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
 import { newKey, rotationOf, toRecord } from "./keys.ts";
+import { countsOf, detailsOf } from "./made.ts";
 import type { OrgChanges } from "./org-changes.ts";
 import { getKeyOf, listKeysBefore } from "./store.ts";
-import type { KeyRow, SshKeyRow } from "./table.ts";
+import type { KeyRow } from "./table.ts";
 
 const CURSOR = "keys";
 
@@ -111,21 +112,16 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
       find: findKey,
       run: async (call, _, { key_id, name }) => {
         call.audit.details = { key_id, name };
-        const revoked = await changes.revokeKey(key_id, (_queries, { key, sshKeys }) => {
-          call.audit.details = { key_id, name, ...endedWith(sshKeys) };
-          return key;
+        const { key, made } = await changes.revokeKey(key_id, (_queries, revocation) => {
+          call.audit.details = { key_id, name, ...detailsOf(revocation.made) };
+          return revocation;
         });
         // Not sooner: the key that ends may be the one that asked.
         call.work.whenSettled(onEnded);
-        return { outcome: "ok", body: shown(revoked) };
+        return { outcome: "ok", body: { ...shown(key), ended: countsOf(made) } };
       },
     }),
   ];
-}
-
-/** What a revoked key's record tells of what ended with it. */
-export function endedWith(sshKeys: readonly SshKeyRow[]): { ssh_key_ids?: string[] } {
-  return sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) };
 }
 
 const makerOf = ({ kind, key_id }: Caller) => ({ type: kind ?? "key", id: key_id });

@@ -8,7 +8,7 @@ import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Grant } from "./grant.ts";
-import { type CallerRow, getKey, lineOf, prepareKeyLookup, prepareKeyLookupById, prepareKeyTerm } from "./store.ts";
+import { type CallerRow, prepareKeyLookup, prepareKeyLookupById, prepareKeyTerm } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
 export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
@@ -110,12 +110,6 @@ export function toRecord(row: KeyRow): KeyRecord {
 /** Whether it may be used. */
 export const isGood = (row: Pick<KeyRow, "expires_at" | "revoked_at">): boolean =>
   row.revoked_at === null && !hasExpired(row);
-
-/** Whether a key is good, or one that it was rotated from or into. */
-export function isLineGood(queries: Queries, keyId: KeyId): boolean {
-  const key = getKey(queries, keyId);
-  return key !== undefined && lineOf(queries, key).some(isGood);
-}
 
 const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expires_at !== null && expires_at <= now();
 

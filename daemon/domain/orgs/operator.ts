@@ -10,8 +10,8 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { createOrg, type Maker, type NewOrg } from "./create.ts";
-import { endedWith } from "./key-verbs.ts";
 import { type NewKey, newKey, rotationOf, toRecord as toKeyRecord } from "./keys.ts";
+import { detailsOf } from "./made.ts";
 import type { OrgChanges } from "./org-changes.ts";
 import type { Plans } from "./plans.ts";
 import { type NewSshKey, newSshKey, toRecord } from "./ssh-keys.ts";
@@ -121,8 +121,8 @@ export function makeOperator(
     },
 
     revokeKey: (keyId: KeyId) =>
-      changes.revokeKey(keyId, (queries, { key: { org_id, name }, sshKeys }) =>
-        record(queries, "key.revoked", org_id, { key_id: keyId, name, ...endedWith(sshKeys) }),
+      changes.revokeKey(keyId, (queries, { key: { org_id, name }, made }) =>
+        record(queries, "key.revoked", org_id, { key_id: keyId, name, ...detailsOf(made) }),
       ),
 
     addSshKey: (orgId: OrgId, request: NewSshKey) => {

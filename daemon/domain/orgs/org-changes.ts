@@ -10,6 +10,7 @@ import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Rotation } from "./keys.ts";
+import type { EndedMade } from "./made.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
 /** Runs in the transaction of a change: what is to be kept with it, such as its record. */
@@ -48,25 +49,23 @@ export interface OrgChanges {
     rotate: (old: KeyRow) => Rotation,
     within: Within<Rotation & { replaced: KeyRow }, T>,
   ): Promise<T>;
-  /**
-   * The public SSH keys that its line has added are removed, unless it may give them for good, or a key of the line is good still:
-   * then they end with the last of these.
-   * Throws key_not_found, also for one that was revoked before.
-   */
+  /** Ends what its line has made, if no key of the line remains valid. Throws key_not_found, also for a key that is revoked. */
   revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;
   /**
-   * Ends what a person has made in the organization and may not make now: keys, those that they were made by, and the public SSH keys
-   * that these have added, for good or not. A key that somebody else has rotated since is that one's. Rejects as `require` throws.
+   * Ends keys of a person that have more scopes than the person may still give, keys made by those, and all that any of them or the person
+   * has made. A key that another person has rotated since is that person's. Rejects as `require` throws.
    */
-  revokeKeysOf<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<Ended, T>): Promise<T>;
-  /** The same in every organization that `require` names, of a person who may make nothing any more. Rejects as `require` throws. */
-  revokeKeysEverywhere<T>(
+  endAccess<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<Ended, T>): Promise<T>;
+  /** The same in every organization that `require` returns, for a person without any access left. Rejects as `require` throws. */
+  endAccessEverywhere<T>(
     userId: UserId,
-    require: (queries: Queries) => OrgId[],
+    leaving: { require(queries: Queries): OrgId[]; change(queries: Queries, orgId: OrgId): void },
     within: Within<readonly EndedIn[], T>,
   ): Promise<T>;
-  /** Signs out all applications that a person has let in, in every organization. */
+  /** Signs out a person's applications in every organization, and ends what these have made. */
   endGrantsOf<T>(userId: UserId, within: Within<readonly KeyRow[], T>): Promise<T>;
+  /** Ends what makers of an organization have made whose access is over, where no call has: a key's time ends without one. */
+  endMadeIn(orgId: OrgId): Promise<void>;
   /** Throws org_not_found, already_exists, quota_exceeded, and invalid_api_key as addKey does. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
@@ -85,11 +84,13 @@ export interface Ending {
   require(queries: Queries): void;
   /** What keys of the person may still have. */
   gives: readonly Scope[];
+  /** Removes the membership, or changes its role. */
+  change(queries: Queries): void;
 }
 
 export interface Ended {
   keys: readonly KeyRow[];
-  sshKeys: readonly SshKeyRow[];
+  made: EndedMade;
 }
 
 export interface EndedIn extends Ended {
@@ -98,8 +99,7 @@ export interface EndedIn extends Ended {
 
 export interface Revocation {
   key: KeyRow;
-  /** Those that were removed with it. */
-  sshKeys: readonly SshKeyRow[];
+  made: EndedMade;
 }
 
 export interface KeyUse {

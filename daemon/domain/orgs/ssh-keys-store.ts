@@ -1,8 +1,11 @@
 /** Owns the SQL of public keys for SSH. */
-import { and, asc, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, ne, not, or } from "drizzle-orm";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import { type KeyRow, orgs, type SshKeyRow, sshKeys } from "./table.ts";
+import { isKeyOver, type MakerRule } from "./made.ts";
+import { orgs, type SshKeyRow, sshKeys } from "./table.ts";
+
+export const SSH_KEY_RULE: MakerRule = { scope: "terminal", isPersonal: true };
 
 export function insertSshKey(queries: Queries, row: SshKeyRow): void {
   queries.insert(sshKeys).values(row).run();
@@ -24,38 +27,15 @@ export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: s
     .get();
 }
 
-/** Those that keys of one line have added, the oldest first. */
-export function deleteSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "key_id">[]): SshKeyRow[] {
-  return deleteSshKeysIn(queries, idsOf(line));
-}
-
-/** Those that keys have added whose ids a query finds, the oldest first. */
-export function deleteSshKeysIn(queries: Queries, keyIds: SQL): SshKeyRow[] {
-  const deleted = queries.delete(sshKeys).where(isAddedBy(keyIds)).returning().all();
-  return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
-}
-
 export function deleteSshKeysOf(queries: Queries, orgId: SshKeyRow["org_id"]): void {
   queries.delete(sshKeys).where(eq(sshKeys.org_id, orgId)).run();
 }
 
-/** They end at `until` at the latest. */
-export function limitSshKeysBy(queries: Queries, line: readonly Pick<KeyRow, "key_id">[], until: string): void {
-  const isLonger = or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, until));
-  queries
-    .update(sshKeys)
-    .set({ expires_at: until })
-    .where(and(isAddedBy(idsOf(line)), isLonger))
-    .run();
-}
-
-/** Said as one value: a line may have more keys than a statement may have. */
-const idsOf = (line: readonly Pick<KeyRow, "key_id">[]): SQL =>
-  sql`(SELECT value FROM json_each(${JSON.stringify(line.map(({ key_id }) => key_id))}))`;
-
-const isAddedBy = (keyIds: SQL) => and(eq(sshKeys.created_by_type, "key"), sql`${sshKeys.created_by_id} IN ${keyIds}`);
-
-const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));
+/** The maker is checked at each login: no call marks the time at which the last key of a line expires. */
+const isCurrent = () => {
+  const isMakerGood = or(ne(sshKeys.created_by_type, "key"), not(isKeyOver(sshKeys.created_by_id, SSH_KEY_RULE)));
+  return and(or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now())), isMakerGood);
+};
 
 /** Every organization's key of this fingerprint, the oldest first. */
 export function findSshKeys(queries: Queries, fingerprint: string) {

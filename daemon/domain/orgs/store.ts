@@ -2,6 +2,7 @@
 import { and, count, desc, eq, gt, isNotNull, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
@@ -114,7 +115,7 @@ const madeBy = (orgId: OrgRow["org_id"], userId: string): SQL => sql`(
   )
   SELECT key_id FROM made)`;
 
-/** Keys that a person has made, and that have more than the person still gives. */
+/** Keys that a person has made, and that have more than the person still gives; what applications were granted is oauth/made.ts's. */
 interface Beyond {
   org_id: OrgRow["org_id"];
   user_id: string;
@@ -122,11 +123,8 @@ interface Beyond {
 }
 
 const isBeyond = ({ org_id, user_id, gives }: Beyond): SQL =>
-  sql`key_id IN ${madeBy(org_id, user_id)} AND EXISTS (
+  sql`kind <> 'oauth' AND key_id IN ${madeBy(org_id, user_id)} AND EXISTS (
     SELECT 1 FROM json_each(scopes) WHERE value NOT IN (SELECT value FROM json_each(${JSON.stringify(gives)})))`;
-
-/** Their ids, as a query. */
-export const idsBeyond = (beyond: Beyond): SQL => sql`(SELECT key_id FROM api_keys WHERE ${isBeyond(beyond)})`;
 
 /** All of them end, whether or not they were good. Returns those that were. */
 export function endKeysBeyond(queries: Queries, beyond: Beyond, at: string): KeyRow[] {
@@ -156,24 +154,26 @@ export function grantsBy(queries: Queries, userId: string): KeyRow[] {
     .all();
 }
 
-/** What of a key says whether its line goes on: a line may be long, and the rooms of each of it many. */
-export type LineKey = Pick<KeyRow, "key_id" | "scopes" | "expires_at" | "revoked_at" | "ended_with_maker">;
-
-/** A key's line: it, and all that it was rotated from and into. */
+/** Ids of a key's line: it, and all that it was rotated from and into. */
 export function lineOf(
   queries: Queries,
   { key_id: own, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">,
-): LineKey[] {
+): Pick<KeyRow, "key_id">[] {
   const first = first_key_id ?? own;
-  const { key_id, scopes, expires_at, revoked_at, ended_with_maker } = apiKeys;
+  const { key_id } = apiKeys;
   const where = or(eq(key_id, first), eq(apiKeys.first_key_id, first));
-  return queries.select({ key_id, scopes, expires_at, revoked_at, ended_with_maker }).from(apiKeys).where(where).all();
+  return queries.select({ key_id }).from(apiKeys).where(where).all();
 }
 
 /** Changes a key that is there. */
 export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
   callers.forget(queries);
   return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
+}
+
+/** Revokes a key. `withMaker`: because its maker may not have it any more. */
+export function endKey(queries: Queries, keyId: KeyRow["key_id"], { withMaker = false } = {}): KeyRow {
+  return changeKey(queries, keyId, { revoked_at: now(), ...(withMaker ? { ended_with_maker: true } : {}) });
 }
 
 /** All of an organization that are not revoked; returns how many it were. */

@@ -4,6 +4,7 @@ import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { PortUrls } from "./record.ts";
@@ -34,9 +35,16 @@ export interface SandboxAccess {
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
 
+/** `key_id` is the first of a line of keys. */
+export interface PortMaker {
+  org_id: OrgId;
+  key_id: KeyId;
+}
+
 export interface PortDeps {
-  /** Calls `cut` when what a key and those that it was rotated into have made is to end; what is returned lets go. */
-  holdLine(firstKeyId: KeyId, cut: () => void): () => void;
+  isMakerGood(queries: Queries, maker: PortMaker): boolean;
+  /** Calls `cut` once the access of a port's maker is over. Call the returned function to release it. */
+  holdMaker(maker: PortMaker, cut: () => void): () => void;
   database: Database;
   log: Log;
   sandboxes: SandboxAccess;

@@ -13,7 +13,7 @@ import type { PortTarget } from "./deps.ts";
 import { listeningPorts, untilListening } from "./listening.ts";
 import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";
-import { findPort, insertPort, listPorts } from "./store.ts";
+import { changeMaker, findPort, insertPort, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import { newLabel } from "./tokens.ts";
 
@@ -34,10 +34,18 @@ export function makeExpose(parts: PortParts): Bound {
     run: async (call, input, target) => {
       const { port, visibility = "private", label, wait_ms = 0 } = input;
       call.audit.details = { port, visibility };
-      const again = (_: Queries, known: PortRow) => requireSame(known, visibility, label);
+      let taken_over = false;
+      const again = (queries: Queries, known: PortRow, wanted: PortRow) => {
+        const taken = takenOver(queries, requireSame(known, visibility, label), wanted);
+        taken_over = taken !== known;
+        return taken;
+      };
       if (wait_ms > 0) await waitForServer(parts, target, port, wait_ms, again, call.signal);
       const { row, isNew } = await expose(parts, call.caller, target, input, again);
-      call.audit.details = { port: row.port, visibility: row.visibility, expires_at: row.expires_at };
+      call.audit.details = {
+        ...{ port: row.port, visibility: row.visibility, expires_at: row.expires_at },
+        ...(taken_over ? { taken_over } : {}),
+      };
       const listening = await listeningPorts(parts.sandboxes, row.sandbox_id, [row.port]);
       return { outcome: isNew ? "created" : "exists", body: toPortRecord(parts, row, listening.has(row.port)) };
     },
@@ -68,7 +76,7 @@ export type Again = (queries: Queries, known: PortRow, wanted: PortRow) => PortR
 
 /** The port's row, which may have been there. `made` is called within the transaction that makes it. Throws room_destroying, invalid_state, too_many_ports, and what `again` throws. */
 export async function expose(
-  { database, exposures }: PortParts,
+  { database, exposures, isMakerGood }: PortParts,
   caller: KeyCall["caller"],
   target: PortTarget,
   {
@@ -97,17 +105,30 @@ export async function expose(
     created_at,
     expires_at: sooner(asked, term.expires_at),
     ends_with: term.ends_with,
+    ended_at: null,
   };
+  const { org_id, ends_with } = wanted;
   const row = await database.commit((queries) => {
+    if (ends_with !== null && !isMakerGood(queries, { org_id, key_id: ends_with })) {
+      throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
+    }
     const known = findPort(queries, sandbox.sandbox_id, port);
     if (known) return again(queries, known, wanted);
     if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
+    exposures.closeEnded(queries, sandbox.sandbox_id);
     insertPort(queries, wanted);
     made(queries, wanted);
     return wanted;
   });
   exposures.keep(row);
   return { row, isNew: row === wanted };
+}
+
+/** The caller becomes the maker. A guest does not: the port would outlast the key that exposed it. */
+function takenOver(queries: Queries, known: PortRow, { ends_with }: PortRow): PortRow {
+  if (ends_with === null || ends_with === known.ends_with) return known;
+  changeMaker(queries, known.label, ends_with);
+  return { ...known, ends_with };
 }
 
 /** Of two ends; null is none. */

@@ -1,8 +1,9 @@
 /**
- * Owns when a port's exposure ends without a call: at its time, with its sandbox, or with the key that exposed it. The row goes, what is open through it is
- * cut, and the audit says so.
+ * Ends of exposed ports without a call: at their time, with their sandbox, or with their maker. The row is deleted, open connections are
+ * closed, and the audit has a record.
  */
 
+import type { KeyId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -10,17 +11,19 @@ import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
-import { allPorts, deleteLabel, deleteOfSandbox, findLabel, listPorts } from "./store.ts";
+import { allPorts, deleteEnded, deleteLabel, deleteOfSandbox, findLabel, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import type { Traffic } from "./traffic.ts";
+
+const MAKER_ENDED = "the access of its maker has ended";
 
 export class Exposures {
   readonly #deps: PortDeps;
   readonly #connections: Connections;
   readonly #traffic: Traffic;
   readonly #expiries = new Deadlines((label) => void this.#expire(label));
-  /** By label, what lets go of the key that it ends with. */
-  readonly #keys = new Map<string, () => void>();
+  /** By label. */
+  readonly #makers = new Map<string, { key_id: KeyId; release: () => void }>();
   /** The sandboxes whose end is waited for. */
   readonly #watched = new Map<string, AbortController>();
 
@@ -34,14 +37,14 @@ export class Exposures {
     for (const row of allPorts(this.#deps.database.queries)) this.keep(row);
   }
 
-  /** Sees to its end; again is nothing but its time, which may be another. */
-  keep({ label, sandbox_id, expires_at, ends_with }: PortRow): void {
+  /** Watches for its end; a second call changes its time and its maker. */
+  keep({ label, sandbox_id, expires_at, ends_with, org_id }: PortRow): void {
     this.#expiries.set(label, expires_at);
-    if (ends_with !== null && !this.#keys.has(label)) {
-      this.#keys.set(
-        label,
-        this.#deps.holdLine(ends_with, () => void this.#endWithKey(label)),
-      );
+    if (ends_with !== null && this.#makers.get(label)?.key_id !== ends_with) {
+      this.#letGo(label);
+      const end = () => void this.#endWithMaker({ label, sandbox_id });
+      const release = this.#deps.holdMaker({ org_id, key_id: ends_with }, end);
+      this.#makers.set(label, { key_id: ends_with, release });
     }
     if (this.#watched.has(sandbox_id)) return;
     const watch = new AbortController();
@@ -50,7 +53,7 @@ export class Exposures {
   }
 
   /** It is not exposed any more. */
-  forget({ label, sandbox_id }: PortRow, why: string): void {
+  forget({ label, sandbox_id }: Pick<PortRow, "label" | "sandbox_id">, why: string): void {
     this.#expiries.set(label, null);
     this.#letGo(label);
     this.#connections.cut(label, why);
@@ -62,14 +65,14 @@ export class Exposures {
 
   stop(): void {
     this.#expiries.clear();
-    for (const label of [...this.#keys.keys()]) this.#letGo(label);
+    for (const label of [...this.#makers.keys()]) this.#letGo(label);
     for (const watch of this.#watched.values()) watch.abort();
     this.#watched.clear();
   }
 
   #letGo(label: string): void {
-    this.#keys.get(label)?.();
-    this.#keys.delete(label);
+    this.#makers.get(label)?.release();
+    this.#makers.delete(label);
   }
 
   async #expire(label: string): Promise<void> {
@@ -79,29 +82,39 @@ export class Exposures {
     await this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));
   }
 
-  #endWithKey(label: string): Promise<void> {
-    return this.#end("port.closed", "the key that exposed it has ended", (queries) => deleted(queries, label));
+  /** Within a transaction: closes ports of a sandbox that ended with their maker, so that their numbers are free. */
+  closeEnded(queries: Queries, sandboxId: string): void {
+    for (const row of deleteEnded(queries, sandboxId)) append(queries, row, "port.closed", MAKER_ENDED);
   }
 
-  #closeAll(sandboxId: string, state: string): Promise<void> {
+  async #endWithMaker(port: Pick<PortRow, "label" | "sandbox_id">): Promise<void> {
+    const gone = await this.#end("port.closed", MAKER_ENDED, (queries) => deleted(queries, port.label));
+    // The row may have been deleted before, to free its number.
+    if (gone?.length === 0) this.forget(port, MAKER_ENDED);
+  }
+
+  #closeAll(sandboxId: string, state: string): Promise<PortRow[] | null> {
     return this.#end("port.closed", `the sandbox is ${state}`, (queries) => deleteOfSandbox(queries, sandboxId));
   }
 
+  /** Null if it failed. */
   async #end(
     event: "port.expired" | "port.closed",
     reason: string,
     remove: (queries: Queries) => PortRow[],
-  ): Promise<void> {
+  ): Promise<PortRow[] | null> {
     const { database, log } = this.#deps;
     try {
       const gone = await database.commit((queries) => {
         const rows = remove(queries);
-        for (const row of rows) appendAudit(queries, { ...factsOf(row), event, details: { port: row.port, reason } });
+        for (const row of rows) append(queries, row, event, reason);
         return rows;
       });
       for (const row of gone) this.forget(row, reason);
+      return gone;
     } catch (error) {
-      log.error("port not unexposed", { error: describeError(error) });
+      log.error("failed to unexpose a port", { error: describeError(error) });
+      return null;
     }
   }
 }
@@ -111,12 +124,11 @@ function deleted(queries: Queries, label: string): PortRow[] {
   return row ? [row] : [];
 }
 
-function factsOf({ org_id, room_uid, agent_id, sandbox_id }: PortRow) {
+function append(queries: Queries, row: PortRow, event: "port.expired" | "port.closed", reason: string): void {
+  const { org_id, room_uid, agent_id, sandbox_id, port } = row;
   const actor = { type: "system", id: "ports", name: "ports" };
-  return {
-    ...{ org_id, room_uid, agent_id, sandbox_id, actor },
-    outcome: "success" as const,
-    at: now(),
-    source: "reconciler" as const,
-  };
+  appendAudit(queries, {
+    ...{ event, outcome: "success", at: now(), org_id, room_uid, agent_id, sandbox_id, actor, source: "reconciler" },
+    details: { port, reason },
+  });
 }

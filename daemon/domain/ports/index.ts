@@ -17,6 +17,8 @@ import { PortTokens } from "./tokens.ts";
 import { Traffic } from "./traffic.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
+export type { PortMaker } from "./deps.ts";
+export { PORT_RULE, portsMade } from "./made.ts";
 export { deleteOfSandbox as forgetPorts, insertPort, locateLabel, roomPorts } from "./store.ts";
 export type { PortRow } from "./table.ts";
 

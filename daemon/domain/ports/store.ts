@@ -1,13 +1,14 @@
 /** Owns the SQL of exposed ports. What has expired is as good as gone, also before its row is. */
-import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull, or, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type PortRow, ports } from "./table.ts";
 
-const isCurrent = () => or(isNull(ports.expires_at), gt(ports.expires_at, now()));
+const isCurrent = () => and(isNull(ports.ended_at), or(isNull(ports.expires_at), gt(ports.expires_at, now())));
 
-export function insertPort(queries: Queries, row: PortRow): void {
+/** `ended_at` is absent in the row of a room that an earlier version has sent. */
+export function insertPort(queries: Queries, row: Omit<PortRow, "ended_at"> & Partial<PortRow>): void {
   // One of this number that has expired and was not removed yet makes place.
   deletePort(queries, row.sandbox_id, row.port);
   queries.insert(ports).values(row).run();
@@ -48,6 +49,21 @@ export function allPorts(queries: Queries): PortRow[] {
 
 export function movePortEnd(queries: Queries, label: string, expires_at: string | null): void {
   queries.update(ports).set({ expires_at }).where(eq(ports.label, label)).run();
+}
+
+export function changeMaker(queries: Queries, label: string, ends_with: PortRow["ends_with"]): void {
+  queries.update(ports).set({ ends_with }).where(eq(ports.label, label)).run();
+}
+
+export function markEnded(queries: Queries, labels: readonly string[], ended_at: string): void {
+  const isOne = sql`${ports.label} IN (SELECT value FROM json_each(${JSON.stringify(labels)}))`;
+  queries.update(ports).set({ ended_at }).where(isOne).run();
+}
+
+/** Those of a sandbox whose maker's access has ended. */
+export function deleteEnded(queries: Queries, sandboxId: string): PortRow[] {
+  const where = and(eq(ports.sandbox_id, sandboxId), isNotNull(ports.ended_at));
+  return queries.delete(ports).where(where).returning().all();
 }
 
 export function deletePort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {

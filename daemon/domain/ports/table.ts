@@ -16,6 +16,8 @@ export const ports = sqliteTable("ports", {
   expires_at: text(),
   /** The first of the line of keys that it ends with; null for none. */
   ends_with: text().$type<KeyId>(),
+  /** When the access of its maker ended. The port is unreachable from then on, until its row is deleted. */
+  ended_at: text(),
 });
 
 export type PortRow = typeof ports.$inferSelect;

@@ -27,7 +27,7 @@ import { changeSession, getMembership } from "./store.ts";
 export type { SignedIn } from "./begin.ts";
 export { RETURN_PATH } from "./identities.ts";
 export { locateOfPeople } from "./locate.ts";
-export { isMakerGood } from "./makers.ts";
+export { isMakerGood, isOver } from "./makers.ts";
 export type { NewPerson, NewWay } from "./newcomers.ts";
 export { makeUserOperator } from "./operator.ts";
 export { findPasskeys } from "./passkeys.ts";

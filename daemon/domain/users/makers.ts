@@ -1,23 +1,21 @@
-/**
- * Makers of what lasts: a person, or a line of keys that were rotated one into another. It is valid as long as it could be made
- * again: until the person leaves the organization or has a role without the scope for it, or the last key of the line ends.
- */
-import type { Scope } from "../../../shared/api/contract.ts";
-import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
+/** Condition under which the access of a maker (orgs/made.ts) is over, for persons and for lines of keys. */
+import { sql } from "drizzle-orm";
+import { ROLES, type Role } from "../../../shared/api/members.ts";
 import type { Queries } from "../../db/client.ts";
-import { isLineGood } from "../orgs/index.ts";
+import { type IsOver, isKeyOver, type Maker, type MakerRule } from "../orgs/index.ts";
 import { givenBy } from "./roles.ts";
-import { getMembership } from "./store.ts";
 
-export interface Maker {
-  org_id: OrgId;
-  /** Actor type. Actors other than users and keys belong to the host, and stay valid. */
-  type: string;
-  id: string;
-}
+export const isOver: IsOver = ({ org_id, type, id }, rule) => sql`CASE ${type}
+  WHEN 'user' THEN NOT EXISTS (
+    SELECT 1 FROM memberships AS own WHERE own.org_id = ${org_id} AND own.user_id = ${id}
+      AND own.role IN (SELECT value FROM json_each(${JSON.stringify(rolesWith(rule))})))
+  WHEN 'key' THEN ${isKeyOver(id, rule)}
+  ELSE 0 END`;
 
-export function isMakerGood(queries: Queries, { org_id, type, id }: Maker, scope: Scope): boolean {
-  if (type === "user") return givenBy(getMembership(queries, org_id, id as UserId)?.role ?? "viewer").includes(scope);
-  if (type === "key") return isLineGood(queries, id as KeyId);
-  return true;
+const rolesWith = ({ scope }: MakerRule): Role[] => ROLES.filter((role) => givenBy(role).includes(scope));
+
+/** Whether the maker could still make the thing. */
+export function isMakerGood(queries: Queries, maker: Maker, rule: MakerRule): boolean {
+  const [found] = queries.all<{ over: number }>(sql`SELECT ${isOver(maker, rule)} AS over`);
+  return found?.over === 0;
 }

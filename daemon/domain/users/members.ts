@@ -17,12 +17,12 @@ import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { post } from "../mail/index.ts";
-import { getOrg } from "../orgs/index.ts";
+import { countsOf, getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import { byAddress, noteDeparted } from "./departed.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, type LetterLinks, pathOf } from "./links.ts";
-import { changeRole, endedBy } from "./role-change.ts";
+import { changeRole, endedBy, keysRevoked } from "./role-change.ts";
 import { requireKeeper, requireOver } from "./roles.ts";
 import {
   countMembers,
@@ -90,22 +90,20 @@ export function makeMembers({ database, changes, url, links, hasMail, onEnded }:
           requireOtherOwner(within, org_id, user_id, role);
         };
         call.work.whenSettled(onEnded);
-        const body = await changes.revokeKeysOf(
-          org_id,
-          user_id,
-          { require, gives: [] },
-          (within, { keys, sshKeys }) => {
-            deleteMembership(within, org_id, user_id);
-            dropInvitationsBy(within, org_id, user_id);
-            noteDeparted(within, org_id, user_id);
-            noteDeparted(within, org_id, user_id, byAddress(getUser(within, user_id)?.email ?? ""));
-            const sessions_ended = endSessions(within, user_id, now(), { orgId: org_id });
-            const removed = { user_id, keys_revoked: keys.length, sessions_ended };
-            call.audit.details = { ...removed, ...endedBy(keys, sshKeys) };
-            call.work.keep("ok", removed);
-            return removed;
-          },
-        );
+        const change = (within: Queries) => {
+          deleteMembership(within, org_id, user_id);
+          dropInvitationsBy(within, org_id, user_id);
+          noteDeparted(within, org_id, user_id);
+          noteDeparted(within, org_id, user_id, byAddress(getUser(within, user_id)?.email ?? ""));
+        };
+        const body = await changes.endAccess(org_id, user_id, { require, gives: [], change }, (within, ended) => {
+          const sessions_ended = endSessions(within, user_id, now(), { orgId: org_id });
+          const removed = { user_id, keys_revoked: keysRevoked(ended), sessions_ended };
+          call.audit.details = { ...removed, ...endedBy(ended) };
+          const body = { ...removed, ended: countsOf(ended.made) };
+          call.work.keep("ok", body);
+          return body;
+        });
         return { outcome: "ok", body };
       },
     }),

@@ -1,15 +1,16 @@
 /** Owns what is kept of a person as a whole: shown to the person or the operator, and forgotten. */
 import { accountDelete, accountExport } from "../../../shared/api/account.ts";
-import type { UserId } from "../../../shared/ids.ts";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { forgetRows, nameOf, type PersonalTable, rowsAbout } from "../../db/personal.ts";
 import { appendAudit } from "../audit/index.ts";
-import { getOrg, type OrgChanges } from "../orgs/index.ts";
+import { detailsOf, getOrg, type OrgChanges } from "../orgs/index.ts";
 import { requireUser, whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
+import { keysRevoked } from "./role-change.ts";
 import { countOwners, deleteMembership, endSessions, membershipsOf } from "./store.ts";
 import {
   browsers,
@@ -84,7 +85,7 @@ interface Forgotten {
 
 /**
  * In one commit the person leaves every organization, as who is removed does, and what is kept of them goes. What stays has the id
- * alone. `within` comes first of all that is written. Throws last_owner.
+ * alone. Throws last_owner.
  */
 export function forget<T>(
   changes: OrgChanges,
@@ -93,24 +94,26 @@ export function forget<T>(
   within: (queries: Queries, forgotten: Forgotten) => T,
 ): Promise<T> {
   const { user_id } = user;
-  return changes.revokeKeysEverywhere(
-    user_id,
-    (queries) => {
-      requireSuccessors(queries, user_id);
-      return membershipsOf(queries, user_id).map(({ org_id }) => org_id);
-    },
-    (queries, ended) => {
-      const keys_revoked = ended.reduce((sum, { keys }) => sum + keys.length, 0);
-      const told = within(queries, { user_id, organizations_left: ended.length, keys_revoked });
-      for (const { org_id, keys } of ended) {
-        deleteMembership(queries, org_id, user_id);
-        recordLeft(queries, org_id, { user_id, keys_revoked: keys.length, forgotten: true });
-      }
-      endSessions(queries, user_id, now());
-      for (const table of personal) forgetRows(queries, table, user);
-      return told;
-    },
-  );
+  const require = (queries: Queries) => {
+    requireSuccessors(queries, user_id);
+    return membershipsOf(queries, user_id).map(({ org_id }) => org_id);
+  };
+  const change = (queries: Queries, org_id: OrgId) => deleteMembership(queries, org_id, user_id);
+  return changes.endAccessEverywhere(user_id, { require, change }, (queries, ended) => {
+    const keys_revoked = ended.reduce((sum, each) => sum + keysRevoked(each), 0);
+    const told = within(queries, { user_id, organizations_left: ended.length, keys_revoked });
+    for (const { org_id, ...each } of ended) {
+      recordLeft(queries, org_id, {
+        user_id,
+        keys_revoked: keysRevoked(each),
+        ...detailsOf(each.made),
+        forgotten: true,
+      });
+    }
+    endSessions(queries, user_id, now());
+    for (const table of personal) forgetRows(queries, table, user);
+    return told;
+  });
 }
 
 function recordLeft(queries: Queries, org_id: string, details: Record<string, unknown>): void {

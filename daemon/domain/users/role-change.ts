@@ -1,8 +1,8 @@
-/** Owns what follows when a member gets another role, whoever gives it: keys and invitations beyond it end in the same commit. */
+/** Change of a member's role: keys, invitations and made things beyond it end in the same commit. */
 import type { Role } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import type { OrgChanges } from "../orgs/index.ts";
+import { detailsOf, type Ended, type OrgChanges } from "../orgs/index.ts";
 import { givenBy } from "./roles.ts";
 import { dropInvitationsBy, setRole } from "./store.ts";
 
@@ -22,16 +22,21 @@ export function changeRole<T>(
   { org_id, user_id, role, require, before }: RoleChange,
   within: (queries: Queries, details: Record<string, unknown>) => T,
 ): Promise<T> {
-  return changes.revokeKeysOf(org_id, user_id, { require, gives: givenBy(role) }, (queries, { keys, sshKeys }) => {
+  const change = (queries: Queries) => {
     // Who may give less has invited nobody to more.
     if (before() !== role) dropInvitationsBy(queries, org_id, user_id);
     setRole(queries, org_id, user_id, role);
-    return within(queries, { user_id, role, before: before(), ...endedBy(keys, sshKeys) });
-  });
+  };
+  return changes.endAccess(org_id, user_id, { require, gives: givenBy(role), change }, (queries, ended) =>
+    within(queries, { user_id, role, before: before(), ...endedBy(ended) }),
+  );
 }
 
-/** What a record tells of what ended with a membership or a role. */
-export const endedBy = (keys: readonly { key_id: string }[], sshKeys: readonly { ssh_key_id: string }[]) => ({
+/** For the record of the end of a membership or role. */
+export const endedBy = ({ keys, made }: Ended) => ({
   ...(keys.length === 0 ? {} : { key_ids: keys.map(({ key_id }) => key_id) }),
-  ...(sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) }),
+  ...detailsOf(made),
 });
+
+/** The keys of applications among them. */
+export const keysRevoked = ({ keys, made }: Ended): number => keys.length + made.applications.length;

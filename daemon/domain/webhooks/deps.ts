@@ -19,6 +19,8 @@ export interface WebhookDeps {
   keyFile: string;
   /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
+  /** Ends what makers of the organization have made whose access is over. */
+  endMade(orgId: OrgId): Promise<void>;
   /** Whether there is such an organization, and it has not ended. */
   hasOrg(orgId: OrgId): boolean;
   /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a key that is bound. */

@@ -13,6 +13,7 @@ import { Sender } from "./sender.ts";
 import { deleteFormerOf, deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
 export { cursorAfterDelivery } from "./deliveries.ts";
+export { WEBHOOK_RULE, webhooksMade } from "./made.ts";
 export { planReach, type ReachPlan } from "./reach.ts";
 
 export interface Webhooks {

@@ -11,6 +11,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
+import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/deadlines.ts";
 import type { FairPlaces } from "../../core/fair-places.ts";
@@ -23,6 +24,7 @@ import type { Database } from "../../db/transact.ts";
 import { appendAudit, type Chains } from "../audit/index.ts";
 import type { Attempt, Message } from "./attempt.ts";
 import { bodyOf, eventOf, isWanted } from "./event.ts";
+import { ACTOR } from "./made.ts";
 import type { Pace } from "./pace.ts";
 import { isGivenUp, nextTry } from "./schedule.ts";
 import {
@@ -50,7 +52,6 @@ const TOGETHER_MS = 20;
 const BROKEN_MS = 5000;
 /** Longer than anybody waits for a place. */
 const ANY_TIME_MS = 2 ** 31 - 1;
-const ACTOR = { type: "system", id: "webhooks", name: "webhooks" };
 
 export interface LaneDeps {
   database: Database;
@@ -65,13 +66,17 @@ export interface LaneDeps {
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
   /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
+  /** Ends what makers of the organization have made whose access is over. */
+  endMade(orgId: OrgId): Promise<void>;
   /** It is disabled, and it is on record. */
   onDisabled(lane: Lane): void;
 }
 
-type WhyDisabled =
-  | { reason: "gone" | "failing"; failing_since: string; last_status: number | null }
-  | { reason: "maker_ended" };
+interface WhyDisabled {
+  reason: "gone" | "failing";
+  failing_since: string;
+  last_status: number | null;
+}
 
 export class Lane {
   readonly #deps: LaneDeps;
@@ -285,10 +290,12 @@ export class Lane {
     this.look();
   }
 
-  /** Disables it where its maker has ended: nothing more is sent. */
+  /** Whether its maker's access is over: then it is disabled, and sends nothing more. */
   async #hasEnded(): Promise<boolean> {
     if (this.#deps.isMakerGood(this.#row)) return false;
-    await this.#disable({ reason: "maker_ended" }, null);
+    // The call that ended the access has disabled it; a key's time ends without one.
+    await this.#deps.endMade(this.#row.org_id);
+    this.#deps.onDisabled(this);
     return true;
   }
 

@@ -210,6 +210,7 @@ export class Sender {
         return tried;
       },
       isMakerGood: this.#deps.isMakerGood,
+      endMade: this.#deps.endMade,
       onDisabled: (lane) => {
         if (this.#lanes.get(row.webhook_id) === lane) void this.#close(row.webhook_id).then(() => this.follow());
       },

@@ -689,6 +689,16 @@ export interface components {
             /** @description Only if the list has this revision; else 412. */
             if_revision?: number;
         };
+        EndedMade: {
+            /** @description Webhooks that are disabled, with the reason `maker_ended`. */
+            webhooks: number;
+            /** @description Ports that are unexposed on the host that answers; those on other hosts end within a second. */
+            ports: number;
+            /** @description Public SSH keys that are removed. */
+            ssh_keys: number;
+            /** @description Applications that are signed out. */
+            applications: number;
+        };
         ErrorEvent: {
             /** @enum {string} */
             type: "error";
@@ -1449,8 +1459,10 @@ export interface components {
         };
         MemberRemoveResult: {
             user_id: string;
+            /** @description Those of applications are among them. */
             keys_revoked: number;
             sessions_ended: number;
+            ended: components["schemas"]["EndedMade"];
         };
         MemberUpdateRequest: {
             /** @enum {string} */
@@ -2029,6 +2041,46 @@ export interface components {
         RecordingStartRequest: {
             /** @description When its time is up; 3600 if absent. */
             max_seconds?: number;
+        };
+        RevokedApiKey: {
+            key_id: string;
+            name: string;
+            /** @description The beginning of the key, to tell keys apart. */
+            key_prefix: string;
+            /** @enum {string} */
+            state: "active" | "expired" | "revoked";
+            scopes: ("rooms:read" | "rooms:write" | "sandboxes:read" | "sandboxes:write" | "exec" | "ports:write" | "drive:read" | "drive:write" | "fabric:read" | "fabric:write" | "terminal" | "templates:write" | "audit:read" | "usage:read" | "keys:write" | "org:admin")[];
+            /** @description The only rooms that the key can see; null: all. */
+            room_ids: string[] | null;
+            /** @description The only agent that the key acts as; null: any. */
+            agent_id: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            created_by: {
+                type: string;
+                id: string;
+            };
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            revoked_at: string | null;
+            /** @description The key that it was rotated into. */
+            replaced_by: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            last_used_at: string | null;
+            ended: components["schemas"]["EndedMade"];
         };
         Room: {
             /**
@@ -3910,7 +3962,7 @@ export interface components {
             org_id: string;
             key_id: string;
         };
-        KeyRevokeAnswer: components["schemas"]["ApiKey"];
+        KeyRevokeAnswer: components["schemas"]["RevokedApiKey"];
         WebhookCreateInput: components["schemas"]["WebhookCreateRequest"] & {
             /** @description The organization, or self. */
             org_id: string;
@@ -5629,6 +5681,7 @@ export type DriveStat = components['schemas']['DriveStat'];
 export type Egress = components['schemas']['Egress'];
 export type EgressExplanation = components['schemas']['EgressExplanation'];
 export type EgressSetRequest = components['schemas']['EgressSetRequest'];
+export type EndedMade = components['schemas']['EndedMade'];
 export type ErrorEvent = components['schemas']['ErrorEvent'];
 export type EvacuatedRoom = components['schemas']['EvacuatedRoom'];
 export type ExecResult = components['schemas']['ExecResult'];
@@ -5727,6 +5780,7 @@ export type Recording = components['schemas']['Recording'];
 export type RecordingDeleteResult = components['schemas']['RecordingDeleteResult'];
 export type RecordingListResult = components['schemas']['RecordingListResult'];
 export type RecordingStartRequest = components['schemas']['RecordingStartRequest'];
+export type RevokedApiKey = components['schemas']['RevokedApiKey'];
 export type Room = components['schemas']['Room'];
 export type RoomCheckpointRequest = components['schemas']['RoomCheckpointRequest'];
 export type RoomCreateRequest = components['schemas']['RoomCreateRequest'];

@@ -1,5 +1,7 @@
 /** The OrgChanges of a host by itself: what it refuses, and that a change and what is kept with it are there together or not at all. */
+
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MAKER_RULES } from "../../../../daemon/compose/made.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
@@ -30,7 +32,7 @@ beforeEach(async () => {
   connection = openConnection(":memory:");
   migrate(connection);
   database = makeDatabase(connection);
-  changes = makeOrgChanges(database);
+  changes = makeOrgChanges(database, MAKER_RULES);
   org = orgOf("first");
   key = keyOf(org.org_id);
   sshKey = sshKeyOf(org.org_id);
@@ -123,69 +125,4 @@ test("a key that has just ended makes nothing, in whichever call was under way",
   expect(end.status).toBe("fulfilled");
   for (const each of under) expect(each).toMatchObject({ status: "rejected", reason: { code: "invalid_api_key" } });
   expect(rows().map((each) => each.length)).toEqual([1, 2, 1]);
-});
-
-describe("public SSH keys", () => {
-  const LATER = "2099-01-01T00:00:00.000Z";
-  const SOONER = "2098-01-01T00:00:00.000Z";
-  const AT_ONCE = "2097-01-01T00:00:00.000Z";
-
-  /** A key of its own, and what it has added: without an end, or with one. */
-  async function maker(more: Partial<KeyRow> = {}) {
-    const made = { ...keyOf(org.org_id), scopes: ["terminal" as const], ...more };
-    await changes.addKey(made, () => {});
-    const adds = async (by: KeyRow, expires_at: string | null = null): Promise<string> => {
-      const added = newSshKey(org.org_id, { public_key: PUBLIC_KEY }, { type: "key", id: by.key_id });
-      await changes.addSshKey({ ...added, expires_at, fingerprint: `SHA256:${added.ssh_key_id}` }, () => {});
-      return added.ssh_key_id;
-    };
-    return { made, adds };
-  }
-
-  const nextOf = async (old: KeyRow, until: string): Promise<KeyRow> => {
-    let row: KeyRow | undefined;
-    await changes.rotateKey(
-      old.key_id,
-      (found) => {
-        const rotation = rotate(found);
-        row = rotation.row;
-        return { ...rotation, change: { replaced_by: row.key_id, expires_at: until } };
-      },
-      () => {},
-    );
-    return row as KeyRow;
-  };
-  const endOf = (id: string) =>
-    database.queries.all<{ expires_at: string | null }>(`SELECT expires_at FROM ssh_keys WHERE ssh_key_id = '${id}'`)[0]
-      ?.expires_at;
-  const revoke = (row: KeyRow) =>
-    changes.revokeKey(row.key_id, (_queries, { sshKeys }) => sshKeys.map(({ ssh_key_id }) => ssh_key_id));
-
-  test("of a key that was rotated end with the last that is good still, when what took its place is revoked", async () => {
-    const { made: first, adds } = await maker();
-    const [endless, soon] = [await adds(first), await adds(first, AT_ONCE)];
-    const second = await nextOf(first, SOONER);
-    const third = await nextOf(second, LATER);
-    expect(endOf(endless)).toBe(null);
-    expect(await revoke(third)).toEqual([]);
-    expect([endOf(endless), endOf(soon)]).toEqual([LATER, AT_ONCE]);
-    expect(await revoke(second)).toEqual([]);
-    expect([endOf(endless), endOf(soon)]).toEqual([SOONER, AT_ONCE]);
-    expect(await revoke(first)).toEqual([endless, soon]);
-  });
-
-  test("have no end while a key that has none took the place of the one that is revoked", async () => {
-    const { made: first, adds } = await maker();
-    const endless = await adds(first);
-    await nextOf(first, SOONER);
-    expect([await revoke(first), endOf(endless)]).toEqual([[], null]);
-  });
-
-  test("that a key has added that may give for good stay, whichever of its line is revoked last", async () => {
-    const { made: first, adds } = await maker({ scopes: ["org:admin"] });
-    const endless = await adds(first);
-    const second = await nextOf(first, SOONER);
-    expect([await revoke(second), endOf(endless)]).toEqual([[], null]);
-    expect([await revoke(first), endOf(endless)]).toEqual([[], null]);
-  });
 });

@@ -1,5 +1,7 @@
 /** When keys were last used: known at once, and written together. */
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MAKER_RULES } from "../../../../daemon/compose/made.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -30,7 +32,7 @@ const makeKeys = (count: number): Promise<KeyRow[]> =>
     Array.from({ length: count }, (_, n) => {
       const maker = { type: "operator", id: "host" };
       const { row } = newKey({ org_id: null, kind: "api", name: `key ${n}`, maker });
-      return makeOrgChanges(database).addKey(row, () => row);
+      return makeOrgChanges(database, MAKER_RULES).addKey(row, () => row);
     }),
   );
 
@@ -38,7 +40,7 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
   const rows = await makeKeys(10);
   const [first] = rows as [KeyRow];
   const used = new LastUsed(
-    makeOrgChanges(database),
+    makeOrgChanges(database, MAKER_RULES),
     makeLog("error", () => {}),
   );
   const before = commits;
@@ -59,7 +61,7 @@ test("uses are written by themselves after a while", async () => {
   const [row] = (await makeKeys(1)) as [KeyRow];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   new LastUsed(
-    makeOrgChanges(database),
+    makeOrgChanges(database, MAKER_RULES),
     makeLog("error", () => {}),
   ).note(row.key_id);
   const before = commits;

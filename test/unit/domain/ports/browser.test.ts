@@ -45,7 +45,8 @@ beforeEach(() => {
   const room = { room_uid: "rom_1", room_id: "r", state: "active" };
   const never = () => new Promise(() => {});
   ports = makePorts({
-    holdLine: () => () => {},
+    isMakerGood: () => true,
+    holdMaker: () => () => {},
     database,
     log: makeLog("error", () => {}),
     sandboxes: {
@@ -136,7 +137,14 @@ test.each([
 ])("one that is %s stays as it is", async (_, own) => {
   const row = {
     ...{ label: "l", sandbox_id: "sbx_1", port: BROWSER_PORT, visibility: "private", wish: null, org_id: "org_1" },
-    ...{ room_uid: "rom_1", agent_id: "a", created_at: inMinutes(-1), expires_at: inMinutes(5), ends_with: null },
+    ...{
+      room_uid: "rom_1",
+      agent_id: "a",
+      created_at: inMinutes(-1),
+      expires_at: inMinutes(5),
+      ends_with: null,
+      ended_at: null,
+    },
     ...own,
   } as PortRow;
   await database.commit((queries) => insertPort(queries, row));

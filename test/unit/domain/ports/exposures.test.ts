@@ -1,4 +1,4 @@
-/** When an exposure ends without a call: with the line of keys that made it, whoever ended that and whenever. */
+/** Ends of exposed ports without a call: with the line of keys that made them, whatever ended it. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -8,9 +8,10 @@ import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import type { Connections } from "../../../../daemon/domain/ports/connections.ts";
 import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
 import { Exposures } from "../../../../daemon/domain/ports/exposures.ts";
-import { allPorts, insertPort } from "../../../../daemon/domain/ports/store.ts";
+import { allPorts, findPort, insertPort, markEnded } from "../../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
+import type { KeyId } from "../../../../shared/ids.ts";
 import { until } from "../../../harness/guests.ts";
 
 let connection: Connection;
@@ -35,9 +36,9 @@ function newExposures(): Exposures {
     database,
     log: makeLog("error", () => {}),
     sandboxes: { ended: () => new Promise(() => {}) },
-    holdLine: (first: string, end: () => void) => {
-      const ends = lines.get(first) ?? new Set();
-      lines.set(first, ends.add(end));
+    holdMaker: ({ key_id }: { key_id: string }, end: () => void) => {
+      const ends = lines.get(key_id) ?? new Set();
+      lines.set(key_id, ends.add(end));
       return () => ends.delete(end);
     },
   } as unknown as PortDeps;
@@ -69,9 +70,31 @@ test("those of a line of keys end with it, are cut, and on record; those of othe
   expect(cut.sort()).toEqual(["label-8001", "label-8002"]);
   const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
   expect(records.map(({ event, details }) => [event, JSON.parse(details).reason])).toEqual([
-    ["port.closed", "the key that exposed it has ended"],
-    ["port.closed", "the key that exposed it has ended"],
+    ["port.closed", "the access of its maker has ended"],
+    ["port.closed", "the access of its maker has ended"],
   ]);
+});
+
+test("one that is taken over ends with its new maker alone", async () => {
+  const exposures = newExposures();
+  await expose(exposures, 8001, "kid_1");
+  exposures.keep({ ...(allPorts(database.queries)[0] as PortRow), ends_with: "kid_2" as KeyId });
+  expect([lines.get("kid_1")?.size, lines.get("kid_2")?.size]).toEqual([0, 1]);
+  end("kid_1");
+  end("kid_2");
+  await until("it is gone", () => left().length === 0);
+});
+
+test("the number of one that has ended with its maker is free, and what is open through it is closed all the same", async () => {
+  const exposures = newExposures();
+  await expose(exposures, 8001, "kid_1");
+  await database.commit((queries) => markEnded(queries, ["label-8001"], new Date().toISOString()));
+  expect(findPort(database.queries, "sbx_1", 8001)).toBeUndefined();
+  await database.commit((queries) => exposures.closeEnded(queries, "sbx_1"));
+  expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
+  end("kid_1");
+  await until("it is closed", () => cut.length > 0);
+  expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
 });
 
 test("one that a daemon before has exposed ends with its key, too", async () => {

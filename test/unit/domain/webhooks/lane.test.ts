@@ -2,6 +2,7 @@
  * A webhook's lane in a made-up world: a real chain in a database in memory, a receiver that is a function, and crashes, which leave of
  * a lane what is in the database. Whatever happens every event is taken in the end, and in order while nothing fails.
  */
+import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Bells } from "../../../../daemon/core/bells.ts";
 import { Deadlines } from "../../../../daemon/core/deadlines.ts";
@@ -13,8 +14,10 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain-bell.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { Chains } from "../../../../daemon/domain/audit/chains.ts";
+import { makeMadeEnds } from "../../../../daemon/domain/orgs/index.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
 import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";
+import { webhooksMade } from "../../../../daemon/domain/webhooks/made.ts";
 import { Pace } from "../../../../daemon/domain/webhooks/pace.ts";
 import {
   countWaiting,
@@ -109,6 +112,11 @@ function open(): Lane {
     places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
     deadlines,
     isMakerGood: () => isMakerGood,
+    endMade: (orgId) => {
+      const isOver = () => sql`${!isMakerGood}`;
+      const { endMade } = makeMadeEnds([webhooksMade], isOver);
+      return database.commit((queries) => void endMade(queries, orgId));
+    },
     attempt: async (_webhook, { body }: Message, signal) => {
       const { n } = JSON.parse(body).data.room_id.match(/(?<n>\d+)$/).groups;
       await Promise.resolve();

@@ -696,6 +696,17 @@ class EgressSetRequest(TypedDict):
     """Only if the list has this revision; else 412."""
 
 
+class EndedMade(TypedDict):
+    webhooks: int
+    """Webhooks that are disabled, with the reason `maker_ended`."""
+    ports: int
+    """Ports that are unexposed on the host that answers; those on other hosts end within a second."""
+    ssh_keys: int
+    """Public SSH keys that are removed."""
+    applications: int
+    """Applications that are signed out."""
+
+
 class EvacuatedRoomProblem(TypedDict):
     code: str
     detail: str
@@ -1506,7 +1517,9 @@ class MemberListResult(TypedDict):
 class MemberRemoveResult(TypedDict):
     user_id: str
     keys_revoked: int
+    """Those of applications are among them."""
     sessions_ended: int
+    ended: EndedMade
 
 
 class MemberUpdateRequest(TypedDict):
@@ -1905,6 +1918,36 @@ class RecordingListResult(TypedDict):
 class RecordingStartRequest(TypedDict):
     max_seconds: NotRequired[int]
     """When its time is up; 3600 if absent."""
+
+
+class RevokedApiKeyCreatedBy(TypedDict):
+    type: str
+    id: str
+
+
+class RevokedApiKey(TypedDict):
+    key_id: str
+    name: str
+    key_prefix: str
+    """The beginning of the key, to tell keys apart."""
+    state: Literal["active", "expired", "revoked"]
+    scopes: list[Literal["rooms:read", "rooms:write", "sandboxes:read", "sandboxes:write", "exec", "ports:write", "drive:read", "drive:write", "fabric:read", "fabric:write", "terminal", "templates:write", "audit:read", "usage:read", "keys:write", "org:admin"]]
+    room_ids: list[str] | None
+    """The only rooms that the key can see; null: all."""
+    agent_id: str | None
+    """The only agent that the key acts as; null: any."""
+    created_at: str
+    """RFC 3339, in UTC."""
+    created_by: RevokedApiKeyCreatedBy
+    expires_at: str | None
+    """RFC 3339, in UTC."""
+    revoked_at: str | None
+    """RFC 3339, in UTC."""
+    replaced_by: str | None
+    """The key that it was rotated into."""
+    last_used_at: str | None
+    """RFC 3339, in UTC."""
+    ended: EndedMade
 
 
 class RoomStatus(TypedDict):
@@ -3460,7 +3503,7 @@ class KeyRevokeInput(TypedDict):
     """The organization, or self."""
     key_id: str
 
-KeyRevokeAnswer: TypeAlias = ApiKey
+KeyRevokeAnswer: TypeAlias = RevokedApiKey
 
 
 class WebhookCreateInput(TypedDict):

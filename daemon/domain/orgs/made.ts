@@ -1,0 +1,121 @@
+/**
+ * Lasting things that give access or a feed, and the end of each with its maker. A maker is a person, or a line of keys that were rotated
+ * one into another; its access is over once it could not make the thing again. Whatever ends an access calls `endMade` in its transaction:
+ *
+ *   key revoked · member removed or given a smaller role · account deleted · user disabled · application signed out
+ *     └─▶ changes.ts ──▶ endMade ──▶ each MadeKind: find those whose maker's access is over, end them
+ *
+ * The rule looks at the present state alone, so the same call ends what a key's time has ended, and repeats without harm.
+ * The list of kinds is compose/made.ts.
+ */
+import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { Scope } from "../../../shared/api/contract.ts";
+import type { MadeName } from "../../../shared/api/made.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { locally } from "../../db/rehearsal.ts";
+
+/** Columns or values; `type` is that of an actor. Actors other than users and keys belong to the host, or end with their sandbox. */
+export interface Maker {
+  org_id: SQLWrapper | string;
+  type: SQLWrapper | string;
+  id: SQLWrapper | string;
+}
+
+export interface MakerRule {
+  /** A person's role must still give it. */
+  scope: Scope;
+  /** A thing that belongs to a person ends with the person's own key, also if another person has rotated that key since. */
+  isPersonal: boolean;
+}
+
+/** A condition: the maker's access is over. */
+export type IsOver = (maker: Maker, rule: MakerRule) => SQL;
+
+export interface MadeKind<Row = unknown> {
+  name: MadeName;
+  table: SQLiteTable;
+  /** Each host has rows of its own. */
+  isHere?: true;
+  /** How another caller becomes its maker; null: it belongs to a person and ends with that person's access. */
+  takeOver: string | null;
+  /** Those that are in force and whose maker's access is over. */
+  find(queries: Queries, isOver: IsOver, orgId: OrgId): Row[];
+  idOf(row: Row): string;
+  /** Ends them, and appends an audit record of each. Within a transaction. */
+  end(queries: Queries, rows: readonly Row[], at: string): void;
+}
+
+/** Column `id` of a query of makers, as a condition on a column: each maker is checked once, however much it has made. */
+export const isAmongOver = (id: SQLWrapper, makers: SQL, over: (id: SQL) => SQL): SQL =>
+  sql`${id} IN (WITH makers AS MATERIALIZED (${makers}) SELECT id FROM makers WHERE ${over(sql`makers.id`)})`;
+
+/** Forgets the type of a kind's rows. */
+export const madeKind = <Row>(kind: MadeKind<Row>): MadeKind => kind as MadeKind;
+
+/** The ids of ended things, by kind. */
+export type EndedMade = Readonly<Record<MadeName, readonly string[]>>;
+
+export const nothingEnded = (): EndedMade => ({ webhooks: [], ports: [], ssh_keys: [], applications: [] });
+
+/** For answers: how many of each kind. */
+export function countsOf(made: EndedMade): Record<MadeName, number> {
+  const { webhooks, ports, ssh_keys, applications } = made;
+  return {
+    webhooks: webhooks.length,
+    ports: ports.length,
+    ssh_keys: ssh_keys.length,
+    applications: applications.length,
+  };
+}
+
+/** For the record of the call that ended an access. A port's label is a part of its URL, so ports are a number. */
+export function detailsOf({ webhooks, ports, ssh_keys, applications }: EndedMade): Record<string, unknown> {
+  return {
+    ...(ssh_keys.length === 0 ? {} : { ssh_key_ids: ssh_keys }),
+    ...(webhooks.length === 0 ? {} : { webhook_ids: webhooks }),
+    ...(applications.length === 0 ? {} : { grant_ids: applications }),
+    ...(ports.length === 0 ? {} : { ports_unexposed: ports.length }),
+  };
+}
+
+export interface MadeEnds {
+  /** Ends what makers of an organization have made whose access is over. Within a transaction, after the change that ended the access. */
+  endMade(queries: Queries, orgId: OrgId): EndedMade;
+  /** Whether `endMade` would end anything. */
+  isAnyOver(queries: Queries, orgId: OrgId): boolean;
+}
+
+export function makeMadeEnds(kinds: readonly MadeKind[], isOver: IsOver): MadeEnds {
+  const endMade: MadeEnds["endMade"] = (queries, orgId) => {
+    const at = now();
+    const ended: Record<MadeName, readonly string[]> = nothingEnded();
+    for (const kind of kinds) {
+      const found = kind.find(queries, isOver, orgId);
+      const end = (within: Queries, rows: readonly unknown[]) => {
+        if (rows.length > 0) kind.end(within, rows, at);
+      };
+      if (kind.isHere) locally(queries, (here) => end(here, kind.find(here, isOver, orgId)));
+      else end(queries, found);
+      ended[kind.name] = found.map((row) => kind.idOf(row));
+    }
+    return ended;
+  };
+  const isAnyOver: MadeEnds["isAnyOver"] = (queries, orgId) =>
+    kinds.some((kind) => kind.find(queries, isOver, orgId).length > 0);
+  return { endMade, isAnyOver };
+}
+
+/** No key of its line is valid. */
+const isLineOver = (keyId: Maker["id"]): SQL => sql`NOT EXISTS (
+  SELECT 1 FROM api_keys AS own JOIN api_keys AS line
+    ON line.key_id = ifnull(own.first_key_id, own.key_id) OR line.first_key_id = ifnull(own.first_key_id, own.key_id)
+  WHERE own.key_id = ${keyId} AND line.revoked_at IS NULL AND (line.expires_at IS NULL OR line.expires_at > ${now()}))`;
+
+const hasEndedWithPerson = (keyId: Maker["id"]): SQL =>
+  sql`EXISTS (SELECT 1 FROM api_keys AS own WHERE own.key_id = ${keyId} AND own.ended_with_maker)`;
+
+export const isKeyOver = (keyId: Maker["id"], { isPersonal }: Pick<MakerRule, "isPersonal">): SQL =>
+  isPersonal ? sql`(${isLineOver(keyId)} OR ${hasEndedWithPerson(keyId)})` : isLineOver(keyId);
