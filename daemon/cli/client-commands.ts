@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { agentCommand } from "./agent.ts";
+import { applicationCommand } from "./application.ts";
 import { auditCommand } from "./audit.ts";
 import { barrierCommand } from "./barrier.ts";
 import { browserCommand } from "./browser.ts";
@@ -117,6 +118,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
       auditCommand(setStatus),
       timelineCommand(),
       webhookCommand(setStatus),
+      applicationCommand(),
       usageCommand(),
       creditsCommand(),
       limitsCommand(),

@@ -1,7 +1,21 @@
 /** Owns the interface of what a person has granted to applications, and of granting it. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, record, SCOPES, type Scope, timestamp } from "./contract.ts";
+import {
+  fields,
+  NONE,
+  nullable,
+  oneOf,
+  operation,
+  page,
+  pageQuery,
+  record,
+  SCOPES,
+  type Scope,
+  timestamp,
+} from "./contract.ts";
+import { endedMade } from "./made.ts";
+import { orgPath } from "./orgs.ts";
 
 /** What applications may be granted: nothing that makes keys, or sees to the organization. */
 export const GRANT_SCOPES = SCOPES.filter((scope) => scope !== "keys:write" && scope !== "org:admin");
@@ -35,7 +49,7 @@ const narrowing = {
   ),
 };
 
-const grant = record("Grant", {
+const grantFields = {
   grant_id: Type.String({ description: "The key_id that the application's calls are recorded under." }),
   client_id: Type.String(),
   client_name: Type.String({ description: "As the application calls itself." }),
@@ -46,8 +60,16 @@ const grant = record("Grant", {
   created_at: timestamp,
   expires_at: nullable(timestamp),
   last_used_at: nullable(timestamp),
-});
+};
+const grant = record("Grant", grantFields);
 export type GrantRecord = Static<typeof grant>;
+
+const application = record("Application", {
+  ...grantFields,
+  user_id: Type.String({ description: "The member that let it in." }),
+  user_name: Type.String(),
+});
+export type ApplicationRecord = Static<typeof application>;
 
 export const grantList = operation({
   name: "grant_list",
@@ -130,5 +152,42 @@ export const grantEnd = operation({
   output: fields({ grant_id: Type.String() }),
   outcomes: { ok: 200 },
   errors: ["grant_not_found"],
+  audit: "oauth.ended",
+});
+
+export const applicationList = operation({
+  name: "application_list",
+  extension: "account",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/applications",
+  summary: "List the applications that members have signed in",
+  description: "The newest first. For owners, admins and keys with `org:admin`.",
+  access: "org:admin",
+  ofAccount: true,
+  params: orgPath,
+  query: fields(pageQuery),
+  body: null,
+  output: page(application),
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "invalid_cursor"],
+  audit: "oauth.applications_listed",
+});
+
+export const applicationEnd = operation({
+  name: "application_end",
+  extension: "account",
+  method: "DELETE",
+  path: "/v1/orgs/{org_id}/applications/{grant_id}",
+  summary: "Sign out an application of a member",
+  description:
+    "Its tokens are no longer valid, what it has open is closed, and what it has made ends: `ended` counts it. The member can let it in again.",
+  access: "org:admin",
+  ofAccount: true,
+  params: fields({ ...orgPath.properties, grant_id: Type.String({ maxLength: 64 }) }),
+  query: NONE,
+  body: null,
+  output: fields({ grant_id: Type.String(), user_id: Type.String(), ended: endedMade }),
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "grant_not_found"],
   audit: "oauth.ended",
 });

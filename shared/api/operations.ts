@@ -79,6 +79,8 @@ export const operations = {
   grant_create: grants.grantCreate,
   device_decide: grants.deviceDecide,
   grant_end: grants.grantEnd,
+  application_list: grants.applicationList,
+  application_end: grants.applicationEnd,
   identity_list: identities.identityList,
   identity_begin: identities.identityBegin,
   identity_remove: identities.identityRemove,

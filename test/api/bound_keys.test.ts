@@ -52,7 +52,7 @@ const makesRoom = ({ name }: Operation) => name === "room_from_backup";
 const inRooms = OF_KEYS.filter((each) => /\{(source_)?room_id\}/.test(each.path) && !makesRoom(each));
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
-  ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
+  ...["ssh_key_add", "ssh_key_list", "ssh_key_remove", "application_list", "application_end"],
   ...["webhook_create", "webhook_list", "webhook_get", "webhook_update", "webhook_delete"],
   ...["webhook_rotate", "webhook_deliveries", "webhook_redeliver", "webhook_test"],
   ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],

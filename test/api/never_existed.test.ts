@@ -37,6 +37,7 @@ const NAMES: Record<string, Names> = {
   sandbox: { foreign: "", never: "sbx_00000000000000000000000000" },
   key_id: { foreign: "", never: "kid_00000000000000000000000000" },
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
+  grant_id: { foreign: "kid_11111111111111111111111111", never: "kid_00000000000000000000000000" },
   webhook_id: { foreign: "", never: "whk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
@@ -188,7 +189,24 @@ async function makeForeign(): Promise<void> {
     `INSERT INTO ports (label, sandbox_id, port, visibility, org_id, room_uid, agent_id, created_at)
      SELECT 'theirs', sandbox_id, 8000, 'private', org_id, room_uid, agent_id, created_at FROM sandboxes`,
   );
+  insertGrant(rows, NAMES.grant_id?.foreign ?? "", NAMES.key_id?.foreign ?? "");
   rows.close();
+}
+
+/** An application that a person of the organization of a key has signed in. */
+function insertGrant(rows: Database, grantId: string, keyId: string): void {
+  const columns = rows.query("SELECT name FROM pragma_table_info('api_keys')").all() as { name: string }[];
+  const own: Record<string, string> = { key_id: `'${grantId}'`, key_sha256: "'theirs'", kind: "'oauth'" };
+  const names = columns.map(({ name }) => name);
+  const values = names.map((name) => own[name] ?? name);
+  rows.run(`INSERT INTO api_keys (${names}) SELECT ${values} FROM api_keys WHERE key_id = ?`, [keyId]);
+  rows.run(
+    "INSERT INTO users (user_id, email, name, created_at) VALUES ('usr_theirs', 'them@example.org', 'them', '')",
+  );
+  rows.run(
+    "INSERT INTO oauth_grants (key_id, user_id, client_id, audience) VALUES (?, 'usr_theirs', 'oap_theirs', 'mcp')",
+    [grantId],
+  );
 }
 
 beforeAll(async () => {

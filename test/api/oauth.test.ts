@@ -585,6 +585,35 @@ describe("letting in", () => {
     );
   });
 
+  test("is listed and ended by admins and keys of the organization, whichever member let it in", async () => {
+    const list = "/v1/orgs/self/applications";
+    const { tokens } = await signedIn({}, bob);
+    const account = (await bob.api("GET", "/v1/account")).body;
+    const [{ grant_id }] = (await bob.api("GET", "/v1/account/grants")).body.items;
+    const found = (await ada.api("GET", `${list}?limit=1`)).body;
+    expect(found.items).toMatchObject([{ grant_id, user_id: account.user_id, user_name: account.name }]);
+    expect((await ada.api("GET", `${list}?limit=1&cursor=${found.next_cursor}`)).body.items).toHaveLength(1);
+    expect((await ada.see("/org/members")).text).toContain("Applications of members");
+    for (const who of [bob, viewer]) {
+      expect((await who.api("GET", list)).body.code).toBe("insufficient_scope");
+      expect((await who.api("DELETE", `${list}/${grant_id}`)).body.code).toBe("insufficient_scope");
+      expect((await who.see("/org/members")).text).not.toContain("Applications of members");
+    }
+    expect((await call("/mcp", `Bearer ${tokens.access_token}`, LIST)).status).toBe(200);
+    const listed = JSON.parse((await daemon.cli(["application", "list", "--limit", "1", "--json"])).stdout);
+    expect(listed.items).toMatchObject([{ grant_id }]);
+    const ended = JSON.parse((await daemon.cli(["application", "end", grant_id, "--json"])).stdout);
+    expect(ended).toMatchObject({ grant_id, user_id: account.user_id, ended: { applications: 0 } });
+    expect((await call("/mcp", `Bearer ${tokens.access_token}`, LIST)).status).toBe(401);
+    expect((await ada.api("DELETE", `${list}/${grant_id}`)).body.code).toBe("grant_not_found");
+    expect((await recorded("oauth.ended")).at(0)).toMatchObject({ details: { grant_id, user_id: account.user_id } });
+    await signedIn({}, bob);
+    const [again] = (await ada.api("GET", `${list}?limit=1`)).body.items;
+    const page = await ada.send("/org/members", { do: "application", grant_id: again.grant_id });
+    expect(page.text).toContain("The application is signed out");
+    expect((await bob.api("GET", "/v1/account/grants")).body.items).not.toContainEqual(again);
+  });
+
   test("for MCP is for MCP alone", async () => {
     const { tokens } = await signedIn();
     const rest = await fetch(`${daemon.url}/v1/rooms`, { headers: { authorization: `Bearer ${tokens.access_token}` } });

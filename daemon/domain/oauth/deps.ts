@@ -5,7 +5,7 @@ import type { OrgChanges, Orgs } from "../orgs/index.ts";
 export interface OAuthDeps {
   database: Database;
   changes: OrgChanges;
-  orgs: Pick<Orgs, "callerOfGrant" | "withUse" | "holds">;
+  orgs: Pick<Orgs, "callerOfGrant" | "find" | "withUse" | "holds">;
   log: Log;
   /** What we are called: the URL by which clients reach the service, without a slash at its end. */
   url(): string;

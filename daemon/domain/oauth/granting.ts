@@ -196,7 +196,7 @@ const detailsOf = (
   expires_at,
 });
 
-function toRecord({ grant, key }: { grant: GrantRow; key: KeyRow }): GrantRecord {
+export function toRecord({ grant, key }: { grant: GrantRow; key: KeyRow }): GrantRecord {
   const { name, org_id, scopes, room_ids, created_at, expires_at, last_used_at } = key;
   return {
     grant_id: key.key_id,

@@ -10,6 +10,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import { getKey, isGood } from "../orgs/index.ts";
+import { makeApplications } from "./applications.ts";
 import { type Asking, readAsking } from "./asking.ts";
 import { Clients, type Registration, unusedBefore } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
@@ -132,7 +133,10 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
   };
 
   return {
-    operations: makeGranting({ database, changes, orgs, url, clients }),
+    operations: [
+      ...makeGranting({ database, changes, orgs, url, clients }),
+      ...makeApplications({ database, changes, orgs }),
+    ],
 
     isToken: (authorization) => BEARER.test(authorization),
 

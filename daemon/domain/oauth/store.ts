@@ -1,7 +1,25 @@
 /** Owns the SQL of applications, grants, tokens and devices. */
-import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lte, notExists, or, sql } from "drizzle-orm";
-import type { KeyId, UserId } from "../../../shared/ids.ts";
+import {
+  and,
+  count,
+  desc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
+import { apiKeys, type KeyRow } from "../orgs/index.ts";
+import { users } from "../users/table.ts";
 import {
   type ClientRow,
   clients,
@@ -55,6 +73,34 @@ export function grantsOf(queries: Queries, userId: UserId): GrantRow[] {
 export function hasGrant(queries: Queries, userId: UserId, id: string): boolean {
   const where = and(eq(grants.user_id, userId), or(eq(grants.key_id, id as KeyId), eq(grants.client_id, id)));
   return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
+}
+
+/** With its key, and the name of the member that let it in. */
+export interface Application {
+  grant: GrantRow;
+  key: KeyRow;
+  user_name: string;
+}
+
+function selectApplications(queries: Queries, orgId: OrgId) {
+  const { org_id, kind, revoked_at, expires_at } = apiKeys;
+  const isGood = and(isNull(revoked_at), or(isNull(expires_at), gt(expires_at, now())));
+  const select = queries
+    .select({ grant: grants, key: apiKeys, user_name: users.name })
+    .from(apiKeys)
+    .innerJoin(grants, eq(grants.key_id, apiKeys.key_id))
+    .innerJoin(users, eq(users.user_id, grants.user_id));
+  return (where: SQL | undefined) => select.where(and(eq(org_id, orgId), eq(kind, "oauth"), isGood, where));
+}
+
+/** The newest first, from one on. */
+export function listApplications(queries: Queries, orgId: OrgId, before: string | null, limit: number): Application[] {
+  const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyId);
+  return selectApplications(queries, orgId)(older).orderBy(desc(apiKeys.key_id)).limit(limit).all();
+}
+
+export function getApplication(queries: Queries, orgId: OrgId, keyId: string): Application | undefined {
+  return selectApplications(queries, orgId)(eq(apiKeys.key_id, keyId as KeyId)).get();
 }
 
 /** Whether nobody has used the code before. */

@@ -1,4 +1,5 @@
 /** Owns what the page of members does: roles, removals, invitations. */
+import { applicationEnd, applicationList } from "../../../../shared/api/grants.ts";
 import {
   invitationCreate,
   invitationDelete,
@@ -19,11 +20,13 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
   const members = async (visit: Visit, link: NewLink | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
+    const applications = open.ok ? await visit.call(applicationList, { org_id }) : null;
     return membersPage(
       await accountOf(visit),
       {
         members: list.ok ? list.body.items : [],
         invitations: open.ok ? open.body.items : null,
+        applications: applications?.ok ? applications.body : null,
         link,
         once: crypto.randomUUID(),
       },
@@ -46,6 +49,10 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
           const removed = await visit.call(memberRemove, { org_id, user_id });
           if (removed.ok && user_id === visit.caller?.key_id) return { to: "/signin" };
           return await after(visit, removed, "They are removed, and their keys and sessions here have ended.", page);
+        }
+        case "application": {
+          const ended = await visit.call(applicationEnd, { org_id, grant_id: field("grant_id") });
+          return await after(visit, ended, "The application is signed out, and what it has made has ended.", page);
         }
         case "withdraw": {
           const gone = await visit.call(invitationDelete, { org_id, invitation_id: field("invitation_id") });

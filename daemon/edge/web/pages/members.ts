@@ -1,5 +1,6 @@
-/** Owns the page of an organization's members and invitations. */
+/** Page of an organization's members, their applications, and invitations. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { ApplicationRecord } from "../../../../shared/api/grants.ts";
 import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/members.ts";
 import { html } from "../../../core/markup.ts";
 import { choice, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
@@ -22,6 +23,8 @@ interface ShownMembers {
   members: readonly MemberRecord[];
   /** Null: they are not for this person to see. */
   invitations: readonly InvitationRecord[] | null;
+  /** The newest, and whether there are more. Null: they are not for this person to see. */
+  applications: { items: readonly ApplicationRecord[]; next_cursor: string | null } | null;
   /** Of an invitation that was just made: shown now, and never again. */
   link: NewLink | null;
   /** Names the next form, so that it is taken once. */
@@ -30,7 +33,7 @@ interface ShownMembers {
 
 export function membersPage(
   account: AccountRecord,
-  { members, invitations, link, once }: ShownMembers,
+  { members, invitations, applications, link, once }: ShownMembers,
   { problem = null, done = null, typed }: Told = {},
 ): Page {
   const isKeeper = invitations !== null;
@@ -68,6 +71,23 @@ export function membersPage(
         ])}<button class="link">Withdraw it</button></form>`,
       )}</td></tr>`,
   );
+  const letIn = (applications?.items ?? []).map(
+    (each) =>
+      html`<tr><td data-label="Application"><bdi>${each.client_name}</bdi></td><td data-label="Of"><bdi>${each.user_name}</bdi></td><td data-label="Since">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
+        "Sign out",
+        each.client_name,
+        html`<form method="post" action="/org/members">${hidden([
+          ["do", "application"],
+          ["grant_id", each.grant_id],
+        ])}<button class="link">Sign it out</button></form>`,
+      )}</td></tr>`,
+  );
+  const more = applications?.next_cursor
+    ? html`<p class="muted">Older ones: <code>roomd application list</code></p>`
+    : "";
+  const signedIn = letIn.length
+    ? html`<h2>Applications of members</h2><div class="scroll"><table><thead><tr><th>Application</th><th>Of</th><th>Since</th><th>Last used</th><td></td></tr></thead><tbody>${letIn}</tbody></table></div>${more}`
+    : "";
   const shown = link
     ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link.url}</pre>${link.mailedTo === null ? "" : html`<p class="muted">A letter with it is on its way to <bdi>${link.mailedTo}</bdi>.</p>`}<button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
     : "";
@@ -91,6 +111,6 @@ ${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead>
   return {
     title: "Members",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${invite}${end}`,
+    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${signedIn}${invite}${end}`,
   };
 }

@@ -79,6 +79,10 @@ export interface Operations {
   device_decide: { input: s.DeviceDecideInput; answer: s.DeviceDecideAnswer };
   /** Sign an application out. */
   grant_end: { input: s.GrantEndInput; answer: s.GrantEndAnswer };
+  /** List the applications that members have signed in. */
+  application_list: { input: s.ApplicationListInput; answer: s.ApplicationListAnswer };
+  /** Sign out an application of a member. */
+  application_end: { input: s.ApplicationEndInput; answer: s.ApplicationEndAnswer };
   /** List one's accounts elsewhere. */
   identity_list: { input: s.IdentityListInput; answer: s.IdentityListAnswer };
   /** Begin to link an account elsewhere. */
@@ -402,6 +406,8 @@ export const OPERATIONS: Record<keyof Operations, OperationRow> = {
   grant_create: {"method":"POST","path":"/v1/account/grants","body":"json","answer":"json"},
   device_decide: {"method":"POST","path":"/v1/account/grants/device","body":"json","answer":"json"},
   grant_end: {"method":"DELETE","path":"/v1/account/grants/{grant_id}","answer":"json"},
+  application_list: {"method":"GET","path":"/v1/orgs/{org_id}/applications","query":["limit","cursor"],"answer":"json"},
+  application_end: {"method":"DELETE","path":"/v1/orgs/{org_id}/applications/{grant_id}","answer":"json"},
   identity_list: {"method":"GET","path":"/v1/account/identities","answer":"json"},
   identity_begin: {"method":"POST","path":"/v1/account/identities/begin","body":"json","answer":"json"},
   identity_remove: {"method":"DELETE","path":"/v1/account/identities/{identity_id}","answer":"json"},

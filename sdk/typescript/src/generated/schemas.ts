@@ -164,6 +164,45 @@ export interface components {
             items: components["schemas"]["ApiKey"][];
             next_cursor: string | null;
         };
+        Application: {
+            /** @description The key_id that the application's calls are recorded under. */
+            grant_id: string;
+            client_id: string;
+            /** @description As the application calls itself. */
+            client_name: string;
+            /** @description Where it was sent back to; null for one that came by a code. */
+            redirect_host: string | null;
+            org_id: string;
+            scopes: string[];
+            room_ids: string[] | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            last_used_at: string | null;
+            /** @description The member that let it in. */
+            user_id: string;
+            user_name: string;
+        };
+        ApplicationEndResult: {
+            grant_id: string;
+            user_id: string;
+            ended: components["schemas"]["EndedMade"];
+        };
+        ApplicationPage: {
+            items: components["schemas"]["Application"][];
+            next_cursor: string | null;
+        };
         AuditRecord: {
             audit_id: string;
             /** @description Position in the organization's chain. */
@@ -4086,6 +4125,21 @@ export interface components {
             grant_id: string;
         };
         GrantEndAnswer: components["schemas"]["GrantEndResult"];
+        ApplicationListInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            /** @description Most items to return; 100 if absent. */
+            limit?: number;
+            /** @description next_cursor of the previous page, unchanged. */
+            cursor?: string;
+        };
+        ApplicationListAnswer: components["schemas"]["ApplicationPage"];
+        ApplicationEndInput: {
+            /** @description The organization, or self. */
+            org_id: string;
+            grant_id: string;
+        };
+        ApplicationEndAnswer: components["schemas"]["ApplicationEndResult"];
         IdentityListInput: Record<string, never>;
         IdentityListAnswer: components["schemas"]["IdentityListResult"];
         IdentityBeginInput: Record<string, never>;
@@ -5645,6 +5699,9 @@ export type AgentSubscribeResult = components['schemas']['AgentSubscribeResult']
 export type AgentWaitResult = components['schemas']['AgentWaitResult'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyPage = components['schemas']['ApiKeyPage'];
+export type Application = components['schemas']['Application'];
+export type ApplicationEndResult = components['schemas']['ApplicationEndResult'];
+export type ApplicationPage = components['schemas']['ApplicationPage'];
 export type AuditRecord = components['schemas']['AuditRecord'];
 export type AuditRecordPage = components['schemas']['AuditRecordPage'];
 export type AuditSummary = components['schemas']['AuditSummary'];
@@ -5952,6 +6009,10 @@ export type DeviceDecideInput = components['schemas']['DeviceDecideInput'];
 export type DeviceDecideAnswer = components['schemas']['DeviceDecideAnswer'];
 export type GrantEndInput = components['schemas']['GrantEndInput'];
 export type GrantEndAnswer = components['schemas']['GrantEndAnswer'];
+export type ApplicationListInput = components['schemas']['ApplicationListInput'];
+export type ApplicationListAnswer = components['schemas']['ApplicationListAnswer'];
+export type ApplicationEndInput = components['schemas']['ApplicationEndInput'];
+export type ApplicationEndAnswer = components['schemas']['ApplicationEndAnswer'];
 export type IdentityListInput = components['schemas']['IdentityListInput'];
 export type IdentityListAnswer = components['schemas']['IdentityListAnswer'];
 export type IdentityBeginInput = components['schemas']['IdentityBeginInput'];

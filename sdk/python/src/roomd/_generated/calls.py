@@ -163,6 +163,14 @@ class Call(Protocol):
         """Sign an application out."""
 
     @overload
+    def __call__(self, name: Literal["application_list"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationListInput]) -> s.ApplicationListAnswer:
+        """List the applications that members have signed in."""
+
+    @overload
+    def __call__(self, name: Literal["application_end"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationEndInput]) -> s.ApplicationEndAnswer:
+        """Sign out an application of a member."""
+
+    @overload
     def __call__(self, name: Literal["identity_list"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityListInput]) -> s.IdentityListAnswer:
         """List one's accounts elsewhere."""
 
@@ -797,6 +805,14 @@ class AsyncCall(Protocol):
     @overload
     def __call__(self, name: Literal["grant_end"], options: CallOptions | None = None, /, **input: Unpack[s.GrantEndInput]) -> Coroutine[Any, Any, s.GrantEndAnswer]:
         """Sign an application out."""
+
+    @overload
+    def __call__(self, name: Literal["application_list"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationListInput]) -> Coroutine[Any, Any, s.ApplicationListAnswer]:
+        """List the applications that members have signed in."""
+
+    @overload
+    def __call__(self, name: Literal["application_end"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationEndInput]) -> Coroutine[Any, Any, s.ApplicationEndAnswer]:
+        """Sign out an application of a member."""
 
     @overload
     def __call__(self, name: Literal["identity_list"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityListInput]) -> Coroutine[Any, Any, s.IdentityListAnswer]:

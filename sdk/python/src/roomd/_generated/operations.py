@@ -53,6 +53,8 @@ OPERATIONS: dict[str, Operation] = {
     "grant_create": Operation("POST", "/v1/account/grants", (), "json", "json"),
     "device_decide": Operation("POST", "/v1/account/grants/device", (), "json", "json"),
     "grant_end": Operation("DELETE", "/v1/account/grants/{grant_id}", (), None, "json"),
+    "application_list": Operation("GET", "/v1/orgs/{org_id}/applications", ("limit", "cursor"), None, "json"),
+    "application_end": Operation("DELETE", "/v1/orgs/{org_id}/applications/{grant_id}", (), None, "json"),
     "identity_list": Operation("GET", "/v1/account/identities", (), None, "json"),
     "identity_begin": Operation("POST", "/v1/account/identities/begin", (), "json", "json"),
     "identity_remove": Operation("DELETE", "/v1/account/identities/{identity_id}", (), None, "json"),

@@ -173,6 +173,50 @@ class ApiKeyPage(TypedDict):
     next_cursor: str | None
 
 
+class Application(TypedDict):
+    grant_id: str
+    """The key_id that the application's calls are recorded under."""
+    client_id: str
+    client_name: str
+    """As the application calls itself."""
+    redirect_host: str | None
+    """Where it was sent back to; null for one that came by a code."""
+    org_id: str
+    scopes: list[str]
+    room_ids: list[str] | None
+    created_at: str
+    """RFC 3339, in UTC."""
+    expires_at: str | None
+    """RFC 3339, in UTC."""
+    last_used_at: str | None
+    """RFC 3339, in UTC."""
+    user_id: str
+    """The member that let it in."""
+    user_name: str
+
+
+class EndedMade(TypedDict):
+    webhooks: int
+    """Webhooks that are disabled, with the reason `maker_ended`."""
+    ports: int
+    """Ports that are unexposed on the host that answers; those on other hosts end within a second."""
+    ssh_keys: int
+    """Public SSH keys that are removed."""
+    applications: int
+    """Applications that are signed out."""
+
+
+class ApplicationEndResult(TypedDict):
+    grant_id: str
+    user_id: str
+    ended: EndedMade
+
+
+class ApplicationPage(TypedDict):
+    items: list[Application]
+    next_cursor: str | None
+
+
 class AuditRecordActor(TypedDict):
     type: str
     id: str
@@ -694,17 +738,6 @@ class EgressSetRequest(TypedDict):
     """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
     if_revision: NotRequired[int]
     """Only if the list has this revision; else 412."""
-
-
-class EndedMade(TypedDict):
-    webhooks: int
-    """Webhooks that are disabled, with the reason `maker_ended`."""
-    ports: int
-    """Ports that are unexposed on the host that answers; those on other hosts end within a second."""
-    ssh_keys: int
-    """Public SSH keys that are removed."""
-    applications: int
-    """Applications that are signed out."""
 
 
 class EvacuatedRoomProblem(TypedDict):
@@ -3701,6 +3734,25 @@ class GrantEndInput(TypedDict):
     grant_id: str
 
 GrantEndAnswer: TypeAlias = GrantEndResult
+
+
+class ApplicationListInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    limit: NotRequired[int]
+    """Most items to return; 100 if absent."""
+    cursor: NotRequired[str]
+    """next_cursor of the previous page, unchanged."""
+
+ApplicationListAnswer: TypeAlias = ApplicationPage
+
+
+class ApplicationEndInput(TypedDict):
+    org_id: str
+    """The organization, or self."""
+    grant_id: str
+
+ApplicationEndAnswer: TypeAlias = ApplicationEndResult
 
 
 class IdentityListInput(TypedDict):
