@@ -4,14 +4,16 @@
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { FileOpened } from "../../shared/agent-protocol/files.ts";
-import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { FILE_READ_WINDOW_BYTES, type FileOpened } from "../../shared/agent-protocol/files.ts";
+import { isWindow, type Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel } from "../../shared/agent-protocol/messages.ts";
 import { entryAt, entryOf } from "./entry.ts";
 import { FileError } from "./file-error.ts";
 import { parsePath } from "./path.ts";
 
 const PART_BYTES = 256 * 1024;
+/** Of a larger file, read at a time: each read is a turn of a thread. */
+const SENT_BYTES = 512 * 1024;
 /** A file with size 0 that has more content than this is refused. */
 const MOST_MADE_UP_BYTES = 4 * 1024 * 1024;
 
@@ -57,8 +59,10 @@ interface Part {
 function takenBy(stream: Stream): Promise<Part | null> {
   const { promise, resolve } = Promise.withResolvers<Part | null>();
   stream.hear((event) => {
-    const { type, offset, length } = Object(event) as Record<string, unknown>;
-    if (type === "take") resolve({ offset: Number(offset), length: Number(length) });
+    const { type, offset, length, window_bytes } = Object(event) as Record<string, unknown>;
+    if (type !== "take") return;
+    if (isWindow(window_bytes, FILE_READ_WINDOW_BYTES)) stream.widenOutgoing(Channel.stdout, window_bytes);
+    resolve({ offset: Number(offset), length: Number(length) });
   });
   const end = () => resolve(null);
   stream.finished.then(end, end);
@@ -81,13 +85,13 @@ async function readWhole(file: FileHandle, size: number): Promise<Buffer> {
 
 /** The next part is read while one is sent. Whether all of it went: a file that was cut meanwhile has less. */
 async function send(stream: Stream, file: FileHandle, { offset, length }: Part): Promise<boolean> {
-  const buffers = [Buffer.allocUnsafeSlow(PART_BYTES), Buffer.allocUnsafeSlow(PART_BYTES)];
+  const buffers = [Buffer.allocUnsafeSlow(SENT_BYTES), Buffer.allocUnsafeSlow(SENT_BYTES)];
   const end = offset + length;
   let at = offset;
   let turn = 0;
   const next = async () => {
     const buffer = buffers[turn++ % 2] as Buffer;
-    const { bytesRead } = await file.read(buffer, 0, Math.min(PART_BYTES, end - at), at);
+    const { bytesRead } = await file.read(buffer, 0, Math.min(SENT_BYTES, end - at), at);
     at += bytesRead;
     return buffer.subarray(0, bytesRead);
   };

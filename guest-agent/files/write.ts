@@ -5,7 +5,12 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, type FileHandle, link, open, realpath, rename, unlink } from "node:fs/promises";
-import type { FileAnswer, FileEntry, FileWritable } from "../../shared/agent-protocol/files.ts";
+import {
+  FILE_WINDOW_BYTES,
+  type FileAnswer,
+  type FileEntry,
+  type FileWritable,
+} from "../../shared/agent-protocol/files.ts";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { makeDirectories } from "./directories.ts";
@@ -15,8 +20,9 @@ import { modeOf, type Owner, ownerOf, usualOwner } from "./owner.ts";
 import { joined, parentOf, parsePath } from "./path.ts";
 
 const FILE_MODE = 0o644;
-/** Bytes that wait to be written while others are. */
-const MOST_QUEUED_BYTES = 1024 * 1024;
+/** Of one write, when more follow: each is a turn of a thread. */
+const WRITE_BYTES = 256 * 1024;
+const BLOCK_BYTES = WRITE_BYTES + FILE_WINDOW_BYTES;
 /** Errors of creating a temporary file in a place where the file itself may still be writable. */
 const NO_TEMPORARY = ["EACCES", "EPERM", "EROFS", "ENOENT", "EINVAL", "EOPNOTSUPP"];
 /** The file is mounted there by itself, or lies on another file system than its directory. */
@@ -30,7 +36,8 @@ export async function writeFile(stream: Stream, request: object): Promise<void> 
   requireReplaceable(before, wanted);
   const part = await openPart(target, before);
   try {
-    const writable: FileWritable = { type: "writable" };
+    stream.widenIncoming(Channel.stdin, FILE_WINDOW_BYTES);
+    const writable: FileWritable = { type: "writable", window_bytes: FILE_WINDOW_BYTES };
     stream.say(writable);
     await fill(part.file, stream);
     // The host has not sent all of it.
@@ -124,42 +131,51 @@ export async function syncDirectory(path: Buffer): Promise<void> {
   }
 }
 
-/** Writes the bytes as they arrive, those that arrived during a write together in the next. */
+/** Blocks of the last write, for the next one: without KVM a page of fresh memory costs more than the bytes that it takes. */
+let spare: [Buffer, Buffer] | null = null;
+
+/** Gathers the bytes as they arrive in one block while the other is written. */
 async function fill(file: FileHandle, stream: Stream): Promise<void> {
-  let queue: Uint8Array[] = [];
-  let queued = 0;
+  let [block, other] = spare ?? [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)];
+  spare = null;
+  let filled = 0;
+  let owed = 0;
   let writing: Promise<void> | null = null;
-  let failure: { error: unknown } | null = null as { error: unknown } | null;
-  const flush = async () => {
-    while (queue.length > 0) {
-      const parts = queue;
-      queue = [];
-      queued = 0;
-      await writeAll(file, parts);
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => {});
+  // What the host may send always fits into the block.
+  const giveBack = () => {
+    if (filled > BLOCK_BYTES - FILE_WINDOW_BYTES) return;
+    stream.giveBack(Channel.stdin, owed);
+    owed = 0;
+  };
+  const flush = async (least: number) => {
+    while (filled > least) {
+      const bytes = block.subarray(0, filled);
+      [block, other] = [other, block];
+      filled = 0;
+      giveBack();
+      await writeAll(file, bytes);
     }
     writing = null;
   };
-  for await (const bytes of stream.read(Channel.stdin)) {
-    queue.push(bytes);
-    queued += bytes.byteLength;
-    // A failure is thrown where it is waited for, which is at the next part or at the end.
-    writing ??= flush().catch((error: unknown) => {
-      failure ??= { error };
-    });
-    if (queued >= MOST_QUEUED_BYTES) await writing;
-    if (failure) throw failure.error;
-  }
-  await writing;
-  if (failure) throw failure.error;
+  const arrived = stream.passTo(Channel.stdin, (bytes) => {
+    block.set(bytes, filled);
+    filled += bytes.byteLength;
+    owed += bytes.byteLength;
+    giveBack();
+    if (filled >= WRITE_BYTES) writing ??= flush(WRITE_BYTES - 1).catch(failure.reject);
+  });
+  await Promise.race([failure.promise, arrived]);
+  await Promise.race([failure.promise, writing]);
+  await flush(0);
+  // After a failure bytes may still arrive in them.
+  spare = [block, other];
 }
 
-async function writeAll(file: FileHandle, parts: Uint8Array[]): Promise<void> {
-  const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  let { bytesWritten: done } = await file.writev(parts);
-  if (done === total) return;
-  const all = Buffer.concat(parts);
-  while (done < total) {
-    const { bytesWritten } = await file.write(all, done, total - done);
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.byteLength; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done);
     if (bytesWritten === 0) throw new FileError("EIO");
     done += bytesWritten;
   }

@@ -10,6 +10,11 @@ export const MAX_FILE_PATH_BYTES = 4096;
 /** Most bytes of one line of a list or a watch: two paths in base64 and in text, each character of which may take six. */
 export const MAX_FILE_LINE_BYTES = 96 * 1024;
 
+/** Bytes of a file that may be on their way to the guest. */
+export const FILE_WINDOW_BYTES = 1024 * 1024;
+/** Bytes of a file that may be on their way to the host, which holds those of each reader that is slow. */
+export const FILE_READ_WINDOW_BYTES = 512 * 1024;
+
 export interface FileEntry {
   /** U+FFFD stands for bytes that are not UTF-8. */
   path: string;
@@ -72,6 +77,8 @@ export interface FileTake {
   type: "take";
   offset: number;
   length: number;
+  /** Bytes that the agent may have sent ahead, at most FILE_READ_WINDOW_BYTES; those of every channel (WINDOW_BYTES) if absent. */
+  window_bytes?: number;
 }
 
 /**
@@ -91,6 +98,8 @@ export interface FileWriteRequest {
 }
 export interface FileWritable {
   type: "writable";
+  /** Bytes of the channel that the host may have sent ahead, at most FILE_WINDOW_BYTES; those of every channel (WINDOW_BYTES) if absent. */
+  window_bytes?: number;
 }
 
 /** Makes a directory and those above it; one that exists stays as it is. Ends with a FileAnswer. */

@@ -35,7 +35,7 @@ export interface Frame {
   type: number;
   stream: number;
   payload: Uint8Array;
-  /** Whether the payload stays as it is: it was put together here. Else it is the chunk's, whose memory is used again. */
+  /** Whether the payload stays as it is. Else it lies in the chunk or in the decoder, whose memory is used again. */
   own: boolean;
 }
 
@@ -82,15 +82,23 @@ export function setDataHeader(room: Uint8Array, stream: number, channel: number,
   view.setUint8(HEADER_BYTES, channel);
 }
 
-/** Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. */
+/** Most bytes of memory that a decoder keeps between unfinished frames. */
+const MOST_ROOM_BYTES = MAX_DATA_BYTES + 1 + HEADER_BYTES;
+
+/**
+ * Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. With `keepsRoom` unfinished frames
+ * share their memory, which an emulated guest needs: each page of fresh memory costs it more than its bytes.
+ */
 export class FrameDecoder {
   readonly #maxPayload: number;
+  readonly #keepsRoom: boolean;
   #pending: Uint8Array = new Uint8Array(0);
   #have = 0;
   #taken = 0;
 
-  constructor(maxPayload: number) {
+  constructor(maxPayload: number, keepsRoom = false) {
     this.#maxPayload = maxPayload;
+    this.#keepsRoom = keepsRoom;
   }
 
   /** Bytes of the last chunk up to the end of the last frame. */
@@ -116,10 +124,12 @@ export class FrameDecoder {
       offset += this.#collect(chunk.subarray(offset));
       const pending = viewOf(this.#pending);
       if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
-        this.#pending = new Uint8Array(0);
+        const total = this.#have;
+        const isKept = this.#keepsRoom && pending.byteLength <= MOST_ROOM_BYTES;
+        if (!isKept) this.#pending = new Uint8Array(0);
         this.#have = 0;
         this.#taken = offset;
-        yield frameAt(pending, 0, pending.byteLength, true);
+        yield frameAt(pending, 0, total, !isKept);
       }
     }
   }

@@ -21,6 +21,10 @@ import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 
 /** What a sender may have unread at its peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
+/** Whether the peer has named a window that a channel may have. */
+export function isWindow(value: unknown, most: number): value is number {
+  return Number.isInteger(value) && Number(value) >= WINDOW_BYTES && Number(value) <= most;
+}
 /** Of a channel in one frame. */
 const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
 /** Credit that is given back at once: to wake the sender costs more than its bytes, and it is not to run dry. */
@@ -103,7 +107,10 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.#decoder = new FrameDecoder(options.side === "host" ? MAX_PAYLOAD_FROM_GUEST : MAX_PAYLOAD_FROM_HOST);
+    this.#decoder =
+      options.side === "host"
+        ? new FrameDecoder(MAX_PAYLOAD_FROM_GUEST)
+        : new FrameDecoder(MAX_PAYLOAD_FROM_HOST, true);
     this.#headers = new Uint8Array(DATA_HEADER_BYTES * (options.transport.mostFrames ?? 0));
     this.#nextStream = options.side === "host" ? 1 : 2;
     this.#peerParity = options.side === "host" ? 0 : 1;
@@ -368,6 +375,38 @@ export class Stream {
     }
   }
 
+  /**
+   * Passes the bytes of a channel to `take` as they arrive, which are valid during the call only. Resolves at the end of the channel or of
+   * the stream. The reader gives credit back.
+   */
+  async passTo(channel: number, take: (bytes: Uint8Array) => void): Promise<void> {
+    const incoming = this.#incomingOf(channel);
+    incoming.take = take;
+    for (const chunk of incoming.chunks.splice(0)) take(chunk);
+    while (!incoming.eof && !this.#ended) {
+      incoming.waiting ??= Promise.withResolvers<void>();
+      await incoming.waiting.promise;
+    }
+  }
+
+  /** Gives back credit for bytes of a channel that `passTo` has passed on. */
+  giveBack(channel: number, bytes: number): void {
+    this.#giveBack(channel, this.#incomingOf(channel), bytes);
+  }
+
+  /** Lets the peer have so many bytes of a channel unread, not fewer than before. The peer has to know it, by its request or an event. */
+  widenIncoming(channel: number, windowBytes: number): void {
+    this.#incomingOf(channel).window += windowBytes - WINDOW_BYTES;
+  }
+
+  /** The peer lets this side have so many bytes of a channel unread. */
+  widenOutgoing(channel: number, windowBytes: number): void {
+    const outgoing = this.#outgoingOf(channel);
+    outgoing.credit += windowBytes - outgoing.window;
+    outgoing.window = windowBytes;
+    wake(outgoing);
+  }
+
   /** Says something within the stream. */
   say(event: unknown): void {
     if (!this.#ended) this.#link.sendJson(FrameType.event, this.id, event);
@@ -410,7 +449,7 @@ export class Stream {
         if (payload.byteLength !== 5) throw new Error("credit frame of the wrong length");
         const outgoing = this.#outgoingOf(firstByte(payload));
         const grant = new DataView(payload.buffer, payload.byteOffset).getUint32(1);
-        if (outgoing.credit + grant > WINDOW_BYTES) throw new Error("credit beyond the window");
+        if (outgoing.credit + grant > outgoing.window) throw new Error("credit beyond the window");
         outgoing.credit += grant;
         if (grant > 0) wake(outgoing);
         return;
@@ -463,6 +502,10 @@ export class Stream {
       this.fail(StreamErrorCode.too_many_streams, "too much is sent that nobody takes");
       return;
     }
+    if (incoming.take) {
+      incoming.take(bytes);
+      return;
+    }
     // A copy (a Buffer's slice is none) of what is not our own: a small piece must not keep a large one alive either.
     const last = incoming.chunks.at(-1);
     if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
@@ -489,7 +532,7 @@ export class Stream {
     let incoming = this.#incoming.get(channel);
     if (!incoming) {
       if (channel >= this.#channels) throw new Error(`channel ${channel} does not exist`);
-      incoming = { chunks: [], window: WINDOW_BYTES, owed: 0, eof: false, waiting: null };
+      incoming = { chunks: [], window: WINDOW_BYTES, owed: 0, eof: false, waiting: null, take: null };
       this.#incoming.set(channel, incoming);
     }
     return incoming;
@@ -499,7 +542,7 @@ export class Stream {
     let outgoing = this.#outgoing.get(channel);
     if (!outgoing) {
       if (channel >= MAX_CHANNELS) throw new Error(`channel ${channel} does not exist`);
-      outgoing = { credit: WINDOW_BYTES, waiting: null };
+      outgoing = { credit: WINDOW_BYTES, window: WINDOW_BYTES, waiting: null };
       this.#outgoing.set(channel, outgoing);
     }
     return outgoing;
@@ -515,10 +558,14 @@ interface Incoming extends Waiting {
   window: number;
   owed: number;
   eof: boolean;
+  /** Reader that takes the bytes at their arrival, in place of `chunks`. */
+  take: ((bytes: Uint8Array) => void) | null;
 }
 
 interface Outgoing extends Waiting {
   credit: number;
+  /** Most bytes that may be unread at the peer. */
+  window: number;
 }
 
 function wake(waiting: Waiting): void {

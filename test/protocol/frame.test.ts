@@ -19,10 +19,12 @@ const FRAMES = shortOrLong("frames for the decoder", 200_000, 1_000_000);
 const MIB = 1024 * 1024;
 
 function decode(decoder: FrameDecoder, chunks: Iterable<Uint8Array>): Said[] {
-  // Payloads lie in the chunk that they came in: kept ones are copied, as a link does.
-  return [...chunks].flatMap((chunk) =>
-    [...decoder.push(chunk)].map(({ type, stream, payload }) => ({ type, stream, payload: new Uint8Array(payload) })),
-  );
+  const said: Said[] = [];
+  // Payloads lie in the chunk that they came in, or in the decoder until it goes on: kept ones are copied, as a link does.
+  for (const chunk of chunks) {
+    for (const { type, stream, payload } of decoder.push(chunk)) said.push({ type, stream, payload: payload.slice() });
+  }
+  return said;
 }
 
 const encoded = (frames: readonly Said[]) =>
@@ -52,14 +54,27 @@ describe("any sequence of frames", { timeout: 30_000 }, () => {
   test("comes out as it went in, however its bytes are split", () => {
     const splits = fc.array(fc.nat({ max: 100_000 }), { maxLength: 60 });
     fc.assert(
-      fc.property(fc.array(frame, { maxLength: 20 }), splits, (frames, at) => {
-        const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST);
+      fc.property(fc.array(frame, { maxLength: 20 }), splits, fc.boolean(), (frames, at, keepsRoom) => {
+        const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST, keepsRoom);
         const bytes = encoded(frames);
         const seen = decode(decoder, cut(bytes, at));
         expect([seen.length, encoded(seen).equals(bytes)]).toEqual([frames.length, true]);
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("lies in memory that is used again where the decoder keeps it, and is then not its reader's own", () => {
+    const bytes = encoded([1, 2].map((stream) => ({ type: FrameType.data, stream, payload: new Uint8Array(5000) })));
+    const places = (keepsRoom: boolean) => {
+      const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST, keepsRoom);
+      const frames = cut(bytes, [3000, 8000]).flatMap((chunk) => [...decoder.push(chunk)]);
+      return [frames[0]?.payload.buffer === frames[1]?.payload.buffer, ...frames.map(({ own }) => own)];
+    };
+    expect([places(true), places(false)]).toEqual([
+      [true, false, false],
+      [false, true, true],
+    ]);
   });
 
   test("comes out as it went in, byte by byte", () => {

@@ -145,6 +145,43 @@ describe("a reader", () => {
     peer.finish(null);
   });
 
+  test("that takes bytes at their arrival gives credit back itself", async () => {
+    const { stream, peer } = await opened();
+    const taken: number[] = [];
+    void stream.write(0, new Uint8Array(1000).fill(1));
+    await settled();
+    const arrived = peer.passTo(0, (bytes) => taken.push(...bytes));
+    void stream.write(0, new Uint8Array(WINDOW_BYTES).fill(2)).then(() => stream.endChannel(0));
+    await settled();
+    expect([taken.length, taken[999], taken[1000]]).toEqual([WINDOW_BYTES, 1, 2]);
+    peer.giveBack(0, WINDOW_BYTES);
+    await arrived;
+    expect(taken.length).toBe(WINDOW_BYTES + 1000);
+  });
+
+  test("may widen the window, beyond which nothing is sent", async () => {
+    const { stream, peer } = await opened();
+    const wide = 3 * WINDOW_BYTES;
+    let written = 0;
+    void (async () => {
+      while (await stream.write(0, new Uint8Array(4096))) written += 4096;
+    })();
+    await settled();
+    expect(written).toBe(WINDOW_BYTES);
+    peer.widenIncoming(0, wide);
+    stream.widenOutgoing(0, wide);
+    await settled();
+    expect(written).toBe(wide);
+    const reader = peer.read(0);
+    for (let read = 0; read < 2 * wide; ) {
+      read += (await reader.next()).value?.byteLength ?? 0;
+      await settled();
+      expect(written - read).toBeLessThanOrEqual(wide);
+      expect(written - read).toBeGreaterThanOrEqual(wide - WINDOW_BYTES);
+    }
+    peer.finish(null);
+  });
+
   test("waits for a transport that is full", async () => {
     const { stream, peer, toGuest } = await opened({ capacity: 10_000 });
     toGuest.hold();

@@ -1,19 +1,21 @@
 /** Requests of the host about files of a guest, over its link: the host's half of guest-agent/files. All reject with StreamError. */
-import type {
-  FileAnswer,
-  FileChange,
-  FileEntry,
-  FileListRequest,
-  FileMkdirRequest,
-  FileMoveRequest,
-  FileReadRequest,
-  FileRemoveRequest,
-  FileStatRequest,
-  FileTake,
-  FileWatchRequest,
-  FileWriteRequest,
+import {
+  FILE_READ_WINDOW_BYTES,
+  FILE_WINDOW_BYTES,
+  type FileAnswer,
+  type FileChange,
+  type FileEntry,
+  type FileListRequest,
+  type FileMkdirRequest,
+  type FileMoveRequest,
+  type FileReadRequest,
+  type FileRemoveRequest,
+  type FileStatRequest,
+  type FileTake,
+  type FileWatchRequest,
+  type FileWriteRequest,
 } from "../../../shared/agent-protocol/files.ts";
-import { type Stream, StreamError } from "../../../shared/agent-protocol/link.ts";
+import { isWindow, type Stream, StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { linesOf, readAnswer, readChange, readEntry } from "./file-entry.ts";
 import type { GuestLink } from "./handshake.ts";
@@ -88,7 +90,8 @@ export async function openInGuest(link: GuestLink, path: string): Promise<OpenGu
     return {
       entry,
       take: (offset, length) => {
-        const take: FileTake = { type: "take", offset, length };
+        const take: FileTake = { type: "take", offset, length, window_bytes: FILE_READ_WINDOW_BYTES };
+        stream.widenIncoming(Channel.stdout, FILE_READ_WINDOW_BYTES);
         stream.say(take);
         return partOf(link, stream, length);
       },
@@ -119,7 +122,8 @@ export async function writeInGuest(
   });
   ended.catch(() => {});
   try {
-    await said(link, stream, "writable");
+    const { window_bytes } = await said(link, stream, "writable");
+    if (isWindow(window_bytes, FILE_WINDOW_BYTES)) stream.widenOutgoing(Channel.stdin, window_bytes);
     await fill(async (bytes) => {
       const giveUp = deadline(link, stream, ANSWER_MS);
       const sent = await stream.write(Channel.stdin, bytes).finally(giveUp);

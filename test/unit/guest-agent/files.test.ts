@@ -31,8 +31,9 @@ import {
   writeInGuest,
 } from "../../../daemon/host/guest-link/files.ts";
 import { fileMethods } from "../../../guest-agent/files/methods.ts";
-import type { FileChange } from "../../../shared/agent-protocol/files.ts";
-import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import { FILE_READ_WINDOW_BYTES, FILE_WINDOW_BYTES, type FileChange } from "../../../shared/agent-protocol/files.ts";
+import { StreamError, WINDOW_BYTES } from "../../../shared/agent-protocol/link.ts";
+import { Channel } from "../../../shared/agent-protocol/messages.ts";
 import { until } from "../../harness/guests.ts";
 import { linkedGuest } from "./linked-guest.ts";
 
@@ -100,6 +101,71 @@ describe("whole files", () => {
     await write("home/src/main.py", "1", { owner: "55:66" });
     expect(statSync(at("home/src"))).toMatchObject({ uid: 55, gid: 66 });
     expect(statSync(at("home")).mode & 0o777).toBe(0o755);
+  });
+
+  test("the window of a write is the one that the agent names, within bounds", async () => {
+    for (const [named, ahead] of [
+      [undefined, WINDOW_BYTES],
+      [FILE_WINDOW_BYTES, FILE_WINDOW_BYTES],
+      [FILE_WINDOW_BYTES + 1, WINDOW_BYTES],
+      ["all", WINDOW_BYTES],
+    ] as const) {
+      let sent = 0;
+      const deaf = linkedGuest({
+        file_write: (stream) => {
+          stream.widenIncoming(Channel.stdin, FILE_WINDOW_BYTES);
+          stream.say({ type: "writable", window_bytes: named });
+        },
+      });
+      const request = { path: at("x"), mode: null, owner: null, overwrite: true };
+      const writing = writeInGuest(deaf.link, request, async (send) => {
+        for (; sent < 4 * FILE_WINDOW_BYTES; sent += 4096) await send(new Uint8Array(4096));
+      });
+      await until(`${ahead} bytes are sent`, () => sent >= ahead);
+      for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+      expect(sent).toBe(ahead);
+      deaf.drop();
+      await expect(writing).rejects.toMatchObject({ code: "link_closed" });
+    }
+  });
+
+  test("a reader that is slow is sent no more than the window that the host has named", async () => {
+    writeFileSync(at("large"), new Uint8Array(4 * FILE_READ_WINDOW_BYTES));
+    const sentAhead = async (window_bytes?: number) => {
+      let arrived = 0;
+      const stream = link.open({ method: "file_read", path: at("large") } as { method: string });
+      stream.widenIncoming(Channel.stdout, FILE_READ_WINDOW_BYTES);
+      await new Promise((opened) => stream.hear(opened));
+      stream.say({ type: "take", offset: 0, length: 4 * FILE_READ_WINDOW_BYTES, window_bytes });
+      // No credit is given back.
+      void stream.passTo(Channel.stdout, (bytes) => {
+        arrived += bytes.byteLength;
+      });
+      await until("the first window has arrived", () => arrived >= WINDOW_BYTES);
+      await link.open({ method: "file_stat", path: dir, follow: true } as { method: string }).finished;
+      for (let turn = 0; turn < 50; turn++) await new Promise((done) => setImmediate(done));
+      stream.fail("internal", "enough");
+      return arrived;
+    };
+    const sent = [
+      await sentAhead(),
+      await sentAhead(FILE_READ_WINDOW_BYTES),
+      await sentAhead(2 * FILE_READ_WINDOW_BYTES),
+    ];
+    expect(sent).toEqual([WINDOW_BYTES, FILE_READ_WINDOW_BYTES, WINDOW_BYTES]);
+  });
+
+  test("a disk that is full ends the write, whatever is still to come", async () => {
+    const full = join(top, "full");
+    mkdirSync(full);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", full]);
+    try {
+      const request = { path: join(full, "large"), mode: null, owner: null, overwrite: true };
+      expect(await refusal(writeInGuest(link, request, fill(randomBytes(8_000_000))))).toBe("file_failed ENOSPC");
+      expect(readdirSync(full)).toEqual([]);
+    } finally {
+      execFileSync("umount", [full]);
+    }
   });
 
   test("a write that is given up leaves the old file and nothing else", async () => {
