@@ -130,6 +130,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   options: [{ challenge: "AZuK3q…", rp: { id: "rooms.example.org", name: "roomd" } }],
   removed: [true],
   disabled_at: [null],
+  user_name: ["Ada"],
   keys_revoked: [1],
   sessions_ended: [1],
   name: ["ci", "notes.txt"],
@@ -510,6 +511,7 @@ const NEW_KEY = {
 };
 /** As it was made, with one entry. */
 const FIRST_EGRESS = { allowlist: ["packages.example.com:443"], revision: 1 };
+const ENDED_MADE = { webhooks: 0, ports: 1, ssh_keys: 1, applications: 0 };
 const DONE = { finished_at: at("12:01:41.903"), duration_ms: 41_903, stdin_open: false };
 const IN_SANDBOX = { path: "/root/notes.txt", mode: "0644", uid: 0, gid: 0 };
 const NOTES = {
@@ -685,7 +687,7 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
     },
   },
   key_rotate: { created: { ...NEW_KEY, replaces: { replaced_by: NEW_KEY.key_id, expires_at: at("12:40:00.000") } } },
-  key_revoke: { ok: { state: "revoked", revoked_at: LOOKED } },
+  key_revoke: { ok: { state: "revoked", revoked_at: LOOKED, ended: ENDED_MADE } },
   ssh_key_add: { created: SSH_KEY },
   ssh_key_list: { ok: { items: [SSH_KEY] } },
   ssh_access_create: { created: { created_at: LOOKED, expires_at: at("12:40:00.000") } },
@@ -732,6 +734,8 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
   },
   execution_start: { started: { stdout_bytes: 0, last_seq: 0 } },
   execution_stdin: { ok: { stdin_bytes: TEXT.length, stdin_open: false } },
+  member_remove: { ok: { ended: ENDED_MADE } },
+  application_end: { ok: { ended: ENDED_MADE } },
   execution_end: { ended: { ...DONE, state: "exited", pid: null, signal: "SIGTERM" } },
   terminal_close: { ended: { signal: "SIGHUP" } },
   sandbox_expose_port: { created: { listening: false } },
