@@ -60,7 +60,7 @@ export function markEnded(queries: Queries, labels: readonly string[], ended_at:
   queries.update(ports).set({ ended_at }).where(isOne).run();
 }
 
-/** Those of a sandbox whose maker's access has ended. */
+/** Those of a sandbox whose maker's access has ended. Bounded by MAX_PORTS. */
 export function deleteEnded(queries: Queries, sandboxId: string): PortRow[] {
   const where = and(eq(ports.sandbox_id, sandboxId), isNotNull(ports.ended_at));
   return queries.delete(ports).where(where).returning().all();
