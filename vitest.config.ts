@@ -64,7 +64,11 @@ export default defineConfig({
       ring("unit", 0, { ...ONE_PROCESS, exclude: OWN_PROCESS }),
       ring("unit-alone", 0, { ...COMPUTING, include: OWN_PROCESS }),
       ring("protocol", 0, ONE_PROCESS),
-      ring("api", 0, { ...COMPUTING, globalSetup: "test/harness/shared-postgres.ts" }),
+      ring("api", 0, {
+        ...COMPUTING,
+        globalSetup: "test/harness/shared-postgres.ts",
+        setupFiles: "test/harness/hold-turns.ts",
+      }),
       ring("web", 0, COMPUTING),
       // Without KVM each guest needs a core of its own while it boots.
       ring("vm", 1, { ...GUESTS, testTimeout: 120_000, hookTimeout: 300_000 }),

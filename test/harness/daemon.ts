@@ -13,6 +13,7 @@ import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
 import { newDatabase } from "./new-database.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
+import { longTurns, MOST_TURN_MS, turnsEnvironment } from "./turns.ts";
 import { handOnVerified, receiveVerified } from "./verified.ts";
 
 export type { Json } from "./json.ts";
@@ -172,7 +173,8 @@ export class TestDaemon {
   /** Starts the daemon's process and waits until it takes requests. */
   async serve(): Promise<void> {
     const [program, ...args] = this.#program;
-    const child = spawn(program, [...args, "serve"], { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...turnsEnvironment(this.home), ...this.env };
+    const child = spawn(program, [...args, "serve"], { env, stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
     createInterface({ input: child.stderr }).on("line", (line) => this.#log.push(line));
     const ready = Promise.withResolvers<string>();
@@ -338,11 +340,12 @@ export class TestDaemon {
     return [...secretsInFiles(filesWithoutSecrets(this.dataDir)), ...secretsIn("the daemon's log", this.log)];
   }
 
-  /** Ends the daemon and every guest of it, and removes its directories. Throws when it has left a secret. */
+  /** Ends the daemon and every guest of it, and removes its directories. Throws if it has left a secret, or had a long turn. */
   async stop(): Promise<void> {
     await this.end("SIGTERM");
     if (this.#hasGuests) handOnVerified(this);
     const leaks = this.leaks();
+    const turns = longTurns(this.home);
     for (const line of this.leftovers()) {
       const pid = /^process (\d+):/.exec(line)?.[1];
       if (pid) killQuietly(Number(pid));
@@ -353,6 +356,8 @@ export class TestDaemon {
     }
     rmSync(this.home, { recursive: true, force: true });
     if (leaks.length > 0) throw new Error(`the daemon has left secrets:\n${leaks.join("\n")}`);
+    if (turns.length > 0)
+      throw new Error(`turns of over ${MOST_TURN_MS} ms:\n${turns.map((turn) => JSON.stringify(turn)).join("\n")}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,58 @@
+/** Long turns of a test daemon's event loop, as it recorded them, and those of them that fail a test file. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { type RecordedTurn, STACKS_VARIABLE, TURNS_VARIABLE } from "../../daemon/core/loop/turns.ts";
+import LISTED from "./long-turns.json";
+
+export type { RecordedTurn } from "../../daemon/core/loop/turns.ts";
+
+/** No turn may take more of the thread's processor time. */
+export const MOST_TURN_MS = 20;
+/** A start ends with work in the turn that opens the doors, which delays no client yet. */
+const START_MS = 250;
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const NAME = /^turns-\d+\.jsonl$/;
+
+/** The test file whose daemons may have no long turn; null where none is held to it. */
+let held: string | null = null;
+
+/** From now on daemons that stop with a long turn fail this test file, unless it is listed as not held to that yet. */
+export function holdTurns(testFile: string): void {
+  const file = relative(ROOT, testFile);
+  held = LISTED.unheld.includes(file) ? null : file;
+}
+
+/** Variables of a daemon's next start; with ROOMD_TEST_TURN_STACKS=1 of the tests' own environment its record has stacks. */
+export function turnsEnvironment(home: string): Record<string, string> {
+  if (held === null) return {};
+  const stacks = process.env[STACKS_VARIABLE];
+  return {
+    [TURNS_VARIABLE]: join(home, `turns-${recordsIn(home).length}.jsonl`),
+    ...(stacks === undefined ? {} : { [STACKS_VARIABLE]: stacks }),
+  };
+}
+
+const recordsIn = (home: string) => readdirSync(home).filter((name) => NAME.test(name));
+
+/** Turns of over 5 ms of all starts of a daemon; a line that its end cut off is left out. */
+export function turnsOf(home: string): RecordedTurn[] {
+  if (!existsSync(home)) return [];
+  return recordsIn(home).flatMap((name) =>
+    readFileSync(join(home, name), "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as RecordedTurn),
+  );
+}
+
+/** The turns of a daemon that took too long, but for those that are listed for the test file; none where it is not held to that. */
+export function longTurns(home: string): RecordedTurn[] {
+  const file = held;
+  if (file === null) return [];
+  const listed: Record<string, { label: string }[]> = LISTED.listed;
+  const labels = new Set((listed[file] ?? []).map(({ label }) => label));
+  return turnsOf(home).filter(
+    ({ label, cpu_ms, at_ms }) => cpu_ms > MOST_TURN_MS && at_ms > START_MS && !labels.has(label),
+  );
+}
