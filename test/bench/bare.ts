@@ -14,6 +14,7 @@ export async function startBare(body: string) {
   });
   return {
     url,
+    pid: child.pid ?? 0,
     [Symbol.asyncDispose]: async () => {
       const gone = new Promise((resolve) => child.once("exit", resolve));
       child.kill();

@@ -1,10 +1,11 @@
 /**
  * Owns the agent of a guest that is played: it speaks the real protocol over the socket of the guest's vsock port, and dials again
- * when the daemon has gone. `true` has ended at once, whatever else it is told to run, too; what is followed is output without an end.
+ * when the daemon has gone. `true` has ended at once, whatever else it is told to run, too; what is followed is output without an end, and if
+ * the execution is called "flood", as many of the smallest frames as the daemon takes.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FrameType } from "../../shared/agent-protocol/frame.ts";
+import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
 import { Link, type Stream } from "../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -26,12 +27,20 @@ const MOST_HOST_STREAMS = 256;
 /** Of an output that is followed: a line of a build, so to speak. */
 const PIECE_BYTES = 1024;
 const PIECES_EVERY_MS = 100;
+/** Followed, it floods. */
+const FLOOD = "flood";
+const PING = encodeFrame(FrameType.ping, 0, new Uint8Array(0));
+/** Between the pieces. */
+const PINGS = Buffer.concat(Array.from({ length: 500 }, () => PING));
+/** Pieces of one byte between two bursts. */
+const TINY_PIECES = 500;
 
 export class PlayedAgent {
   readonly #path: string;
   readonly #guestCid: number;
   readonly #nonce: string;
   #link: Link | null = null;
+  #write: (bytes: Uint8Array) => Promise<void> | undefined = () => undefined;
   #executions = 0;
 
   constructor(path: string, { guest_cid, nonce }: { guest_cid: number; nonce: string }) {
@@ -92,16 +101,18 @@ export class PlayedAgent {
       drained?.resolve();
       drained = null;
     };
+    const write = (bytes: Uint8Array) => {
+      unsent.push(bytes);
+      if (!drained) flush();
+      if (unsent.length === 0) return undefined;
+      drained ??= Promise.withResolvers<void>();
+      return drained.promise;
+    };
+    this.#write = write;
     const link: Link = new Link({
       side: "guest",
       transport: {
-        write: (bytes) => {
-          unsent.push(bytes);
-          if (!drained) flush();
-          if (unsent.length === 0) return undefined;
-          drained ??= Promise.withResolvers<void>();
-          return drained.promise;
-        },
+        write,
         close: () => socket.end(),
       },
       maxPeerStreams: MOST_HOST_STREAMS,
@@ -147,10 +158,21 @@ export class PlayedAgent {
   async #flow(stream: Stream, exec_id: string): Promise<void> {
     const execution = this.#stateOf(exec_id, "running");
     stream.say({ type: "following", execution } satisfies ExecFollowing);
+    if (exec_id === FLOOD) return await this.#flood(stream);
     for (let seq = 1; !stream.ended; seq++) {
       const piece = Buffer.concat([pieceHeader(Channel.stdout, seq, PIECE_BYTES), Buffer.alloc(PIECE_BYTES, "x")]);
       await stream.write(Channel.output, piece);
       await sleep(PIECES_EVERY_MS);
+    }
+  }
+
+  /** Pings, and output in pieces of one byte, until nobody follows it. */
+  async #flood(stream: Stream): Promise<void> {
+    for (let seq = 1; !stream.ended; ) {
+      await this.#write(PINGS);
+      for (let n = 0; n < TINY_PIECES; n++, seq++)
+        await stream.write(Channel.output, Buffer.concat([pieceHeader(Channel.stdout, seq, 1), Buffer.from("x")]));
+      await sleep(0);
     }
   }
 

@@ -1,0 +1,88 @@
+/** An attack of one organization, or of a client without a key, on the event loop that all share: a row of `test/api/hostile`. */
+import type { TestDaemon } from "../daemon.ts";
+
+/** What the attacker knows of the service. */
+export interface Target {
+  url: string;
+  ssh_port: number;
+  /** The attacking organization's key. */
+  key: string;
+  /** Of the attack's own making, in its `prepare`. */
+  prepared: unknown;
+}
+
+/** Counts the answers and refusals that the attacker gets. */
+export type Count = (kind: string) => void;
+
+export interface Attack {
+  title: string;
+  /** Of the daemon. */
+  env?: Record<string, string>;
+  /**
+   * Longest p99 that others may have in any case, in milliseconds; 10 if absent. A larger one is about twice what was measured on two cores
+   * that other programs used too, and is to be lowered with the work that the attack finds.
+   */
+  mostP99Ms?: number;
+  /** Milliseconds between two calls of the other organization; 5 if absent. */
+  everyMs?: number;
+  /** Lays out what is attacked; the value is handed to the attack as JSON. */
+  prepare?(daemon: TestDaemon): Promise<unknown>;
+  /** Ends what `prepare` has started. */
+  finish?(): Promise<void>;
+  /** Runs in a process of its own until that is ended. */
+  attack(target: Target, count: Count): Promise<void>;
+}
+
+/** A call of the attacker, whose answer is read to its end. Rejects if the connection breaks. */
+export async function call(
+  { url, key }: Target,
+  method: string,
+  path: string,
+  body?: string | object,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  await response.arrayBuffer();
+  return response;
+}
+
+/** Keeps so many calls under way until the process ends. */
+export async function keepCalling(
+  lanes: number,
+  count: Count,
+  make: (n: number, lane: number) => Promise<Response>,
+): Promise<void> {
+  let n = 0;
+  const keep = async (lane: number): Promise<never> => {
+    for (;;)
+      count(
+        await make(n++, lane).then(
+          ({ status }) => String(status),
+          () => "broken",
+        ),
+      );
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => keep(lane)));
+}
+
+/** Does work for each number below `count`, so many at a time. */
+export async function each(count: number, atATime: number, work: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: atATime }, lane));
+}
+
+/** Has an agent of this name be known in a room. */
+export async function makeAgent(daemon: TestDaemon, room: string, agent: string): Promise<void> {
+  await daemon.ok("GET", `/v1/rooms/${room}/messages?agent_id=${agent}`);
+}

@@ -1,0 +1,56 @@
+/** The largest values that a schema takes: what an operation may be sent, as its own description has it. */
+import type { TSchema } from "@sinclair/typebox";
+
+/** More texts than these are no larger a request: a body may have 1 MiB. */
+const MOST_ITEMS = 1_000;
+const MOST_CHARACTERS = 60_000;
+
+/** `known` are values of fields whose names say what exists; a wait is short, since it is no work. */
+export function largestOf(name: string, schema: TSchema, known: Record<string, string>): unknown {
+  if (name in known && schema.type === "string") return known[name];
+  if (/(^|_)(wait|timeout)_ms$/.test(name)) return 1;
+  if (name === "follow") return false;
+  if (schema.enum) return schema.enum.at(-1);
+  if (schema.anyOf) return largestOf(name, schema.anyOf[0], known);
+  if ("const" in schema) return schema.const;
+  switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
+    case "string":
+      return textOf(schema);
+    case "integer":
+    case "number":
+      return Math.min(schema.maximum ?? 2 ** 31, 2 ** 31);
+    case "boolean":
+      return true;
+    case "array":
+      return Array.from({ length: Math.min(schema.maxItems ?? MOST_ITEMS, MOST_ITEMS) }, (_, n) =>
+        itemOf(largestOf("", schema.items, known), n),
+      );
+    case "object":
+      return objectOf(schema, known);
+    default:
+      return "x".repeat(MOST_CHARACTERS);
+  }
+}
+
+/** Different texts, where each must differ. */
+function itemOf(item: unknown, n: number): unknown {
+  return typeof item === "string" ? `agent-${n}` : item;
+}
+
+function textOf({ pattern, maxLength = MOST_CHARACTERS, examples }: TSchema): string {
+  if (pattern !== undefined) return String(examples?.[0] ?? "agent-0");
+  return "x".repeat(Math.min(maxLength, MOST_CHARACTERS));
+}
+
+function objectOf(schema: TSchema, known: Record<string, string>): Record<string, unknown> {
+  const own = Object.entries<TSchema>(schema.properties ?? {});
+  const required = own.filter(([name]) => (schema.required ?? []).includes(name));
+  const fields = required.map(([name, each]) => [name, largestOf(name, each, known)] as const);
+  const [values] = Object.values<TSchema>(schema.patternProperties ?? {});
+  const others = values ? Math.min(schema.maxProperties ?? MOST_ITEMS, MOST_ITEMS) : 0;
+  const named = Array.from(
+    { length: others },
+    (_, n) => [`name-${n}`, largestOf("", values ?? schema, known)] as const,
+  );
+  return Object.fromEntries([...fields, ...named]);
+}
