@@ -1,5 +1,14 @@
 /** Owns templates that one daemon has for itself, to be spoiled or removed. */
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
 
@@ -33,6 +42,10 @@ export function orgTemplate({ dataDir }: TestDaemon, orgId: string, templateId: 
     if (name === "root.qcow2") symlinkSync(from, join(own, name));
     else copySparse(from, join(own, name));
   }
+  // Sandboxes find it again by the name that it has itself.
+  const manifest = JSON.parse(readFileSync(join(own, "manifest.json"), "utf8"));
+  manifest.record.template_id = templateId;
+  writeFileSync(join(own, "manifest.json"), JSON.stringify(manifest));
   return own;
 }
 
