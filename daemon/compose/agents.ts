@@ -70,6 +70,7 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
       begin: (roomUid: RoomUid, error: ServiceError) => bells.end(roomUid, error),
       end: (roomUid: RoomUid) => bells.reopen(roomUid),
     },
+    recover: () => fabric.recover(),
     start: () => {
       fabric.start();
       barriers.start().catch(logUnbroken);

@@ -174,6 +174,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   ].flatMap((part) => part.operations);
   requireAll(bound);
 
+  await agents.recover();
   await followOthers(
     base,
     sandboxes,

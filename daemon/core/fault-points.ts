@@ -26,6 +26,7 @@ const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.r
 const PLACES = [
   "call.claimed", // a call with an Idempotency-Key is known by it, and nothing of it is done
   "call.worked", // … its verb has done its work, nobody has its answer
+  "message.staged", // some deliveries of a message with many recipients are written, the message is not
   "room.made", // its directory is there, its row is not
   "room.emptied", // its guests have ended, its drive is in place
   "room.retired", // its drive is put away, its row says destroying

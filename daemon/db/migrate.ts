@@ -60,6 +60,7 @@ import liveByRoom from "./migrations/0057_live_by_room.sql" with { type: "text" 
 import placementsByHost from "./migrations/0058_placements_by_host.sql" with { type: "text" };
 import templateGroups from "./migrations/0059_template_groups.sql" with { type: "text" };
 import makers from "./migrations/0060_makers.sql" with { type: "text" };
+import messageSpreads from "./migrations/0061_message_spreads.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -123,6 +124,7 @@ export const MIGRATIONS: readonly string[] = [
   placementsByHost,
   templateGroups,
   makers,
+  messageSpreads,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -23,6 +23,7 @@ export const LOOP_KINDS = [
   "room.screen",
   "audit",
   "stream",
+  "message.spread",
   "reconcile",
   "cluster.settle",
   "retention",

@@ -19,7 +19,7 @@ import type { Queries } from "../../db/client.ts";
 import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { acceptFabric, bytesOfState, type FabricState } from "./foreign.ts";
-import { lastSeq, nextDue } from "./store.ts";
+import { deleteSpread, lastSeq, nextDue } from "./store.ts";
 import { deliveries, messages } from "./table.ts";
 
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
@@ -33,12 +33,18 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     space.forget(room_uid);
   };
   return {
-    take: (queries, roomUid) => ({
-      last_seq: lastSeq(queries, roomUid),
-      gone_seq: goneUpTo(queries, roomUid),
-      messages: takeRows(queries, messages, roomUid),
-      deliveries: takeRows(queries, deliveries, roomUid),
-    }),
+    take: (queries, roomUid) => {
+      const last_seq = lastSeq(queries, roomUid);
+      const taken = takeRows(queries, deliveries, roomUid);
+      const at = taken.columns.indexOf("seq");
+      return {
+        last_seq,
+        gone_seq: goneUpTo(queries, roomUid),
+        messages: takeRows(queries, messages, roomUid),
+        // Others are of messages that are being spread.
+        deliveries: { ...taken, rows: taken.rows.filter((row) => Number(row[at]) <= last_seq) },
+      };
+    },
 
     /** Throws quota_exceeded where the organization's messages leave no space for these. */
     put: (queries, state, room) => {
@@ -50,6 +56,7 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       const { room_uid } = room;
       const last = Math.max(state.last_seq, lastSeq(queries, room_uid));
       budget.giveBack(queries, room, bytesOfRoom(queries, room_uid));
+      deleteSpread(queries, room_uid);
       removeRows(queries, deliveries, room_uid);
       removeRows(queries, messages, room_uid);
       fill(queries, state, room, last);

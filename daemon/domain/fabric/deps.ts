@@ -13,6 +13,7 @@ import type { History } from "./history.ts";
 import type { Lately } from "./lately.ts";
 import type { Order } from "./order.ts";
 import type { Space } from "./space.ts";
+import type { Spreads } from "./spread.ts";
 
 export interface FabricOptions {
   database: Database;
@@ -37,4 +38,5 @@ export interface FabricDeps extends FabricOptions {
   lately: Lately;
   order: Order;
   space: Space;
+  spreads: Spreads;
 }

@@ -17,7 +17,8 @@ import { makeReply } from "./reply.ts";
 import { makeSend } from "./send.ts";
 import { makeSendMany } from "./send-many.ts";
 import { Space } from "./space.ts";
-import { removeSome } from "./store.ts";
+import { Spreads } from "./spread.ts";
+import { deleteSpread, removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
@@ -33,14 +34,19 @@ export function makeFabric(options: FabricOptions) {
   const history = new History(database, budget, log);
   const lately = new Lately();
   const order = new Order(database);
-  const deps: FabricDeps = { ...options, budget, due, history, lately, order, space: new Space(database) };
+  const spreads = new Spreads({ database, order });
+  const space = new Space(database);
+  const deps: FabricDeps = { ...options, budget, due, history, lately, order, space, spreads };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);
     deps.space.forget(roomUid);
     lately.forget(roomUid);
     while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
-    await database.commit((queries) => budget.forget(queries, roomUid));
+    await database.commit((queries) => {
+      deleteSpread(queries, roomUid);
+      budget.forget(queries, roomUid);
+    });
   };
   return {
     operations: [
@@ -54,6 +60,8 @@ export function makeFabric(options: FabricOptions) {
       makePresence(deps),
     ] as Bound[],
     branch: makeBranch(deps),
+    /** Removes deliveries of messages that a daemon before this one has not kept; before rooms are served. */
+    recover: () => spreads.start(),
     /** Takes up what time has done to messages since a daemon before this one. */
     start: () => deps.due.start(),
     /** Messages that a room took in the last minute. */

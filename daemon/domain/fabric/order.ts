@@ -14,9 +14,14 @@ export class Order {
 
   /** Within the transaction that keeps a message of this seq. */
   next(queries: Queries, roomUid: RoomUid): number {
-    const seq = (this.#last.get(roomUid) ?? lastSeq(queries, roomUid)) + 1;
+    const seq = this.coming(queries, roomUid);
     this.#last.set(roomUid, seq);
     return seq;
+  }
+
+  /** The seq that the next message will have. */
+  coming(queries: Queries, roomUid: RoomUid): number {
+    return (this.#last.get(roomUid) ?? lastSeq(queries, roomUid)) + 1;
   }
 
   /** The room is gone. */

@@ -2,9 +2,10 @@
  * Owns how a message is kept: everything that can be refused is refused in the transaction that would keep it, and who waits
  * for it is woken once it is on disk.
  */
-import { MAX_INBOX } from "../../../shared/api/fabric.ts";
+import { EVERYONE, MAX_INBOX } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Caller, keyBehind } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -16,8 +17,9 @@ import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
 import { bytesOf } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
+import { Busy, MOST_AT_ONCE, type Spread } from "./spread.ts";
 import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
-import type { MessageRow } from "./table.ts";
+import type { DeliveryRow, MessageRow } from "./table.ts";
 import { withTrace } from "./trace.ts";
 
 export interface Posted {
@@ -58,23 +60,83 @@ export async function postAll(
   along: Along,
 ): Promise<AllPosted> {
   const letters = drafts.map((draft) => ({ draft, fingerprint: fingerprintOf(draft) }));
-  const write = (queries: Queries): AllPosted => {
+  const write = (queries: Queries, spread: Spread | null): AllPosted => {
+    deps.spreads.requireNone(room.room_uid, spread);
     const batch = new Batch(deps.agents, room.room_uid);
+    spread?.begin(queries);
     const posted = letters.map((letter, index) => {
       try {
-        return postOne(deps, queries, room, letter, along, batch);
+        return postOne(deps, queries, room, letter, along, { batch, spread, nowMs: spread?.startedAtMs ?? Date.now() });
       } catch (error) {
         throw along.refused?.(error, index) ?? error;
       }
     });
+    spread?.end(queries);
     along.kept(posted as AllPosted);
     return posted as AllPosted;
   };
   await deps.history.makeSpace(room.org_id, along.signal);
-  const posted = await deps.database.commit(write, false);
+  const pieces = new Pieces(loopTime, ownerOf(room.org_id), "message.spread");
+  const recipients = probableRecipients(deps, room, drafts);
+  const posted =
+    recipients.reduce((sum, { length }) => sum + length, 0) > MOST_AT_ONCE
+      ? await postSpread(deps, room, [...new Set([...new Set(recipients)].flat())], write, pieces)
+      : await postTogether(deps, write);
   const rows = posted.flatMap(({ row, isNew }) => (isNew ? [row] : []));
-  if (rows.length > 0) tell(deps, room, rows);
+  if (rows.length > 0) await tell(deps, room, rows, pieces);
   return posted;
+}
+
+/** Recipients of each draft, as far as they are known: what is wrong with one is found when it is to be kept. */
+function probableRecipients(
+  { agents }: FabricDeps,
+  { room_uid }: RoomTarget,
+  drafts: readonly Draft[],
+): (readonly string[])[] {
+  const groups = new Map<string, readonly string[]>();
+  const groupOf = (name: string, find: () => string[]) => {
+    const found = groups.get(name) ?? find();
+    groups.set(name, found);
+    return found;
+  };
+  return drafts.map(({ destination, destinations, topic }) => {
+    if (topic !== null) return groupOf(`topic ${topic}`, () => agents.subscribers(room_uid, topic));
+    if (destination === EVERYONE) return groupOf(EVERYONE, () => agents.all(room_uid));
+    return destinations ?? (destination === null ? [] : [destination]);
+  });
+}
+
+type Write = (queries: Queries, spread: Spread | null) => AllPosted;
+
+/** In one commit, after what is being spread in the room. */
+async function postTogether({ database }: FabricDeps, write: Write): Promise<AllPosted> {
+  for (;;) {
+    try {
+      return await database.commit((queries) => write(queries, null), false);
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+      await error.over;
+    }
+  }
+}
+
+async function postSpread(
+  { bells, database, space, spreads }: FabricDeps,
+  { room_uid }: RoomTarget,
+  recipients: readonly string[],
+  write: Write,
+  pieces: Pieces,
+): Promise<AllPosted> {
+  const spread = await spreads.enter(room_uid);
+  try {
+    await space.count(database.queries, room_uid, recipients, pieces);
+    return await spread.run(
+      () => database.commit((queries) => write(queries, spread), false),
+      () => bells.requireOpen(room_uid),
+    );
+  } finally {
+    spread.leave();
+  }
 }
 
 interface Letter {
@@ -88,7 +150,7 @@ function postOne(
   room: RoomTarget,
   { draft, fingerprint }: Letter,
   along: Along,
-  batch: Batch,
+  { batch, spread, nowMs }: { batch: Batch; spread: Spread | null; nowMs: number },
 ): Posted {
   const { room_uid } = room;
   const { agents, bells } = deps;
@@ -103,21 +165,22 @@ function postOne(
   const recipients = batch.recipientsOf(draft);
   requireSpace(deps, queries, room, recipients);
   const seq = deps.order.next(queries, room_uid);
-  const row = rowOf(room, withSendersTrace(draft, along), recipients, fingerprint, seq);
+  const row = rowOf(room, withSendersTrace(draft, along), { recipients, fingerprint, seq, nowMs });
   deps.budget.take(queries, room, bytesOf(row));
   along.also?.(queries, row);
-  keep(queries, row);
+  keep(queries, row, spread);
   deps.meter.count(placeOf(room, draft, along.caller), { messages: 1 });
   if (batch.sends(draft.source)) agents.touch(queries, room_uid, [draft.source]);
   return { row, isNew: true };
 }
 
 /** They are on disk: whoever waits for one is woken, once for all that are new. */
-function tell(
+async function tell(
   { agents, bells, delivered, due, history, lately }: FabricDeps,
   room: RoomTarget,
   rows: MessageRow[],
-): void {
+  pieces: Pieces,
+): Promise<void> {
   const { room_uid } = room;
   history.grown(room.org_id);
   for (const { source, reply_to, expires_at } of rows) {
@@ -126,7 +189,10 @@ function tell(
     if (expires_at !== null) due.expectAt(Date.parse(expires_at));
     if (reply_to !== null) bells.ring(room_uid, replyBell(reply_to));
   }
-  for (const agentId of new Set(rows.flatMap(({ recipients }) => recipients))) {
+  const recipients = new Set(rows.flatMap((row) => row.recipients));
+  for (const agentId of recipients) {
+    const turn = recipients.size > MOST_AT_ONCE ? pieces.next() : null;
+    if (turn) await turn;
     bells.ring(room_uid, inboxBell(agentId));
     delivered(room_uid, agentId);
   }
@@ -167,31 +233,29 @@ function withSendersTrace(draft: Draft, { trace }: Along): Draft {
 function rowOf(
   { room_uid }: RoomTarget,
   draft: Draft,
-  recipients: string[],
-  fingerprint: string,
-  seq: number,
+  { nowMs, ...known }: Pick<MessageRow, "recipients" | "fingerprint" | "seq"> & { nowMs: number },
 ): MessageRow {
   const { payload_sha256: _, ttl_ms, ...rest } = draft;
-  const nowMs = Date.now();
   return {
     ...rest,
+    ...known,
     room_uid,
-    seq,
     message_id: draft.message_id ?? newId("msg"),
-    recipients,
-    fingerprint,
     created_at: at(nowMs),
     expires_at: ttl_ms === null ? null : at(nowMs + ttl_ms),
   };
 }
 
-function keep(queries: Queries, row: MessageRow): void {
-  const { room_uid, seq, ack_required } = row;
+function keep(queries: Queries, row: MessageRow, spread: Spread | null): void {
   insertMessage(queries, row);
-  const expires_at_ms = row.expires_at === null ? null : Date.parse(row.expires_at);
-  for (const agent_id of row.recipients) {
-    const fresh = { state: "queued" as const, attempts: 0, due_at_ms: expires_at_ms, expires_at_ms };
-    insertDelivery(queries, { room_uid, agent_id, seq, ack_required, ...fresh, awaited: row.kind === "request" });
-  }
+  const deliveries = row.recipients.map((agentId) => deliveryOf(row, agentId));
+  if (spread) spread.deliver(queries, deliveries);
+  else for (const delivery of deliveries) insertDelivery(queries, delivery);
   if (row.kind === "response" && row.reply_to !== null) noteReply(queries, row, row.reply_to);
+}
+
+function deliveryOf({ room_uid, seq, ack_required, expires_at, kind }: MessageRow, agent_id: string): DeliveryRow {
+  const expires_at_ms = expires_at === null ? null : Date.parse(expires_at);
+  const fresh = { state: "queued" as const, attempts: 0, due_at_ms: expires_at_ms, expires_at_ms };
+  return { room_uid, agent_id, seq, ack_required, ...fresh, awaited: kind === "request" };
 }

@@ -4,6 +4,7 @@
  */
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
@@ -22,8 +23,7 @@ export class Space {
 
   /** Within the transaction that sends to these agents: some of those whose inboxes are full, or none, and then all have one more. */
   take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {
-    const most = this.#rooms.get(roomUid) ?? new TransactionMap<string, number>(this.#database);
-    this.#rooms.set(roomUid, most);
+    const most = this.#of(roomUid);
     const depthOf = (agentId: string): number => {
       const known = most.get(agentId);
       if (known !== undefined && known < MAX_INBOX) return known;
@@ -38,6 +38,22 @@ export class Space {
     }
     if (full.length === 0) for (const agentId of agentIds) most.set(agentId, (most.get(agentId) ?? 0) + 1);
     return full;
+  }
+
+  /** Counts the inboxes that `take` would have to count, some at a time. */
+  async count(queries: Queries, roomUid: RoomUid, agentIds: readonly string[], pieces: Pieces): Promise<void> {
+    const most = this.#of(roomUid);
+    for (const agentId of agentIds) {
+      const turn = pieces.next();
+      if (turn) await turn;
+      if (most.get(agentId) === undefined) most.set(agentId, inboxDepth(queries, roomUid, agentId));
+    }
+  }
+
+  #of(roomUid: RoomUid): TransactionMap<string, number> {
+    const most = this.#rooms.get(roomUid) ?? new TransactionMap<string, number>(this.#database);
+    this.#rooms.set(roomUid, most);
+    return most;
   }
 
   forget(roomUid: RoomUid): void {

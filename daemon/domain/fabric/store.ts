@@ -1,8 +1,8 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import { preparedBy, type Queries, rawInsert, rawQuery } from "../../db/client.ts";
-import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
+import { preparedBy, type Queries, rawInsert, rawQuery, rawStatement } from "../../db/client.ts";
+import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messageSpreads, messages } from "./table.ts";
 
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
@@ -31,6 +31,11 @@ function prepare(queries: Queries) {
       .prepare(),
     insertMessage: rawInsert(queries, messages),
     insertDelivery: rawInsert(queries, deliveries),
+    removeDeliveries: rawStatement(
+      queries,
+      `DELETE FROM deliveries WHERE room_uid = ?1 AND seq BETWEEN ?2 AND ?3
+         AND agent_id IN (SELECT value FROM json_each(?4))`,
+    ),
     depth: queries.select({ depth: sql<number>`count(*)` }).from(deliveries).where(and(mine, OPEN)).prepare(),
     delivery: queries
       .select()
@@ -128,6 +133,40 @@ export function insertMessage(queries: Queries, row: MessageRow): void {
 
 export function insertDelivery(queries: Queries, row: DeliveryRow): void {
   statementsOf(queries).insertDelivery(row);
+}
+
+export function insertSpread(queries: Queries, room_uid: RoomUid, seq: number, agents: readonly string[]): void {
+  queries.insert(messageSpreads).values({ room_uid, seq, agents }).run();
+}
+
+/** Where the room's spread began, if one is under way. */
+export function spreadSeq(queries: Queries, roomUid: RoomUid): number | null {
+  const { seq, room_uid } = messageSpreads;
+  return queries.select({ seq }).from(messageSpreads).where(eq(room_uid, roomUid)).get()?.seq ?? null;
+}
+
+export function getSpread(queries: Queries, roomUid: RoomUid) {
+  return queries.select().from(messageSpreads).where(eq(messageSpreads.room_uid, roomUid)).get();
+}
+
+/** Bounded by MAX_ROOM_AGENTS for each: one a room, while a call spreads messages in it. */
+export function listSpreads(queries: Queries): RoomUid[] {
+  const rows = queries.select({ room_uid: messageSpreads.room_uid }).from(messageSpreads).all();
+  return rows.map(({ room_uid }) => room_uid);
+}
+
+export function deleteSpread(queries: Queries, roomUid: RoomUid): void {
+  queries.delete(messageSpreads).where(eq(messageSpreads.room_uid, roomUid)).run();
+}
+
+/** Removes deliveries of these agents with a seq in a range, both ends included. */
+export function removeDeliveries(
+  queries: Queries,
+  roomUid: RoomUid,
+  [first, last]: readonly [number, number],
+  agents: readonly string[],
+): void {
+  statementsOf(queries).removeDeliveries([roomUid, first, last, JSON.stringify(agents)]);
 }
 
 /**

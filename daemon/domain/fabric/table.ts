@@ -58,5 +58,13 @@ export const messageRooms = sqliteTable("message_rooms", {
   branched_at_ms: integer().notNull().default(0),
 });
 
+/** Messages whose deliveries are being written ahead of them. */
+export const messageSpreads = sqliteTable("message_spreads", {
+  room_uid: text().$type<RoomUid>().primaryKey(),
+  /** Of the first of them. */
+  seq: integer().notNull(),
+  agents: text({ mode: "json" }).$type<readonly string[]>().notNull(),
+});
+
 export type MessageRow = typeof messages.$inferSelect;
 export type DeliveryRow = typeof deliveries.$inferSelect;

@@ -40,6 +40,7 @@ export class Rooms {
   /** Sandboxes that are gone, as room and agent. */
   readonly gone = new Set<string>();
   readonly #operations: Map<string, Bound>;
+  readonly #bells = new Bells();
 
   constructor({ keptBytes = 0, ackMs = 60_000 } = {}) {
     const connection = openConnection(":memory:");
@@ -50,7 +51,7 @@ export class Rooms {
         ? { sandbox_id: "sbx_gone", agent_id, state: "destroyed", fabric_attached: true }
         : null;
     this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [], waitsChanged: () => {} });
-    const deps = { database: this.database, findRoom, agents: this.agents, bells: new Bells() };
+    const deps = { database: this.database, findRoom, agents: this.agents, bells: this.#bells };
     const log = makeLog("error");
     const around = { log, meter: { count: () => {} }, traces: NO_TRACES, delivered: () => {} };
     this.fabric = makeFabric({ ...deps, ...around, ackMs, keptBytes });
@@ -83,6 +84,11 @@ export class Rooms {
   async codeOf(...call: Parameters<Rooms["call"]>): Promise<string> {
     const error = await this.call(...call).catch((thrown: unknown) => thrown);
     return error instanceof ServiceError ? error.code : "none";
+  }
+
+  /** The room is being destroyed. */
+  end(room: string): void {
+    this.#bells.end(uidOf(room), new ServiceError("room_destroying"));
   }
 
   /** What a checkpoint has of a room, as it comes back from a disk. */

@@ -1,0 +1,220 @@
+/**
+ * Messages with many recipients: their deliveries are written ahead, some in each commit, and the commit that keeps the messages makes them
+ * visible. Until then no other message of the room is kept, so no reader's cursor passes them, and a crash leaves deliveries of no message,
+ * which the next start removes before it serves the room.
+ *
+ *   plan     all that can be refused is refused, in a transaction that is taken back
+ *   stage    deliveries, 256 in each commit; the first also notes the spread
+ *   keep     the messages, with deliveries of agents that joined since; the note goes
+ */
+import type { RoomUid } from "../../../shared/ids.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { branchedAt } from "./budget.ts";
+import type { Order } from "./order.ts";
+import {
+  deleteSpread,
+  getSpread,
+  insertDelivery,
+  insertSpread,
+  listSpreads,
+  removeDeliveries,
+  spreadSeq,
+} from "./store.ts";
+import type { DeliveryRow } from "./table.ts";
+
+/** Deliveries of one commit: 4 ms where each inbox is a page of its own. */
+export const MOST_AT_ONCE = 256;
+
+/** Another call's messages are being spread in this room. */
+export class Busy extends Error {
+  readonly over: Promise<void>;
+
+  constructor(over: Promise<void>) {
+    super("messages of another call are being spread in the room");
+    this.over = over;
+  }
+}
+
+/** What the messages of a call would write, thrown to take it back. */
+export class Planned extends Error {
+  readonly deliveries: readonly DeliveryRow[];
+
+  constructor(deliveries: readonly DeliveryRow[]) {
+    super("deliveries that are to be spread");
+    this.deliveries = deliveries;
+  }
+}
+
+/** The room was turned back since the plan. */
+class Moved extends Error {}
+
+interface SpreadDeps {
+  database: Database;
+  order: Order;
+}
+
+/** The messages of one call, from its plan on. */
+export class Spread {
+  readonly over: Promise<void>;
+  /** No other message of the room is kept from then on: the moment of all of these, in unix milliseconds. */
+  readonly startedAtMs = Date.now();
+  /** Lets others of the room continue. */
+  readonly leave: () => void;
+  readonly #deps: SpreadDeps;
+  readonly #roomUid: RoomUid;
+  /** Agents of the staged deliveries, by seq. */
+  #staged = new Map<number, Set<string>>();
+  /** Of the transaction under way: deliveries to be staged, and staged ones that no message has taken. */
+  #planned: DeliveryRow[] = [];
+  #left = new Map<number, Set<string>>();
+  #first: { seq: number; branchedAtMs: number } | null = null;
+
+  constructor(deps: SpreadDeps, roomUid: RoomUid, onLeft: () => void) {
+    this.#deps = deps;
+    this.#roomUid = roomUid;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.over = promise;
+    this.leave = () => {
+      onLeft();
+      resolve();
+    };
+  }
+
+  /** Calls `write`, which begins and ends a transaction of this spread, until it keeps the messages. Where it fails nothing stays staged. */
+  async run<T>(write: () => Promise<T>, requireOpen: () => void): Promise<T> {
+    let planned: readonly DeliveryRow[] = [];
+    try {
+      for (;;) {
+        try {
+          if (planned.length > 0) await this.#stage(planned, requireOpen);
+          return await write();
+        } catch (error) {
+          planned = error instanceof Planned ? error.deliveries : [];
+          if (error instanceof Moved) await this.#clear();
+          else if (planned.length === 0) throw error;
+        }
+      }
+    } catch (error) {
+      await this.#clear();
+      throw error;
+    }
+  }
+
+  /** Starts the transaction that plans or keeps the messages. Throws Moved. */
+  begin(queries: Queries): void {
+    this.#planned = [];
+    this.#left = new Map([...this.#staged].map(([seq, agents]) => [seq, new Set(agents)]));
+    if (this.#first !== null && !this.#isAsPlanned(queries)) throw new Moved();
+  }
+
+  /** Within it, once a message is inserted: its deliveries that are not staged. */
+  deliver(queries: Queries, deliveries: readonly DeliveryRow[]): void {
+    for (const row of deliveries) {
+      if (this.#first === null) this.#planned.push(row);
+      else if (!this.#left.get(row.seq)?.delete(row.agent_id)) insertDelivery(queries, row);
+    }
+  }
+
+  /** Ends it. Throws Planned where deliveries are to be staged first. */
+  end(queries: Queries): void {
+    if (this.#planned.length > 0) throw new Planned(this.#planned);
+    if (this.#first === null) return;
+    // Of agents that have left since.
+    for (const [seq, agents] of this.#left)
+      if (agents.size > 0) removeDeliveries(queries, this.#roomUid, [seq, seq], [...agents]);
+    deleteSpread(queries, this.#roomUid);
+  }
+
+  async #stage(deliveries: readonly DeliveryRow[], requireOpen: () => void): Promise<void> {
+    const { database } = this.#deps;
+    const agents = [...new Set(deliveries.map(({ agent_id }) => agent_id))];
+    for (let at = 0; at < deliveries.length; at += MOST_AT_ONCE) {
+      const some = deliveries.slice(at, at + MOST_AT_ONCE);
+      await database.commit((queries) => {
+        requireOpen();
+        if (at === 0) this.#begin(queries, deliveries[0]?.seq ?? 0, agents);
+        else if (!this.#isAsPlanned(queries)) throw new Moved();
+        for (const row of some) insertDelivery(queries, row);
+      }, false);
+      for (const { seq, agent_id } of some) {
+        const staged = this.#staged.get(seq) ?? new Set();
+        this.#staged.set(seq, staged.add(agent_id));
+      }
+      await faultPoint("message.staged");
+    }
+  }
+
+  #begin(queries: Queries, seq: number, agents: readonly string[]): void {
+    const { order, database } = this.#deps;
+    if (order.coming(queries, this.#roomUid) !== seq) throw new Moved();
+    this.#first = { seq, branchedAtMs: branchedAt(queries, this.#roomUid) };
+    database.undo(() => {
+      this.#first = null;
+    });
+    insertSpread(queries, this.#roomUid, seq, agents);
+  }
+
+  #isAsPlanned(queries: Queries): boolean {
+    return (
+      this.#first?.branchedAtMs === branchedAt(queries, this.#roomUid) &&
+      spreadSeq(queries, this.#roomUid) === this.#first.seq
+    );
+  }
+
+  async #clear(): Promise<void> {
+    if (this.#first === null) return;
+    await clearSpread(this.#deps.database, this.#roomUid);
+    this.#staged = new Map();
+    this.#first = null;
+  }
+}
+
+/** Spreads under way: one in a room. */
+export class Spreads {
+  readonly #deps: SpreadDeps;
+  readonly #rooms = new Map<RoomUid, Spread>();
+
+  constructor(deps: SpreadDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts one, after others of the room. */
+  async enter(roomUid: RoomUid): Promise<Spread> {
+    for (let other = this.#rooms.get(roomUid); other; other = this.#rooms.get(roomUid)) {
+      await other.over;
+      // Messages that waited for it come first.
+      await this.#deps.database.commit(() => {});
+    }
+    const spread = new Spread(this.#deps, roomUid, () => void this.#rooms.delete(roomUid));
+    this.#rooms.set(roomUid, spread);
+    return spread;
+  }
+
+  /** Within the transaction that would keep messages of another call. Throws Busy. */
+  requireNone(roomUid: RoomUid, own: Spread | null): void {
+    const other = this.#rooms.get(roomUid);
+    if (other && other !== own) throw new Busy(other.over);
+  }
+
+  /** Removes what daemons before this one left. */
+  async start(): Promise<void> {
+    for (const room_uid of listSpreads(this.#deps.database.queries)) await clearSpread(this.#deps.database, room_uid);
+  }
+}
+
+/** Removes deliveries of messages that were not kept, some in each commit. */
+async function clearSpread(database: Database, roomUid: RoomUid): Promise<void> {
+  const found = getSpread(database.queries, roomUid);
+  if (!found) return;
+  const { seq, agents } = found;
+  for (let at = 0; at < agents.length; at += MOST_AT_ONCE) {
+    const some = agents.slice(at, at + MOST_AT_ONCE);
+    await database.commit((queries) => {
+      // A room that was turned back has other rows by now.
+      if (spreadSeq(queries, roomUid) === seq) removeDeliveries(queries, roomUid, [seq, Number.MAX_SAFE_INTEGER], some);
+    });
+  }
+  await database.commit((queries) => deleteSpread(queries, roomUid));
+}
