@@ -1,7 +1,7 @@
 /** Owns the SQL of agents. */
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { preparedBy, type Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
 import { type AgentRow, agents } from "./table.ts";
 
 const target = [agents.room_uid, agents.agent_id];
@@ -12,10 +12,17 @@ export function saveAgent(queries: Queries, row: AgentRow): void {
   queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { topics, last_seen_at } }).run();
 }
 
+const seen = preparedBy((queries) =>
+  rawStatement(
+    queries,
+    `INSERT INTO agents (room_uid, agent_id, topics, last_seen_at) VALUES (?, ?, '[]', ?)
+       ON CONFLICT (room_uid, agent_id) DO UPDATE SET last_seen_at = excluded.last_seen_at`,
+  ),
+);
+
 /** One that is known keeps its topics. */
-export function seeAgent(queries: Queries, row: AgentRow): void {
-  const { last_seen_at } = row;
-  queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { last_seen_at } }).run();
+export function seeAgent(queries: Queries, roomUid: RoomUid, agentId: string, at: string): void {
+  seen(queries)([roomUid, agentId, at]);
 }
 
 const oneOf = preparedBy((queries) =>
