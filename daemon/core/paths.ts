@@ -59,6 +59,9 @@ export interface SandboxPaths {
   /** What of its kernel a machine is given that loads a snapshot, until it is there. */
   kernel_head: string;
   vmm_log: string;
+  /** The root file system that its QEMU sees, and the table of what is mounted there. */
+  own_root: string;
+  own_mounts: string;
 }
 
 /** Where what was saved of a guest lies: its disk's layers, what they lie over, its memory, and what says that it is whole. */
@@ -113,6 +116,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       processes: `${sockets}/processes.json`,
       kernel_head: `${sockets}/kernel`,
       vmm_log: `${directory}/vmm.log`,
+      own_root: `${sockets}/root`,
+      own_mounts: `${sockets}/mounts`,
     };
   };
   const paths = {

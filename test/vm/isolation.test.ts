@@ -3,7 +3,7 @@
  * would find. And that guests notice nothing of it.
  */
 import { spawnSync } from "node:child_process";
-import { chownSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { chownSync, existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import {
@@ -15,7 +15,7 @@ import {
 } from "../../daemon/host/isolation/ids.ts";
 import { kvmGroups } from "../../daemon/host/isolation/index.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
-import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
 import { orgTemplate } from "../harness/own-template.ts";
 
@@ -279,6 +279,35 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
   );
 });
 
+interface Qemu {
+  pid: number;
+  sandbox_id: string;
+  /** The directory of the template that it started from. */
+  version: string;
+}
+
+/** Checks what one QEMU sees of the host: its own directories, and no process, template or sandbox of others. */
+function sees({ dataDir, runtimeDir }: TestDaemon, qemu: Qemu, others: readonly Qemu[]): void {
+  const inside = (...path: string[]) => join(`/proc/${qemu.pid}/root`, ...path);
+  const namesIn = (...path: string[]) => readdirSync(inside(...path)).sort();
+  expect(readlinkSync(`/proc/${qemu.pid}/ns/mnt`)).not.toBe(readlinkSync("/proc/self/ns/mnt"));
+  expect([namesIn("proc"), namesIn("old")]).toEqual([[], []]);
+  expect(namesIn("dev").filter((name) => !/^(null|zero|full|u?random|kvm)$/.test(name))).toEqual([]);
+  expect(namesIn("etc").filter((name) => !/^(alternatives|ld\.so\.cache)$/.test(name))).toEqual([]);
+  expect(namesIn(dataDir, "sandboxes")).toEqual([qemu.sandbox_id]);
+  expect(namesIn(runtimeDir)).toEqual(["g"]);
+  expect(namesIn(runtimeDir, "g")).toEqual([qemu.sandbox_id]);
+  expect(namesIn(dataDir)).toEqual(["org-templates", "sandboxes"]);
+  expect(namesIn(qemu.version)).toContain("memory");
+  for (const { sandbox_id, version, pid } of others) {
+    expect(existsSync(inside(version))).toBe(false);
+    expect(readlinkSync(`/proc/${pid}/ns/mnt`)).not.toBe(readlinkSync(`/proc/${qemu.pid}/ns/mnt`));
+    const mounts = readFileSync(`/proc/${qemu.pid}/mountinfo`, "utf8");
+    expect(mounts).toContain(qemu.sandbox_id);
+    expect(mounts).not.toContain(sandbox_id);
+  }
+}
+
 withGuests("a drive of before", VHOST_USER, (guests) => {
   test("is served by root with few capabilities, and belongs to root as it did", async () => {
     const { daemon } = guests;
@@ -299,7 +328,7 @@ withGuests("a drive of before", VHOST_USER, (guests) => {
 });
 
 testAlone(
-  "organizations' guests share no group but KVM's and that of the host's templates",
+  "organizations' QEMUs share no group but KVM's and that of the host's templates, no directory, and no sight of each other",
   VHOST_USER,
   async (daemon) => {
     const operator = { authorization: `Bearer ${daemon.operatorKey}` };
@@ -310,6 +339,7 @@ testAlone(
     ];
     const own: string[] = [];
     const groups: number[][] = [];
+    const qemus: Qemu[] = [];
     for (const [at, { org_id, key }] of orgs.entries()) {
       const version = orgTemplate(daemon, org_id, "own");
       own.push(join(version, "memory"));
@@ -324,12 +354,19 @@ testAlone(
       expect([status, body.start_mode]).toEqual([201, "snapshot"]);
       const [pid = 0] = processesOf(daemon, "qemu", body.sandbox_id);
       groups.push(statusOf(pid).Groups?.split(" ").map(Number) ?? []);
+      qemus.push({ pid, sandbox_id: body.sandbox_id, version });
     }
     const common = [...kvmGroups(), templateGroup(BASE)];
     expect(groups).toEqual([
       [...common, orgTemplateGroup(BASE, 0)],
       [...common, orgTemplateGroup(BASE, 1)],
     ]);
+    for (const qemu of qemus)
+      sees(
+        daemon,
+        qemu,
+        qemus.filter((other) => other !== qemu),
+      );
     for (const [at, file] of own.entries()) {
       expect([statSync(file).gid, statSync(file).mode & 0o777]).toEqual([orgTemplateGroup(BASE, at), 0o640]);
       const readers = [0, 1].map((number) => may(NOBODY_IN_PARTICULAR, "-r", file, orgTemplateGroup(BASE, number)));
@@ -344,6 +381,36 @@ testAlone(
     expect(await daemon.sh("r", "a", "echo on")).toBe("on");
     await daemon.ok("POST", "/v1/rooms/r/sandboxes/a/hibernate");
     expect(await daemon.sh("r", "a", "echo again")).toBe("again");
+  },
+);
+
+testAlone(
+  "where nothing can be mounted, QEMU has a user of its own, and doctor warns",
+  {
+    ...VHOST_USER,
+    program: [
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      'mount --bind /bin/false /usr/sbin/pivot_root && exec "$@"',
+      "sh",
+      BINARY,
+    ],
+  },
+  async (daemon) => {
+    await daemon.room("plain");
+    const { sandbox_id } = await daemon.sandbox("plain", "ann", 9100);
+    expect(await daemon.sh("plain", "ann", "echo x > /mnt/drive/x && cat /mnt/drive/x")).toBe("x");
+    const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
+    expect(statusOf(qemu).Uid).toBe(four(sandboxIds(BASE, sandbox_id).qemu));
+    expect(existsSync(`/proc/${qemu}/root/proc/self`)).toBe(true);
+    const { checks } = await daemon.ok("GET", "/health");
+    expect(checks.find(({ id }: Json) => id === "isolation")).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining("mount namespaces"),
+      remedy: expect.any(String),
+    });
   },
 );
 

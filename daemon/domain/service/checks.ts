@@ -278,7 +278,7 @@ function listenersCheck({ vsock_listeners: found }: HostFindings): Check {
 }
 
 function isolationCheck({ isolation, acceleration }: HostFindings): Check {
-  const { base, problems, namespaces, kvm_opens } = isolation;
+  const { base, problems, namespaces, mounts, kvm_opens } = isolation;
   const base_remedy = "Set isolation.uid_base to a multiple of 65536 at which 2^27 + 65536 unused ids begin.";
   if (base === 0) return warn("isolation", "The configuration lets guests' processes run as root.", base_remedy);
   const [problem] = problems;
@@ -290,10 +290,20 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
       "Set user.max_user_namespaces above 0 by sysctl, or give roomd's container the right to make them.",
     );
   }
+  if (!mounts) {
+    return warn(
+      "isolation",
+      "This host lets roomd make no mount namespaces, so QEMU sees the host's files, as far as its user may read them, and its processes.",
+      "In a container, give roomd a seccomp profile and an AppArmor profile that allow mount, umount and pivot_root.",
+    );
+  }
   if (acceleration.acceleration === "kvm" && !kvm_opens) {
     return fail("isolation", `${KVM_CLOSED.reason}.`, KVM_CLOSED.remedy);
   }
-  return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
+  return ok(
+    "isolation",
+    "QEMU, virtiofsd and vsock device of each sandbox run as users of their own, QEMU and virtiofsd with their own directories alone.",
+  );
 }
 
 function runtimeProbesCheck({ runtime }: HostFindings): Check {

@@ -1,13 +1,16 @@
 /** Owns a machine that a build, or the service, boots for itself: it has its disks, a console, and nothing else. Nothing of it is left afterwards. */
 import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { newId } from "../../../shared/ids.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { founding, limitsOf } from "../../host/confine/index.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
+import { directoriesOf } from "../../host/isolation/root.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
+import { FILE_NAMES } from "./manifest.ts";
 import { boundWhile } from "./trial-guest.ts";
 
 export interface TrialDeps {
@@ -47,6 +50,14 @@ export async function withTrialMachine<T>(
         uuid: crypto.randomUUID(),
         sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
         user: users?.qemu ?? null,
+        root: host.isolation.ownRoots
+          ? {
+              ...{ directory: own.own_root, table: own.own_mounts },
+              // What its disk lies over is beside it.
+              readOnly: await directoriesOf([spec.kernel, spec.initramfs, join(dirname(spec.disk), FILE_NAMES.root)]),
+              writable: [own.runtime, ...(await directoriesOf(files))],
+            }
+          : null,
         vsock_file: null,
         incoming: false,
       },

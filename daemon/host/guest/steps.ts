@@ -12,8 +12,10 @@ import { baseIn, layOver, linkBase } from "../images/base.ts";
 import { layOverSnapshot } from "../images/layers.ts";
 import { copyOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
+import { directoriesOf } from "../isolation/root.ts";
 import { writeKernelHead } from "../machine/kernel-head.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
+import type { MachineSpec } from "../machine/spec.ts";
 import { type Rank, rankSession } from "../precedence.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, SavedMachine, StartPlan } from "./plan.ts";
@@ -130,6 +132,7 @@ const machine: Step<LaunchParts> = {
         disk: parts.disk === undefined ? paths.overlay : join(paths.directory, parts.disk),
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
         user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
+        root: host.isolation.ownRoots ? await rootOf(plan) : null,
         vsock_file: host.transport.device_file,
         incoming,
       },
@@ -150,6 +153,19 @@ const machine: Step<LaunchParts> = {
     machine?.qmp.close();
   },
 };
+
+/** Its own directories, and those of the template that it starts from. Where that lies on another disk, its base are links. */
+async function rootOf({ paths, image }: LaunchPlan): Promise<MachineSpec["root"]> {
+  const { kernel, initramfs, snapshot_memory } = image;
+  const files = [...(image.over ? [] : [kernel, initramfs]), ...(snapshot_memory === null ? [] : [snapshot_memory])];
+  const seen = await directoriesOf([...files, ...Object.values(baseIn(paths.base))]);
+  const own = [paths.directory, paths.runtime];
+  return {
+    ...{ directory: paths.own_root, table: paths.own_mounts },
+    readOnly: seen.filter((path) => !own.some((above) => path === above || path.startsWith(`${above}/`))),
+    writable: own,
+  };
+}
 
 /** What QEMU uses, and by which it is found again, stays as long as it does. */
 function requireEnded({ record }: LaunchParts): void {

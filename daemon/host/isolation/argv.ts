@@ -1,5 +1,6 @@
 /** Owns the command lines by which a process gives up what it does not need. Each program replaces the one before: the pid stays. */
 import type { Identity } from "./ids.ts";
+import type { OwnRoot } from "./root.ts";
 
 /**
  * In a network of its own, in which there is nothing. Made while still root, so that no user namespace is needed. What it talks to
@@ -10,12 +11,25 @@ export function withoutNetwork(argv: readonly string[]): string[] {
   return ["unshare", "--net", ...argv];
 }
 
+/**
+ * Mounts a table, changes to the root that it makes, and takes the former one away. util-linux does each; the program at the end is
+ * looked up in the new root.
+ */
+const CHANGE_ROOT =
+  'mount --all --fstab "$1" && cd "$2" && pivot_root . old && cd / && umount --lazy old proc && shift 2 && exec "$@"';
+
 /** As a user that may do nothing but what its files allow, now and later, and that has no network. */
 export function asUser(identity: Identity, argv: readonly string[]): string[] {
   return withoutNetwork(asNetworkUser(identity, argv));
 }
 
-/** The same, in the host's network. */
+/** As asUser, and with a root file system of its own (root.ts). */
+export function asUserWithin({ directory, table }: OwnRoot, identity: Identity, argv: readonly string[]): string[] {
+  const own = asNetworkUser(identity, argv);
+  return ["unshare", "--net", "--mount", "sh", "-c", CHANGE_ROOT, "sh", table, directory, ...own];
+}
+
+/** As asUser, in the network of the caller. */
 function asNetworkUser({ uid, groups }: Identity, argv: readonly string[]): string[] {
   return [
     "setpriv",

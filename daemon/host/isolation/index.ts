@@ -15,6 +15,8 @@ export interface Isolation {
   readerOf(id: string): Identity | null;
   /** The host's number of root in the guests of a new room; 0 where it is root itself. */
   newDriveRoot(roomUid: string): number;
+  /** Whether QEMU has a root file system of its own. */
+  ownRoots: boolean;
   /** The group that reads the templates of the owner of these guests. Null where processes run as the daemon itself. */
   templateGroup: number | null;
   /** That of an organization's guests, by the number of its group: they read the host's templates and its own. Null: it has none. */
@@ -24,6 +26,7 @@ export interface Isolation {
 interface IsolationOptions {
   base: number;
   namespaces: boolean;
+  mounts: boolean;
   kvmGroups: readonly number[];
 }
 
@@ -31,6 +34,7 @@ const AS_OURSELVES: Isolation = {
   usersOf: () => null,
   readerOf: () => null,
   newDriveRoot: () => 0,
+  ownRoots: false,
   templateGroup: null,
   ofOrg: () => AS_OURSELVES,
 };
@@ -42,7 +46,7 @@ export function makeIsolation(options: IsolationOptions): Isolation {
 
 /** `readable`: groups of templates, the owner's own last. */
 function isolationFor(options: IsolationOptions, readable: readonly number[]): Isolation {
-  const { base, namespaces, kvmGroups } = options;
+  const { base, namespaces, mounts, kvmGroups } = options;
   const host = templateGroup(base);
   return {
     usersOf: (sandboxId) => {
@@ -51,6 +55,7 @@ function isolationFor(options: IsolationOptions, readable: readonly number[]): I
     },
     readerOf: (id) => ({ uid: sandboxIds(base, id).qemu, groups: readable }),
     newDriveRoot: (roomUid) => (namespaces ? driveRoot(base, roomUid) : 0),
+    ownRoots: mounts,
     templateGroup: readable.at(-1) ?? host,
     ofOrg: (number) => isolationFor(options, number === null ? [host] : [host, orgTemplateGroup(base, number)]),
   };

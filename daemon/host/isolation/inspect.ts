@@ -1,9 +1,11 @@
 /** Owns finding out whether the processes of guests can have users of their own here, and what is in the way. */
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { runProgram, startInNamespace } from "../process.ts";
-import { withoutNetwork } from "./argv.ts";
-import { DRIVE_RANGE, ID_SPAN } from "./ids.ts";
+import { asUserWithin, withoutNetwork } from "./argv.ts";
+import { DRIVE_RANGE, ID_SPAN, sandboxIds } from "./ids.ts";
+import { makeOwnRoot } from "./root.ts";
 
 /** A host that has just booted, or is full, is slow; one that hangs is not waited for. */
 const PROBE_DEADLINE_MS = 30_000;
@@ -22,6 +24,8 @@ export interface IsolationFindings {
   problems: IsolationProblem[];
   /** Whether root of the guests can be nobody on the host. */
   namespaces: boolean;
+  /** Whether QEMU can have a root file system of its own. */
+  mounts: boolean;
 }
 
 const NO_NETWORKS: IsolationProblem = {
@@ -41,7 +45,7 @@ export async function inspectIsolation(options: {
   scratch: string;
 }): Promise<IsolationFindings> {
   const { base, places, scratch } = options;
-  if (base === 0) return { base, problems: [], namespaces: false };
+  if (base === 0) return { base, problems: [], namespaces: false, mounts: false };
   const unusable = [
     ...(base % DRIVE_RANGE === 0 ? [] : [`isolation.uid_base ${base} is not a multiple of ${DRIVE_RANGE}.`]),
     ...missingIds(base, readText("/proc/self/uid_map")),
@@ -53,7 +57,9 @@ export async function inspectIsolation(options: {
     ...places.flatMap(unreachable),
   ];
   if (problems.length === 0 && !(await haveNetworks())) problems.push(NO_NETWORKS);
-  return { base, problems, namespaces: problems.length === 0 && (await haveNamespaces(base, scratch)) };
+  if (problems.length > 0) return { base, problems, namespaces: false, mounts: false };
+  const [namespaces, mounts] = await Promise.all([haveNamespaces(base, scratch), haveMounts(base, scratch)]);
+  return { base, problems, namespaces, mounts };
 }
 
 /** `map` is /proc/self/uid_map: in a container some numbers may not exist. */
@@ -100,6 +106,23 @@ async function haveNetworks(): Promise<boolean> {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** A host may make no mount namespaces, or mount nothing in one, as a container does. */
+async function haveMounts(base: number, scratch: string): Promise<boolean> {
+  // A command of the operator may try it beside the daemon.
+  const probe = join(scratch, `mount-probe-${process.pid}`);
+  const root = { directory: probe, table: `${probe}.fstab` };
+  try {
+    await makeOwnRoot(root, "true", { readOnly: [], writable: [] });
+    const user = { uid: sandboxIds(base, "probe").qemu, groups: [] };
+    await runProgram(asUserWithin(root, user, ["true"]), PROBE_DEADLINE_MS);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    for (const path of [root.directory, root.table]) await rm(path, { recursive: true, force: true });
   }
 }
 

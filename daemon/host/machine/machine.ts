@@ -3,7 +3,8 @@
  */
 import type { Socket } from "bun";
 import { Published, within } from "../../core/published.ts";
-import { asUser } from "../isolation/argv.ts";
+import { asUser, asUserWithin } from "../isolation/argv.ts";
+import { makeOwnRoot } from "../isolation/root.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
 import { giveWay, type Rank } from "../precedence.ts";
 import {
@@ -102,7 +103,8 @@ export async function startMachine(
   { onProcess, enter, rank }: { onProcess(process: ProcessRecord): Promise<unknown>; enter: Enter; rank: Rank },
 ): Promise<Machine> {
   const argv = qemuArgv(qemu, spec);
-  const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
+  if (spec.root) await makeOwnRoot(spec.root, qemu, spec.root);
+  const ownArgv = withUser(spec, argv);
   const begun = async (process: ProcessRecord) => {
     offerToOomKiller(process.pid);
     // Where it has a group, that is what counts.
@@ -118,6 +120,11 @@ export async function startMachine(
     await endProcess(process);
     throw error;
   }
+}
+
+function withUser({ user, root }: MachineSpec, argv: string[]): string[] {
+  if (user === null) return argv;
+  return root === null ? asUser(user, argv) : asUserWithin(root, user, argv);
 }
 
 /** Connects to the sockets of a QEMU that runs. */

@@ -1,6 +1,7 @@
 /** Owns what a virtual machine is, as plain data. argv.ts turns it into QEMU's command line. */
 
 import type { Identity } from "../isolation/ids.ts";
+import type { OwnRoot, Seen } from "../isolation/root.ts";
 
 export type Acceleration = "kvm" | "tcg";
 
@@ -37,6 +38,8 @@ export interface MachineSpec {
   sockets: { qmp: string; qmp_spare: string; console: string };
   /** Who QEMU runs as; null: as ourselves. */
   user: Identity | null;
+  /** What QEMU sees of the host's files; null: all, as far as its user may. */
+  root: (OwnRoot & Seen) | null;
   /** What a guest's vsock is plugged with: the kernel's device, opened by us, since it is root's; null for vhost-user. */
   vsock_file: string | null;
   /** Whether it begins by loading a snapshot. */

@@ -24,7 +24,7 @@ const FINDINGS: HostFindings = {
   virtiofsd: "virtiofsd",
   vsock: { kind: "kernel", reason: "Guests use the kernel's vhost-vsock." },
   vsock_listeners: { ports: [] },
-  isolation: { base: 1, problems: [], namespaces: true, kvm_opens: true },
+  isolation: { base: 1, problems: [], namespaces: true, mounts: true, kvm_opens: true },
   confinement: { kind: "none", reason: "" },
   runtime: [],
   ssh: null,

@@ -42,9 +42,9 @@ test("a room's drive has a whole range of its own", () => {
 });
 
 test("without a base everything is root's, and without namespaces drives are", () => {
-  const off = makeIsolation({ base: 0, namespaces: true, kvmGroups: [] });
+  const off = makeIsolation({ base: 0, namespaces: true, mounts: true, kvmGroups: [] });
   expect([off.usersOf("sbx_1"), off.newDriveRoot("rom_1")]).toEqual([null, 0]);
-  const halved = makeIsolation({ base: BASE, namespaces: false, kvmGroups: [106] });
+  const halved = makeIsolation({ base: BASE, namespaces: false, mounts: false, kvmGroups: [106] });
   expect(halved.newDriveRoot("rom_1")).toBe(0);
   expect(halved.usersOf("sbx_1")).toEqual({
     qemu: { uid: sandboxIds(BASE, "sbx_1").qemu, groups: [106, halved.templateGroup] },
@@ -54,7 +54,7 @@ test("without a base everything is root's, and without namespaces drives are", (
 
 test("a guest's QEMU is in the groups of KVM, of the host's templates and of its organization's alone, none of which is a user's", () => {
   const kvm = 106;
-  const isolation = makeIsolation({ base: BASE, namespaces: true, kvmGroups: [kvm] });
+  const isolation = makeIsolation({ base: BASE, namespaces: true, mounts: true, kvmGroups: [kvm] });
   const host = isolation.templateGroup ?? 0;
   const [none, first, last] = [null, 0, ORG_GROUPS - 1].map((number) => isolation.ofOrg(number));
   const groups = [isolation, none, first, last].map((of) => of?.usersOf("sbx_1")?.qemu.groups);

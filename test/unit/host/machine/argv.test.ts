@@ -27,6 +27,7 @@ function specOf(path: string): MachineSpec {
     disk: path,
     sockets: { qmp: path, qmp_spare: path, console: path },
     user: null,
+    root: null,
     vsock_file: null,
     incoming: true,
   };
