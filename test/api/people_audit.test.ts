@@ -241,6 +241,8 @@ describe("applications", { timeout: 60_000 }, () => {
       if (isReused) expect((await grant.exchange(code)).status).toBe(400);
       else {
         const [{ grant_id }] = (await visitor.api("GET", "/v1/account/grants")).body.items;
+        const listed = (await owner.api("GET", "/v1/orgs/self/applications")).body.items;
+        expect(listed.map((each: Json) => each.grant_id)).toContain(grant_id);
         expect((await visitor.api("DELETE", `/v1/account/grants/${grant_id}`)).status).toBe(200);
       }
     }

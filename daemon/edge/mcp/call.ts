@@ -184,8 +184,10 @@ export class ToolCall {
     }
     if (reply.kind === "problem") return reply;
     if (sent) return await this.#fileReply(reply.done);
-    const { body, stream } = reply.done;
-    if (stream?.type !== "application/json") return { kind: "done", done: reply.done, body: (body ?? {}) as Arguments };
+    const { stream } = reply.done;
+    if (stream?.type !== "application/json") {
+      return { kind: "done", done: reply.done, body: (bodyOf(reply.done) ?? {}) as Arguments };
+    }
     // A tool's answer is one object, however long.
     try {
       return { kind: "done", done: reply.done, body: (await new Response(stream.bytes).json()) as Arguments };

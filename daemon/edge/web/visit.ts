@@ -1,7 +1,7 @@
 /** Owns a visit: a request for a page as the web's pages see it, and what it may ask of the road. */
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
-import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
+import { type Bound, bodyOf, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import type { Asked } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
 import type { Road } from "../run.ts";
@@ -68,7 +68,7 @@ export function makeCall(
       ...(ask ? { ask: (host, query, until) => ask(host, path, query, until) } : {}),
     });
     if (reply.kind === "problem") return { ok: false, problem: reply.problem };
-    return { ok: true, body: reply.done.body as OutputOf<typeof operation>, replayed: reply.replayed };
+    return { ok: true, body: bodyOf(reply.done) as OutputOf<typeof operation>, replayed: reply.replayed };
   };
 }
 

@@ -126,6 +126,8 @@ const LINES: readonly string[][] = [
   "barrier cancel r b",
   "waits r",
   "timeline r --since 1 --until 2 --agent a --type command,wait --order asc --limit 1 --cursor c",
+  "application list --limit 1 --cursor c",
+  "application end GRANT",
   "webhook create https://example.org/ --type room. --room r --disabled",
   "webhook list --limit 1 --cursor c",
   "webhook get WEBHOOK",
