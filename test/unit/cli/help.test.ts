@@ -18,6 +18,7 @@ const COMMANDS = [
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "link", "disable", "enable", "sign-out", "export", "forget"].map((verb) => `user ${verb}`),
   ...["invite", "list", "approve", "refuse"].map((verb) => `signup ${verb}`),
+  ...["list", "end"].map((verb) => `application ${verb}`),
   ...["create", "list", "revoke"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map(
