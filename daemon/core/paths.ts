@@ -214,6 +214,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
+    /** Held by the template build that gets the lock next. */
+    build_turn: join(data, "template-build-turn.lock"),
     /** The output so far of the template build that holds the lock, or held it last. */
     build_progress: join(data, "template-build.progress"),
     backup_lock: join(data, "backup.lock"),

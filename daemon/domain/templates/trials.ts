@@ -13,16 +13,17 @@ import { isDraft } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /**
- * Does something while no other build runs on these directories. Builds wait for each other, and the kernel gives the lock to the one that
- * has waited: the daemon begins the next of its queue only then, so that the operator's is not behind all that organizations have queued.
- * `onWait` hears the pid of the one before.
+ * Does something while no other build runs on these directories. Builds wait for each other, and the one that waits is the next: one of the
+ * operator's beside the daemon does not come after all those that organizations have queued. `onWait` hears the pid of the one before.
  */
 export async function whileBuilding<T>(
   paths: Paths,
   work: () => Promise<T>,
   onWait: (holder: string) => void = () => {},
 ): Promise<T> {
-  return await alone(paths, await lockWhenFree(paths.build_lock, onWait), work);
+  const pass = await lockWhenFree(paths.build_turn, onWait);
+  const release = await lockWhenFree(paths.build_lock, onWait).finally(pass);
+  return await alone(paths, release, work);
 }
 
 async function alone<T>(paths: Paths, release: () => void, work: () => Promise<T>): Promise<T> {
