@@ -2,7 +2,7 @@
  * Steps of create that fail on a real host: each unwinds completely, says why, and leaves a service that works. And guests
  * that end without being asked.
  */
-import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
@@ -15,11 +15,13 @@ const MOODY = resolve("test/fixtures/moody-program");
 /** Where a moody program's mood is told. */
 const moodFile = (daemon: TestDaemon, program: string) => join(daemon.home, `${program}.mood`);
 
-/** Puts a program before the real one, in a good mood. */
+/** Puts a program before the real one, in a good mood. A QEMU with a root file system of its own sees its directory, and no other of the tests. */
 function makeMoody(daemon: TestDaemon, program: string, real: string): void {
   const path = join(daemon.home, program);
+  const moodyHere = join(daemon.home, "moody-program");
+  copyFileSync(MOODY, moodyHere);
   writeFileSync(moodFile(daemon, program), "ok");
-  writeFileSync(path, `#!/bin/sh\nexec ${MOODY} ${real} ${moodFile(daemon, program)} "$@"\n`);
+  writeFileSync(path, `#!/bin/sh\nexec ${moodyHere} ${real} ${moodFile(daemon, program)} "$@"\n`);
   chmodSync(path, 0o755);
   daemon.env[`ROOMD_HOST_${program.toUpperCase()}`] = path;
 }

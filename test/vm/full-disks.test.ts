@@ -198,7 +198,7 @@ withGuests("a guest whose own disk finds no space on the host", { prepare }, (gu
 
 for (const { what, size, take } of [
   { what: "space", size: "size=256k", take: (directory: string) => fill(directory) },
-  { what: "names", size: "nr_inodes=64", take: takeNames },
+  { what: "names", size: "nr_inodes=256", take: takeNames },
 ]) {
   const prepare = ({ runtimeDir }: TestDaemon) => mountSmall(runtimeDir, size);
   withGuests(`a runtime directory with no ${what} left`, { prepare }, (guests) => {

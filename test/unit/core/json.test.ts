@@ -1,7 +1,6 @@
-/** JSON of others: what is refused before it is parsed, and what that costs. */
-import { expect, test } from "vitest";
+/** JSON of others: what is refused before it is parsed. */
+import { expect, test, vi } from "vitest";
 import { parseJson } from "../../../daemon/core/json.ts";
-import { threadTime } from "../../../daemon/host/thread-time.ts";
 
 const LONG = "x".repeat(64 * 1024);
 
@@ -23,14 +22,9 @@ test("bytes that are not UTF-8 are refused", () => {
   expect(() => parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(TypeError);
 });
 
-test("a MiB of empty lists is refused in a fraction of the time that it takes to parse", () => {
-  const text = `[${"[],".repeat(350_000)}0]`;
-  const timeOf = (work: () => unknown) => {
-    const from = threadTime();
-    work();
-    return threadTime() - from;
-  };
-  const refuse = () => expect(() => parseJson(text)).toThrow(SyntaxError);
-  for (let warm = 0; warm < 3; warm++) [refuse(), JSON.parse(text)];
-  expect(timeOf(refuse)).toBeLessThan(timeOf(() => JSON.parse(text)) / 2);
+test("a MiB of empty lists is refused before it is parsed", () => {
+  const parse = vi.spyOn(JSON, "parse");
+  expect(() => parseJson(`[${"[],".repeat(350_000)}0]`)).toThrow(SyntaxError);
+  expect(parse).not.toHaveBeenCalled();
+  parse.mockRestore();
 });

@@ -1,5 +1,5 @@
 /** Levels of drives: each is written once, a few rooms in a transaction, and again if that fails. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Queries } from "../../../../../daemon/db/client.ts";
 import { DriveLevels } from "../../../../../daemon/domain/orgs/usage/drive-levels.ts";
 import type { RoomUid } from "../../../../../shared/ids.ts";
@@ -36,6 +36,8 @@ beforeEach(() => {
   } as unknown as ConstructorParameters<typeof DriveLevels>[0]);
   for (let n = 0; n < ROOMS; n++) levels.note(`rom_${n}` as RoomUid, n);
 });
+
+afterEach(() => void vi.useRealTimers());
 
 test("are written a few rooms at a time, each once", async () => {
   await levels.settle();
