@@ -2,7 +2,7 @@
  * Steps of create that fail on a real host: each unwinds completely, says why, and leaves a service that works. And guests
  * that end without being asked.
  */
-import { chmodSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
@@ -13,12 +13,16 @@ import { sampled } from "../harness/sampled.ts";
 const MOODY = resolve("test/fixtures/moody-program");
 
 /** Where a moody program's mood is told. */
-const moodFile = (daemon: TestDaemon, program: string) => join(daemon.home, `${program}.mood`);
+const moodFile = (daemon: TestDaemon, program: string) => join(programsOf(daemon), `${program}.mood`);
 
-/** Puts a program before the real one, in a good mood. A QEMU with a root file system of its own sees its directory, and no other of the tests. */
+/** A QEMU with a root file system of its own sees the directory of its program, and no other of the tests. */
+const programsOf = (daemon: TestDaemon) => join(daemon.home, "programs");
+
+/** Puts a program before the real one, in a good mood. */
 function makeMoody(daemon: TestDaemon, program: string, real: string): void {
-  const path = join(daemon.home, program);
-  const moodyHere = join(daemon.home, "moody-program");
+  const path = join(programsOf(daemon), program);
+  const moodyHere = join(programsOf(daemon), "moody-program");
+  mkdirSync(programsOf(daemon), { recursive: true });
   copyFileSync(MOODY, moodyHere);
   writeFileSync(moodFile(daemon, program), "ok");
   writeFileSync(path, `#!/bin/sh\nexec ${moodyHere} ${real} ${moodFile(daemon, program)} "$@"\n`);
@@ -76,7 +80,7 @@ withGuests("a step of create that fails", moody, (guests) => {
   )("unwinds: %s, which does %s", async ([program, mood, reason]) => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
-    const path = join(daemon.home, program);
+    const path = join(programsOf(daemon), program);
     const script = readFileSync(path, "utf8");
     if (mood === "gone") rmSync(path);
     else writeFileSync(moodFile(daemon, program), mood);
