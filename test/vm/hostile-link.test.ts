@@ -1,4 +1,4 @@
-/** Root in a guest against its host's end of vsock: it harms itself at most. */
+/** Processes of a guest against its host's end of vsock: root harms itself at most, and others cannot pose as the agent. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { remainsOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
@@ -74,4 +74,46 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
     },
     deadlineMs,
   );
+});
+
+withGuests("an unprivileged process in a guest that poses as its agent", {}, (guests) => {
+  const PLACE = "/tmp/posing";
+  /** What was told the process of this sandbox since the call before. */
+  const said = async (agentId: string) => JSON.parse(await guests.daemon.sh(ROOM, agentId, `cat ${PLACE}/counts`));
+
+  test("is told nothing, of a fork neither, and does not keep the agent from a daemon that comes back", async () => {
+    const { daemon } = guests;
+    await daemon.room(ROOM);
+    await daemon.sandbox(ROOM, "source", guests.cid(), { env: { COLOUR: "green" } });
+    const content = readFileSync("test/fixtures/link-impostor.py", "utf8");
+    await daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "impostor.py", content });
+    await daemon.sh(ROOM, "source", `mkdir -m 777 ${PLACE} && cp /mnt/drive/impostor.py ${PLACE}`);
+    // Also where the device is root's alone: whatever lets others have it must not make them the agent.
+    await daemon.sh(ROOM, "source", "chmod 666 /dev/vsock");
+    await daemon.exec(ROOM, "source", {
+      user: "nobody",
+      command: `(setsid python3 ${PLACE}/impostor.py ${PLACE}/counts >${PLACE}/log 2>&1) &`,
+    });
+    const dials = async (agentId: string) => {
+      const { dialled } = await said(agentId).catch(() => ({ dialled: 0 }));
+      await until(`the process of ${agentId} dials`, async () => {
+        return (await said(agentId).catch(() => ({ dialled: 0 }))).dialled > dialled + 20;
+      });
+    };
+    await dials("source");
+
+    const { items } = await daemon.ok("POST", `/v1/rooms/${ROOM}/sandboxes/source/fork`, {
+      agents: [{ agent_id: "fork", env: { TOKEN: "of-the-fork" } }],
+    });
+    expect(items[0]).toMatchObject({ problem: null, sandbox: { state: "running" } });
+    await dials("fork");
+    await daemon.restart();
+    for (const name of ["source", "fork"]) {
+      await dials(name);
+      expect([name, await said(name)]).toEqual([name, expect.objectContaining({ welcomed: 0, heard: "" })]);
+    }
+    expect(await daemon.sh(ROOM, "fork", "echo $COLOUR $TOKEN")).toBe("green of-the-fork");
+    console.log(`said to the two: ${JSON.stringify([await said("source"), await said("fork")])}`);
+    expect(daemon.log).toMatch(/guest connection refused/);
+  }, 300_000);
 });
