@@ -9,7 +9,6 @@ import { type Attack, call, each, keepCalling, makeAgent } from "../../harness/h
 
 export default {
   title: "backups beside writes, and the first commit after each",
-  mostP99Ms: 100,
   prepare: async (daemon) => {
     await daemon.room("r");
     await makeAgent(daemon, "r", "a");

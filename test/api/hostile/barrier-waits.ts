@@ -8,7 +8,7 @@ const names = Array.from({ length: NAMES }, (_, n) => `agent-${n}`);
 
 export default {
   title: "2,032 waits at a barrier with 900 names, and arrivals for 1 ms",
-  mostP99Ms: 80,
+  mostP99Ms: 40,
   prepare: async (daemon) => {
     await daemon.room("r");
     const opened = { barrier_id: "b", agent_id: "agent-0", participants: names, timeout_ms: 0 };

@@ -8,7 +8,7 @@ const BARRIERS = 170;
 
 export default {
   title: "the end of a sandbox beside 64 MiB of barriers that name its agent",
-  mostP99Ms: 30,
+  mostP99Ms: 25,
   env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
   prepare: async (daemon) => {
     describeTemplate(daemon);

@@ -5,7 +5,7 @@ const AGENTS = 5_000;
 
 export default {
   title: "messages to * of 5,000 agents",
-  mostP99Ms: 30,
+  mostP99Ms: 15,
   prepare: async (daemon) => {
     await daemon.room("r");
     await each(AGENTS, 64, (n) => makeAgent(daemon, "r", `agent-${n}`));

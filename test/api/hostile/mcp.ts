@@ -9,7 +9,7 @@ const toolCall = (name: string, args: string) =>
 
 export default {
   title: "30 connections that call an unknown MCP tool, and one with 1 MiB of empty arrays",
-  mostP99Ms: 40,
+  mostP99Ms: 15,
   attack: async (target, count) => {
     const arrays = `{"payload":[${"[],".repeat(1024 * 340)}[]]}`;
     const bodies = [toolCall("nothing", "{}"), toolCall("agent_send", arrays)];

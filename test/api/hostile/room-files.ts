@@ -25,7 +25,7 @@ function withPayloads(state: string): string {
 
 export default {
   title: "room files with 200 rows of 64 KB of empty arrays",
-  mostP99Ms: 40,
+  mostP99Ms: 35,
   prepare: async (daemon) => {
     await daemon.room("source");
     const messages = Array.from({ length: ROWS }, () => ({ source: "b", topic: "none", payload: PAYLOAD }));

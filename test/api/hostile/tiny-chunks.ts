@@ -29,7 +29,7 @@ function upload(target: Target, lane: number, count: Count): void {
 
 export default {
   title: "4 uploads in chunks of one byte",
-  mostP99Ms: 50,
+  mostP99Ms: 30,
   prepare: async (daemon) => void (await daemon.room("r")),
   attack: async (target, count) => {
     for (let lane = 0; lane < UPLOADS; lane++) upload(target, lane, count);

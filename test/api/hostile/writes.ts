@@ -5,7 +5,7 @@ const WRITES = 512;
 
 export default {
   title: "512 calls that write 2 ms each",
-  mostP99Ms: 60,
+  mostP99Ms: 25,
   prepare: async (daemon) => {
     await daemon.room("r");
   },

@@ -19,8 +19,8 @@ export interface Attack {
   /** Of the daemon. */
   env?: Record<string, string>;
   /**
-   * Longest p99 that others may have in any case, in milliseconds; 10 if absent. A larger one is about twice what was measured on two cores
-   * that other programs used too, and is to be lowered with the work that the attack finds.
+   * Longest p99 that others may have in any case, in milliseconds; 10 if absent. A larger one is a little more than was measured on two idle
+   * cores, and is to be lowered with the work that the attack finds.
    */
   mostP99Ms?: number;
   /** Milliseconds between two calls of the other organization; 5 if absent. */
