@@ -6,8 +6,8 @@ import LISTED from "./long-turns.json";
 
 export type { RecordedTurn } from "../../daemon/core/loop/turns.ts";
 
-/** The check runs other rings on the same cores and caches, also on hosts of half the speed: times may be three times as long there. */
-export const ALLOWANCE = process.env.ROOMD_TEST_LONG === "1" ? 1 : 3;
+/** The check runs other rings on the same cores and caches, also on hosts of half the speed: times may be five times as long there. */
+export const ALLOWANCE = process.env.ROOMD_TEST_LONG === "1" ? 1 : 5;
 /** No turn may take more of the thread's processor time. */
 export const MOST_TURN_MS = 20 * ALLOWANCE;
 /** A start ends with work in the turn that opens the doors, which delays no client yet. */
