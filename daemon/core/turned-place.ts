@@ -17,7 +17,7 @@ export class TurnedPlace {
     this.#refusal = refusal;
   }
 
-  /** What is returned gives the place back, once. Throws the refusal. */
+  /** Returns a function that releases the place, once. Throws the refusal. */
   take(owner: string, nowMs = performance.now()): () => void {
     for (const [other, at] of this.#refused) if (nowMs - at > KEPT_MS) this.#refused.delete(other);
     const [next = owner] = this.#refused.keys();

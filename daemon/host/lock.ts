@@ -29,7 +29,7 @@ export function takeLock(file: string, configKey: string): () => void {
   return release;
 }
 
-/** The same once no other process holds it; `onWait` hears the pid of the one that does. */
+/** The same once no other process holds it; `onWait` gets the holder's pid. */
 export async function lockWhenFree(file: string, onWait: (holder: string) => void): Promise<() => void> {
   const { fd, holder, release } = tryLock(file);
   if (holder !== null) {

@@ -143,7 +143,7 @@ async function fill(file: FileHandle, stream: Stream): Promise<void> {
   let writing: Promise<void> | null = null;
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
-  // What the host may send always fits into the block.
+  // The window of the host always fits into the block.
   const giveBack = () => {
     if (filled > BLOCK_BYTES - FILE_WINDOW_BYTES) return;
     stream.giveBack(Channel.stdin, owed);

@@ -1,7 +1,7 @@
 /**
  * Mutual authentication of a guest's agent and its host after the first welcome, which leaves a secret in the guest: the hello proves
  * it over the challenge that the agent has made, and each later welcome has to answer that challenge. A guest that is restored as another,
- * or as it was before, gets another secret, over a connection that has proven the one before.
+ * or as it was before, gets another secret, over a connection that has proven the previous one.
  *
  * The port is part of both proofs: a listener on another port cannot relay the host's answer as its own. The CID is part of the agent's,
  * since clones share a secret until they are welcomed. The two differ in their first word, so that neither end can be made to compute

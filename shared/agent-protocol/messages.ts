@@ -75,7 +75,7 @@ export interface Hello {
   challenge?: string;
   /**
    * With the challenge, from AGENT_PROOF_GENERATION on: that the agent has the secret (guestProof in host-proof.ts). Two after a restore
-   * whose ready may be lost: by the secret that it brought, and by the one before.
+   * whose ready may be lost: by the new secret, and by the previous one.
    */
   proofs?: string[];
   /** The CID that the guest's own vsock device reports. */

@@ -585,7 +585,7 @@ describe("letting in", () => {
     );
   });
 
-  test("is listed and ended by admins and keys of the organization, whichever member let it in", async () => {
+  test("is listed and ended by admins and keys of the organization, whichever member has authorized it", async () => {
     const list = "/v1/orgs/self/applications";
     await signedIn({}, ada);
     const { tokens } = await signedIn({}, bob);

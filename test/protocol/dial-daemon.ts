@@ -10,7 +10,7 @@ import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 interface Dial {
   /** Where the daemon listens; the agent dials HOST_PORT. */
   port?: number;
-  /** The agent's source port, as the daemon is told it. */
+  /** The agent's source port, as its transport reports it. */
   from?: number | null;
   /** The connection ends when the agent says its second word. */
   losesReady?: boolean;

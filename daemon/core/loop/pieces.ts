@@ -49,5 +49,5 @@ export class Pieces {
   readonly #start = (): void => this.#signal?.throwIfAborted();
 }
 
-/** What a walk needs of Pieces. */
+/** The part of Pieces that a walk uses. */
 export type PieceTurns = Pick<Pieces, "next" | "turn">;

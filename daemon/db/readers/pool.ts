@@ -112,7 +112,7 @@ export class ReadPool implements Reads {
     await Promise.all(threads.map((thread) => thread.close()));
   }
 
-  /** What a loss of power would take is in no part that is returned. */
+  /** Parts contain flushed commits only: no loss of power can undo a part that was returned. */
   async *#parts<Input>(read: Read<Input, unknown>, input: Input, by: Reader, attempt: number): AsyncGenerator<Taken> {
     const thread = await this.#thread(attempt);
     const parts = thread ? thread.read(read, input, by) : asBytes(partsHere(read, this.#database.queries, input, by));

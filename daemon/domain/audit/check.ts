@@ -21,7 +21,7 @@ export function* checkChain(queries: Queries, orgKey: ChainKey, witnessed?: Know
 }
 
 /**
- * The chain from a room's first record to its last, for a key that is bound: how much is on record of the rest of the organization
+ * The chain from a room's first record to its last, for a key that is bound: the number of records of the rest of the organization
  * is not for it.
  */
 export function* checkRoom(queries: Queries, org_id: string, room_uid: string): Steps<Verdict> {

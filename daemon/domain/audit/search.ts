@@ -10,7 +10,7 @@ import { audit } from "./table.ts";
 /** Stretches of the chain, where it is looked for what may be anywhere: some 20,000 records. */
 const MOST_STRETCHES = 8;
 
-/** What a caller is bound to; null: to nothing. */
+/** The limits of a bound caller; null: none. */
 export interface Within {
   org_id: string;
   room_uids: readonly string[] | null;
@@ -25,7 +25,7 @@ export type Wanted =
   | { terminal_id: string }
   | { recording_id: string };
 
-/** What the records of a thing begin with that is named in their details. */
+/** Event prefix of the records whose details name a thing of this kind. */
 const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
 /** A step for each stretch of the chain. */

@@ -10,9 +10,9 @@ import { audit } from "./table.ts";
 
 export type Summary = OutputOf<typeof auditSummary>;
 
-/** Names that are told, the commonest first. */
+/** Names in a summary, the most frequent first. */
 const MOST_NAMES = 50;
-/** Names that are told apart while counting; an organization may have had any number of agents. */
+/** Names that are counted separately: the number of an organization's agents has no limit. */
 const MOST_COUNTED = 10_000;
 const NAMES_IN_TEXT = 5;
 

@@ -1,5 +1,5 @@
 /**
- * Messages with many recipients: their deliveries are written ahead, some in each commit, and the commit that keeps the messages makes them
+ * Messages with many recipients: their deliveries are written ahead, 256 in each commit, and the commit that keeps the messages makes them
  * visible. Until then no other message of the room is kept, so no reader's cursor passes them, and a crash leaves deliveries of no message,
  * which the next start removes before it serves the room.
  *
@@ -37,7 +37,7 @@ export class Busy extends Error {
   }
 }
 
-/** What the messages of a call would write, thrown to take it back. */
+/** The deliveries of a call's messages; thrown to roll the plan back. */
 export class Planned extends Error {
   readonly deliveries: readonly DeliveryRow[];
 

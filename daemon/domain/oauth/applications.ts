@@ -1,4 +1,4 @@
-/** Calls on the applications of an organization, whichever member let them in: for owners, admins and keys with org:admin. */
+/** Calls on the applications that any member of an organization has authorized: for owners, admins and keys with org:admin. */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { type ApplicationRecord, applicationEnd, applicationList } from "../../../shared/api/grants.ts";
 import type { OrgId } from "../../../shared/ids.ts";

@@ -75,7 +75,7 @@ export function hasGrant(queries: Queries, userId: UserId, id: string): boolean 
   return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
 }
 
-/** With its key, and the name of the member that let it in. */
+/** With its key, and the name of the member that authorized it. */
 export interface Application {
   grant: GrantRow;
   key: KeyRow;

@@ -11,7 +11,7 @@ import { type PageInput, pageOfRecords } from "../audit/pages.ts";
 interface TimelineInput {
   room_id: string;
   page: PageInput;
-  /** What goes on now. */
+  /** Work under way. */
   open: TimelineItem[];
   trace_url: string | null;
 }

@@ -240,7 +240,7 @@ const statesCounted = preparedBy((queries) => {
 const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
 const isHibernated = sql<number>`(${sandboxes.state} = 'hibernated')`;
 
-/** What an organization without sandboxes has. */
+/** Use of an organization without sandboxes. */
 export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
 
 /**

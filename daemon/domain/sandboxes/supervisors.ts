@@ -165,7 +165,7 @@ export function makeSupervisors(
     idleness.restart(row.sandbox_id);
   };
 
-  /** What the guests of a sandbox's organization start on. */
+  /** The host with the template group of the sandbox's organization. */
   const hostOf = ({ org_id }: SandboxRow) => hostOfOrg(deps.host(), deps.templateGroups.numberOf(org_id));
 
   const planOf = (row: SandboxRow, room: SupervisedRoom): GuestPlan => ({

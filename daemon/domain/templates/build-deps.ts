@@ -22,7 +22,7 @@ export type BuildStage = "pulling" | "building" | "booting" | "testing";
 
 export interface BuildDeps {
   paths: Paths;
-  /** What the guests of a build start on. */
+  /** The host with the template group of the build's owner. */
   host(): GuestHost;
   /** Of the group that reads the organization's templates. */
   numberOf(orgId: OrgId): Promise<number>;

@@ -117,7 +117,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
   };
 }
 
-/** Removes what nobody has used for long; then, until the rest is within the limit, what the owner with the most has used least recently. */
+/** Removes roots that are long unused; then, until the rest is within the limit, the least recently used one of the largest owner. */
 export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Promise<void> {
   const there: Kept[] = [];
   for (const owner of await namesIn(kept_roots)) {

@@ -53,7 +53,7 @@ export async function withTrialMachine<T>(
         root: host.isolation.ownRoots
           ? {
               ...{ directory: own.own_root, table: own.own_mounts },
-              // What its disk lies over is beside it.
+              // The backing file of its disk is beside it.
               readOnly: await directoriesOf([spec.kernel, spec.initramfs, join(dirname(spec.disk), FILE_NAMES.root)]),
               writable: [own.runtime, ...(await directoriesOf(files))],
             }

@@ -14,7 +14,7 @@ import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry
 
 /**
  * Does something while no other build runs on these directories. Builds wait for each other, and the one that waits is the next: one of the
- * operator's beside the daemon does not come after all those that organizations have queued. `onWait` hears the pid of the one before.
+ * operator's beside the daemon does not come after all those that organizations have queued. `onWait` gets the pid of the build under way.
  */
 export async function whileBuilding<T>(
   paths: Paths,

@@ -22,7 +22,7 @@ const DRIVE_RANGES = 1024;
 const SANDBOX_IDS = 2 ** 26;
 /** How many numbers from the base on are computed. */
 export const COMPUTED_IDS = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
-/** After these; organizations have one from their first template on, for good. */
+/** After these; organizations have one from their first template on, for ever. */
 export const ORG_GROUPS = 65_536;
 /** How many numbers from the base on are ours. */
 export const ID_SPAN = COMPUTED_IDS + ORG_GROUPS;

@@ -15,13 +15,13 @@ import { dirname, join, relative } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
 
 export interface OwnRoot {
-  /** The root; removed by whoever removes what it lies in. */
+  /** The root; removed with the directory around it. */
   directory: string;
   /** Its mounts, as fstab(5) has them. */
   table: string;
 }
 
-/** What a QEMU sees besides the host's programs. */
+/** Directories that a QEMU sees besides the host's programs. */
 export interface Seen {
   readOnly: readonly string[];
   writable: readonly string[];

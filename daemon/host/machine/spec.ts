@@ -38,7 +38,7 @@ export interface MachineSpec {
   sockets: { qmp: string; qmp_spare: string; console: string };
   /** Who QEMU runs as; null: as ourselves. */
   user: Identity | null;
-  /** What QEMU sees of the host's files; null: all, as far as its user may. */
+  /** Root file system of QEMU; null: the host's, with the rights of its user. */
   root: (OwnRoot & Seen) | null;
   /** What a guest's vsock is plugged with: the kernel's device, opened by us, since it is root's; null for vhost-user. */
   vsock_file: string | null;

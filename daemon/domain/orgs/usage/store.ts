@@ -94,7 +94,7 @@ export function nextDay(
   return queries.select({ day: usage.day }).from(usage).where(where).orderBy(usage.day).limit(1).get()?.day ?? null;
 }
 
-/** What was written of an organization's day, for each value of a dimension. */
+/** The written usage of an organization's day, for each value of a dimension. */
 export function sumUsage(queries: Queries, orgId: OrgId, day: string, by: Dimension): (Amounts & { group: string })[] {
   const sums = Object.fromEntries(AMOUNTS.map((name) => [name, sum(usage[name]).mapWith(Number)]));
   return queries

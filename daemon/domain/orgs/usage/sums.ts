@@ -41,6 +41,6 @@ export function* sumsOf(queries: Queries, { org_id, days, by, now, running }: Su
   return groups;
 }
 
-/** What lies on a drive stays there, whoever looks; a guest may have ended while no daemon was there. */
+/** Bytes on a drive count until the drive ends; a guest may have ended while no daemon ran. */
 export const isInUse = ({ subject, drive_bytes }: OpenRow, seen: ReadonlySet<string>): boolean =>
   drive_bytes > 0 || seen.has(subject);

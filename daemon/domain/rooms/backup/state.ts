@@ -71,7 +71,7 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
     parts.push(part);
     held += part.length;
     count.add(part);
-    // What a line has besides texts is a row's cells, or what the nouns have besides rows.
+    // Values of a line are the cells of rows, or the other state of the nouns.
     if (held > MOST_ROW_BYTES || count.exceeds(MOST_VALUES)) throw notOurs();
   };
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
