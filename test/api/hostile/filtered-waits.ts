@@ -1,5 +1,5 @@
 /** Waits with a filter that no message passes, woken by messages. */
-import { type Attack, call, keepCalling } from "../../harness/hostile/attack.ts";
+import { type Attack, call, keepCalling, sendEvery } from "../../harness/hostile/attack.ts";
 import filter from "./filter.ts";
 
 /** As many as an agent may have. */
@@ -10,13 +10,7 @@ export default {
   title: "128 waits with a filter that no message passes, and a message a second",
   prepare: filter.prepare,
   attack: async (target, count) => {
-    setInterval(() => {
-      const message = { source: "b", destination: "a", payload: 1 };
-      void call(target, "POST", "/v1/rooms/r/messages", message).then(
-        ({ status }) => count(String(status)),
-        () => count("broken"),
-      );
-    }, EVERY_MS);
+    sendEvery(EVERY_MS, target, count);
     await keepCalling(WAITS, count, () =>
       call(target, "GET", "/v1/rooms/r/messages?agent_id=a&source=nobody&after=1000000&wait_ms=50000"),
     );

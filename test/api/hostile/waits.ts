@@ -1,5 +1,5 @@
 /** Thousands of waits for the messages of a room, woken by one. */
-import { type Attack, call, keepCalling, makeAgent } from "../../harness/hostile/attack.ts";
+import { type Attack, call, keepCalling, makeAgent, sendEvery } from "../../harness/hostile/attack.ts";
 
 const WAITS = 5_000;
 const EVERY_MS = 500;
@@ -11,13 +11,7 @@ export default {
     await makeAgent(daemon, "r", "a");
   },
   attack: async (target, count) => {
-    setInterval(() => {
-      const message = { source: "b", destination: "a", payload: 1 };
-      void call(target, "POST", "/v1/rooms/r/messages", message).then(
-        ({ status }) => count(String(status)),
-        () => count("broken"),
-      );
-    }, EVERY_MS);
+    sendEvery(EVERY_MS, target, count);
     await keepCalling(WAITS, count, () => call(target, "GET", "/v1/rooms/r/messages?after=1000000&wait_ms=50000"));
   },
 } satisfies Attack;

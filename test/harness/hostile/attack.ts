@@ -86,3 +86,14 @@ export async function each(count: number, atATime: number, work: (n: number) => 
 export async function makeAgent(daemon: TestDaemon, room: string, agent: string): Promise<void> {
   await daemon.ok("GET", `/v1/rooms/${room}/messages?agent_id=${agent}`);
 }
+
+/** Sends a message to agent `a` of room `r` at this interval, until the attacker's process ends. */
+export function sendEvery(everyMs: number, target: Target, count: Count): void {
+  setInterval(() => {
+    const message = { source: "b", destination: "a", payload: 1 };
+    void call(target, "POST", "/v1/rooms/r/messages", message).then(
+      ({ status }) => count(String(status)),
+      () => count("broken"),
+    );
+  }, everyMs);
+}

@@ -73,7 +73,7 @@ export function membersPage(
   );
   const letIn = (applications?.items ?? []).map(
     (each) =>
-      html`<tr><td data-label="Application"><bdi>${each.client_name}</bdi></td><td data-label="Of"><bdi>${each.user_name}</bdi></td><td data-label="Since">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
+      html`<tr><td data-label="Application"><bdi>${each.client_name}</bdi></td><td data-label="Member"><bdi>${each.user_name}</bdi></td><td data-label="Since">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
         "Sign out",
         each.client_name,
         html`<form method="post" action="/org/members">${hidden([
@@ -86,7 +86,7 @@ export function membersPage(
     ? html`<p class="muted">Older ones: <code>roomd application list</code></p>`
     : "";
   const signedIn = letIn.length
-    ? html`<h2>Applications of members</h2><div class="scroll"><table><thead><tr><th>Application</th><th>Of</th><th>Since</th><th>Last used</th><td></td></tr></thead><tbody>${letIn}</tbody></table></div>${more}`
+    ? html`<h2>Applications of members</h2><div class="scroll"><table><thead><tr><th>Application</th><th>Member</th><th>Since</th><th>Last used</th><td></td></tr></thead><tbody>${letIn}</tbody></table></div>${more}`
     : "";
   const shown = link
     ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link.url}</pre>${link.mailedTo === null ? "" : html`<p class="muted">A letter with it is on its way to <bdi>${link.mailedTo}</bdi>.</p>`}<button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
