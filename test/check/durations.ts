@@ -40,12 +40,14 @@ export function committedDurations(): Record<string, number> {
   return JSON.parse(readFileSync(COMMITTED, "utf8")) as Record<string, number>;
 }
 
-/** The text of the committed file for these durations, longest first. */
-export function asCommitted(files: readonly MeasuredFile[]): string {
-  const long = files.filter(({ seconds }) => seconds >= SHORT_SECONDS).sort((a, b) => b.seconds - a.seconds);
-  return `${JSON.stringify(Object.fromEntries(long.map(({ file, seconds }) => [file, Math.round(seconds)])), null, 2)}\n`;
+/** The text of the committed file for these durations, longest first; `before` has those of files that the run left out. */
+export function asCommitted(files: readonly MeasuredFile[], before: Record<string, number> = {}): string {
+  const measured = Object.fromEntries(files.map(({ file, seconds }) => [file, Math.round(seconds)]));
+  const long = Object.entries({ ...before, ...measured }).filter(([, seconds]) => seconds >= SHORT_SECONDS);
+  return `${JSON.stringify(Object.fromEntries(long.sort(([, a], [, b]) => b - a)), null, 2)}\n`;
 }
 
 export function keepCommitted(files: readonly MeasuredFile[]): Promise<number> {
-  return Bun.write(COMMITTED, asCommitted(files));
+  const before = Object.entries(committedDurations()).filter(([file]) => existsSync(file));
+  return Bun.write(COMMITTED, asCommitted(files, Object.fromEntries(before)));
 }

@@ -2,17 +2,24 @@
 import { expect, test } from "vitest";
 import { blocksOf, PAGES, typed } from "../harness/documents.ts";
 import { withGuests } from "../harness/guests.ts";
+import { sampled } from "../harness/sampled.ts";
+
+/** The first page that a newcomer follows: every check runs it. */
+const GUIDE = "docs/guide.md";
 
 const pages = PAGES.map((page) => ({ path: page.path, blocks: blocksOf(page, "sh test") })).filter(
   ({ blocks }) => blocks.length > 0,
 );
 
 test("there are pages with examples", () => {
-  expect(pages.map(({ path }) => path)).toContain("docs/guide.md");
+  expect(pages.map(({ path }) => path)).toContain(GUIDE);
 });
 
+const guide = pages.filter(({ path }) => path === GUIDE);
+const others = pages.filter(({ path }) => path !== GUIDE);
+
 // A daemon each: what fails on one page leaves the others alone.
-for (const { path, blocks } of pages) {
+for (const { path, blocks } of [...guide, ...sampled("pages", others)]) {
   withGuests(path, {}, (guests) => {
     test("runs as it stands", async () => {
       const { daemon } = guests;

@@ -23,7 +23,7 @@ const COUNTING = `
 start = """
 echo begun >>/root/begun
 sleep ${START_SECONDS}
-(n=0; while :; do n=$((n + 1)); echo $n >/root/count; sleep 0.1; done) &
+(n=0; while :; do n=$((n + 1)); echo $n >/root/next; mv /root/next /root/count; sleep 0.1; done) &
 echo $! >/run/counter
 """
 ready = "test -s /root/count && test $(cat /root/count) -gt 5"

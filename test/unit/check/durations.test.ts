@@ -26,3 +26,12 @@ test("the committed durations are whole seconds, the longest first, without the 
     ["test/unit/c.test.ts", 4],
   ]);
 });
+
+test("files that the run left out keep their durations", () => {
+  const before = { "test/vm/d.test.ts": 60, "test/api/b.test.ts": 50 };
+  expect(Object.entries(JSON.parse(asCommitted(FILES, before)))).toEqual([
+    ["test/vm/d.test.ts", 60],
+    ["test/api/b.test.ts", 30],
+    ["test/unit/c.test.ts", 4],
+  ]);
+});

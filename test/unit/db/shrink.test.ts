@@ -63,7 +63,8 @@ test("a file is as small again as it was, in pieces with others' commits in betw
     }
     await shrinking;
     const pieces = pages.slice(1).map((page, at) => (pages[at] ?? 0) - page);
-    expect(Math.max(...pieces)).toBeLessThanOrEqual(2 * 64);
+    // With the last page that it describes, a page of the pointer map goes too.
+    expect(Math.max(...pieces)).toBeLessThanOrEqual(2 * (64 + 1));
     expect(sizeMib()).toBeLessThan(before + 3);
     expect(sizeMib(`${file}-wal`)).toBeLessThan(40);
     expect(connection.pragma("integrity_check")).toBe("ok");
