@@ -199,6 +199,7 @@ export class WarmPool {
       await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
+        memory_mib,
         launch_ms,
         ready_ms: Math.round(performance.now() - begun),
       });
