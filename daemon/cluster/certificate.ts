@@ -7,13 +7,14 @@ import { existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Certificate, readPair } from "../core/certificate.ts";
+import { wallMs } from "../core/clock.ts";
 import { readKept } from "../core/kept-file.ts";
 import { newPrivateKey, selfSigned } from "../core/self-signed.ts";
 
 const VALID_DAYS = 3652;
 
 /** The host's own, made where there is none. Two that ask at once get the same. Throws ConfigError when the files are no pair. */
-export async function loadHostCertificate(directory: string, now = Date.now()): Promise<Certificate> {
+export async function loadHostCertificate(directory: string, now = wallMs()): Promise<Certificate> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const [certFile, keyFile] = [join(directory, "cert.pem"), join(directory, "key.pem")];
   // The key comes first: whatever certificate is kept beside it then is one of this key.

@@ -2,6 +2,8 @@
  * Owns how far this host's clock is from that of the database that hosts share. Hosts are told to run by the database's; everything else that
  * ends at a time, also what another host has made, ends by their own.
  */
+
+import { wallMs } from "../core/clock.ts";
 import type { Run } from "./connections.ts";
 
 /** The database's clock is that of the beginning of the transaction, in milliseconds since 1970. */
@@ -18,7 +20,7 @@ export async function askAheadMs(
   transaction: <T>(work: (run: Run) => Promise<T>, deadlineMs: number) => Promise<T>,
   deadlineMs: number,
 ): Promise<number> {
-  const before = Date.now();
+  const before = wallMs();
   const { rows } = await transaction((run) => run(`SELECT ${DATABASE_MS} AS ms`), deadlineMs);
-  return aheadMs({ before, after: Date.now() }, Number(rows[0]?.ms));
+  return aheadMs({ before, after: wallMs() }, Number(rows[0]?.ms));
 }

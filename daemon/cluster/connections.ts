@@ -8,7 +8,7 @@
  *                ▼
  *             closed
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { repeat } from "../core/repeat.ts";
 import type { Address } from "./address.ts";
 import { asAway, DirectoryAway, serverSaid } from "./away.ts";
@@ -115,7 +115,7 @@ export class Connections {
       for (let wait = RETRY_MS.first; !stop.signal.aborted; wait = Math.min(2 * wait, RETRY_MS.most)) {
         const was = await this.#listenOnce({ channel, onHint, onChange, signal: stop.signal });
         if (was) wait = RETRY_MS.first / 2;
-        await sleep(wait, undefined, { signal: stop.signal }).catch(() => {});
+        await sleep(wait, stop.signal).catch(() => {});
       }
     };
     void keep();
@@ -320,14 +320,14 @@ class Deadline implements Disposable {
 
   constructor(ms: number) {
     this.#ms = ms;
-    this.#at = performance.now() + ms;
+    this.#at = monotonicMs() + ms;
     // Nobody may be waiting then.
     this.#passed.promise.catch(() => {});
-    this.#timer = setTimeout(() => this.#pass(), ms);
+    this.#timer = startTimer(() => this.#pass(), ms);
   }
 
   get leftMs(): number {
-    return this.#at - performance.now();
+    return this.#at - monotonicMs();
   }
 
   /** What `promise` says in time; else the connection that owes it is closed. */
@@ -341,7 +341,7 @@ class Deadline implements Disposable {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
   }
 
   [Symbol.dispose](): void {

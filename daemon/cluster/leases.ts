@@ -2,7 +2,7 @@
  * Owns what is known of whether hosts run: each says so again and again, by the database's clock, and hears of the others in the same
  * statement. What is known is kept while the database is away, and is as old as it is then.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicMs, sleep, startInterval, stopTimer, wallMs } from "../core/clock.ts";
 import { ConfigError } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
@@ -102,7 +102,7 @@ export class Leases {
       await sleep(LOOK_MS);
       await this.#beatOnce(load);
     }
-    this.#timer = setInterval(() => void this.#beatOnce(load), BEAT_MS);
+    this.#timer = startInterval(() => void this.#beatOnce(load), BEAT_MS);
   }
 
   #beatOnce(load: () => Load): Promise<void> {
@@ -114,7 +114,7 @@ export class Leases {
 
   /** Whether the database was heard of lately. */
   get isFresh(): boolean {
-    return performance.now() - this.#askedAt < LEASE_SECONDS * 1000;
+    return monotonicMs() - this.#askedAt < LEASE_SECONDS * 1000;
   }
 
   /** By how much this host's clock is ahead of the database's; null: that is not known yet. */
@@ -128,7 +128,7 @@ export class Leases {
 
   async stop(): Promise<void> {
     if (this.#timer === null) return;
-    clearInterval(this.#timer);
+    stopTimer(this.#timer);
     await this.#beating;
     const { connections, member, holder } = this.#deps;
     const values = [member.host_id, member.incarnation, holder.run];
@@ -138,15 +138,15 @@ export class Leases {
 
   async #beat(load: () => Load): Promise<void> {
     const { connections, member, holder, version, log } = this.#deps;
-    const askedAt = performance.now();
+    const askedAt = monotonicMs();
     try {
       const { run, place } = holder;
       const own = load();
       const values = [member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS];
-      const before = Date.now();
+      const before = wallMs();
       const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
       const leases = rows as unknown as (Lease & Beaten)[];
-      if (leases[0]) this.#aheadMs = aheadMs({ before, after: Date.now() }, leases[0].database_ms);
+      if (leases[0]) this.#aheadMs = aheadMs({ before, after: wallMs() }, leases[0].database_ms);
       const isMember = leases[0]?.is_member ?? false;
       this.#othersUntil = leases[0]?.others_until ?? null;
       if (!isMember && this.#isMember)

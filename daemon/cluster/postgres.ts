@@ -2,7 +2,7 @@
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
-import { at, now } from "../core/clock.ts";
+import { at, now, startInterval, stopTimer, wallMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -271,8 +271,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       await settle();
       look();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
-      pruning = setInterval(() => {
-        const old = at(Date.now() - IDEMPOTENCY_SECONDS * 1000);
+      pruning = startInterval(() => {
+        const old = at(wallMs() - IDEMPOTENCY_SECONDS * 1000);
         if (hasCallsBefore(queries, host_id, old)) {
           rounds
             .change((within) => forgetCalls(within, host_id, old), false)
@@ -282,7 +282,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
           .transaction(prune, PRUNE_WITHIN_MS)
           .catch((error: unknown) => log.warn("what is long gone not forgotten", { error: describeError(error) }));
       }, PRUNE_MS);
-      looking = setInterval(() => {
+      looking = startInterval(() => {
         void rounds.pull();
         void settle();
         look();
@@ -303,8 +303,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     anchors: makeAnchors({ connections, member, holder }),
 
     close: async () => {
-      clearInterval(looking ?? undefined);
-      clearInterval(pruning ?? undefined);
+      stopTimer(looking);
+      stopTimer(pruning);
       listening?.stop();
       await leases.stop();
       await rounds.settle();

@@ -12,6 +12,7 @@
  * of it records then (recovered.ts).
  */
 import { randomUUID } from "node:crypto";
+import { monotonicMs } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -106,7 +107,7 @@ export class Rounds {
 
   /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
   async follow(): Promise<void> {
-    const askedAt = performance.now();
+    const askedAt = monotonicMs();
     // A pull that is under way may have asked before.
     while (this.#wholeAt < askedAt) {
       const failures = this.#failures;
@@ -117,7 +118,7 @@ export class Rounds {
 
   /** For how long the copy may be behind. */
   get staleMs(): number {
-    return performance.now() - this.#wholeAt;
+    return monotonicMs() - this.#wholeAt;
   }
 
   /** Settles once nothing is under way. */
@@ -147,7 +148,7 @@ export class Rounds {
 
   async #pullOnce(): Promise<void> {
     const { connections, database, log } = this.#deps;
-    const askedAt = performance.now();
+    const askedAt = monotonicMs();
     try {
       const from = pointOf(database.queries);
       const news = await connections.transaction((run) => newsSince(run, from, this.#deps.member), ROUND_MS);
@@ -163,7 +164,7 @@ export class Rounds {
   async #round(batch: readonly Change[]): Promise<void> {
     const { connections } = this.#deps;
     const change_id = randomUUID();
-    const askedAt = performance.now();
+    const askedAt = monotonicMs();
     let found: Round | null = null;
     try {
       await connections.transaction(async (run) => {

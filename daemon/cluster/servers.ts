@@ -2,7 +2,7 @@
  * Owns which of the servers that `cluster.url` names is asked: the one that may be written to. The one that was it last is asked first;
  * should it not say so at once, all others are asked beside it, since one whose host is lost says nothing at all.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep } from "../core/clock.ts";
 import type { Address } from "./address.ts";
 import { asAway, DirectoryAway } from "./away.ts";
 import type { Session } from "./session.ts";
@@ -28,10 +28,7 @@ export class Servers {
     const asked = (address: Address) => open(address, late.signal).then((session) => ({ address, session }));
     const first = last === null ? [] : [asked(last)];
     const others = this.#addresses.filter((each) => each !== last);
-    const turn = Promise.race([
-      ...first.map(failed),
-      sleep(first.length * HEAD_START_MS, null, { signal: late.signal }),
-    ]);
+    const turn = Promise.race([...first.map(failed), sleep(first.length * HEAD_START_MS, late.signal)]);
     // There may be no others.
     turn.catch(() => {});
     const all = [...first, ...others.map((address) => turn.then(() => asked(address)))];

@@ -1,5 +1,5 @@
 /** Upkeep while the daemon runs: space on the disk and in the database, and the comparison of rows with the host. */
-import { at } from "../core/clock.ts";
+import { at, wallMs } from "../core/clock.ts";
 import { every, repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { shrink } from "../db/shrink.ts";
@@ -65,7 +65,7 @@ export function startUpkeep(
   );
   const kept = config["audit.retention"] * 1000;
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
-    forgetEnded(database, kept === 0 ? "" : at(Date.now() - kept)).catch(logged("what has ended was not forgotten")),
+    forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(logged("what has ended was not forgotten")),
   );
   const stopEnding = repeat(config["reconcile.interval"] * 1000, () =>
     endExpiredMakers(database.queries, changes).catch(logged("failed to end things whose maker has expired")),

@@ -1,6 +1,22 @@
-/** Formats times: RFC 3339 UTC with milliseconds. */
+/**
+ * The daemon's clock: the only file of the daemon that reads the runtime's clocks and sets its timers. Moments that are stored, shown or
+ * compared between processes are wall-clock time, which an operator or NTP may step. Durations, deadlines and timeouts within a thread are
+ * monotonic time. Imports nothing, since threads load it too.
+ */
+
+/** Wall-clock time: milliseconds since 1970. */
+export function wallMs(): number {
+  return Date.now();
+}
+
+/** Monotonic time: milliseconds since the start of this thread, unaffected by steps of the wall clock. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
+/** Wall-clock time as RFC 3339 UTC with milliseconds. */
 export function now(): string {
-  return new Date().toISOString();
+  return at(wallMs());
 }
 
 export function at(ms: number): string {
@@ -10,4 +26,42 @@ export function at(ms: number): string {
 /** The moment `seconds` after an RFC 3339 moment. */
 export function after(moment: string, seconds: number): string {
   return at(Date.parse(moment) + seconds * 1000);
+}
+
+/** Calls `work` once, after `ms`. */
+export function startTimer(work: () => void, ms: number): Timer {
+  return setTimeout(work, ms);
+}
+
+/** Calls `work` every `ms`. */
+export function startInterval(work: () => void, ms: number): Timer {
+  return setInterval(work, ms);
+}
+
+/** Stops a timer or an interval; does nothing if there is none or it has ended. */
+export function stopTimer(timer: Timer | null | undefined): void {
+  clearTimeout(timer ?? undefined);
+}
+
+/** Resolves after `ms`; rejects with the signal's reason if that aborts first. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      stopTimer(timer);
+      reject(signal?.reason);
+    };
+    const timer = startTimer(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** A signal that aborts with a TimeoutError after `ms`. */
+export function timeoutSignal(ms: number): AbortSignal {
+  const late = new AbortController();
+  startTimer(() => late.abort(new DOMException("The operation timed out.", "TimeoutError")), ms).unref();
+  return late.signal;
 }

@@ -1,4 +1,6 @@
 /** Deadlines: one timer each, also for those further away than a timer can reach. */
+import { startTimer, stopTimer, wallMs } from "./clock.ts";
+
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Deadlines {
@@ -11,11 +13,11 @@ export class Deadlines {
 
   /** Sets or moves the moment of `key`; null takes it away. */
   set(key: string, moment: string | null): void {
-    clearTimeout(this.#timers.get(key));
+    stopTimer(this.#timers.get(key));
     this.#timers.delete(key);
     if (moment === null) return;
-    const wait = Math.max(0, Date.parse(moment) - Date.now());
-    const timer = setTimeout(
+    const wait = Math.max(0, Date.parse(moment) - wallMs());
+    const timer = startTimer(
       () => {
         this.#timers.delete(key);
         if (wait > LONGEST_TIMER_MS) this.set(key, moment);

@@ -2,6 +2,8 @@
  * Owns places of which each organization has a share, and each of its sandboxes a share of that. Who finds none free waits:
  * organizations take turns, and within each its sandboxes.
  */
+
+import { startTimer, stopTimer } from "./clock.ts";
 import { DeadlineError } from "./published.ts";
 
 export interface Asker {
@@ -54,7 +56,7 @@ export class FairPlaces {
     group.members.set(sandbox_id, share);
     return new Promise((resolve, reject) => {
       const end = () => {
-        clearTimeout(timer);
+        stopTimer(timer);
         signal?.removeEventListener("abort", giveUp);
       };
       const refuse = (why: string) => {
@@ -64,7 +66,7 @@ export class FairPlaces {
         reject(new DeadlineError(why));
       };
       const giveUp = () => refuse("the wait was given up");
-      const timer = setTimeout(() => refuse(`no place within ${deadlineMs} ms`), deadlineMs);
+      const timer = startTimer(() => refuse(`no place within ${deadlineMs} ms`), deadlineMs);
       signal?.addEventListener("abort", giveUp);
       const enter = () => {
         end();

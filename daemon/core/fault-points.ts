@@ -10,6 +10,7 @@
  * A point that is reached says so in one line on standard error first.
  */
 import { writeSync } from "node:fs";
+import { monotonicMs, startTimer } from "./clock.ts";
 
 export const FAULT_VARIABLE = "ROOMD_FAULT_POINT";
 
@@ -131,14 +132,14 @@ function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
   if (wanted.point !== name || wanted.passes-- !== 0) return undefined;
   if (wanted.does === "throw") {
     const cause = new Error("as a test asked for");
-    setTimeout(() => {
+    startTimer(() => {
       throw new Error(`thrown at ${name}`, { cause });
-    });
+    }, 0);
     return undefined;
   }
   if (wanted.does === "sleep") Bun.sleepSync(BLOCKED_MS);
-  const until = performance.now() + BLOCKED_MS;
-  while (wanted.does === "compute" && performance.now() < until);
+  const until = monotonicMs() + BLOCKED_MS;
+  while (wanted.does === "compute" && monotonicMs() < until);
   if (wanted.does === "sleep" || wanted.does === "compute") return undefined;
   return new Promise((resolve) => {
     // Whoever hears of it may answer at once, and the signal ends a process that does not await it.

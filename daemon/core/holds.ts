@@ -2,6 +2,7 @@
  * Owns what ends with a key: calls under way, streams, terminals and SSH sessions hold on to the key or token by which they were
  * opened, and are cut as soon as it is no longer good, whatever door they came in by.
  */
+import { startInterval, stopTimer } from "./clock.ts";
 
 /** What another process has revoked, and what has expired, is noticed after this time. */
 const LOOK_MS = 500;
@@ -25,7 +26,7 @@ export class Holds {
   #begin(id: string, isCurrent: () => boolean): Held {
     const held = { isCurrent, grips: [] };
     this.#all.set(id, held);
-    this.#timer ??= setInterval(() => this.#tick(), LOOK_MS).unref();
+    this.#timer ??= startInterval(() => this.#tick(), LOOK_MS).unref();
     return held;
   }
 
@@ -42,7 +43,7 @@ export class Holds {
   #tick(): void {
     this.look();
     if (this.#all.size > 0) return;
-    clearInterval(this.#timer);
+    stopTimer(this.#timer);
     this.#timer = undefined;
   }
 }

@@ -3,6 +3,7 @@
  * priority, which `journalctl -p` selects by. What guests and clients have named in it steers no terminal.
  */
 import { fstatSync } from "node:fs";
+import { now } from "./clock.ts";
 import { plainJson } from "./text.ts";
 
 export type LogFields = Record<string, unknown>;
@@ -48,7 +49,7 @@ export type LogFormat = (level: LogLevel, message: string, fields: LogFields) =>
 
 /** For programs. */
 export const asJson: LogFormat = (level, message, fields) =>
-  plainJson(JSON.stringify({ at: new Date().toISOString(), level, message, ...fields }));
+  plainJson(JSON.stringify({ at: now(), level, message, ...fields }));
 
 /** syslog(3)'s numbers. */
 const PRIORITIES: Record<LogLevel, number> = { debug: 7, info: 6, warn: 4, error: 3 };

@@ -2,6 +2,8 @@
  * Owns how late the event loop is: a timer that fires later than it should was held up by something else, and so was
  * whoever called.
  */
+
+import { monotonicMs, startInterval, stopTimer } from "./clock.ts";
 import { Histogram } from "./histogram.ts";
 
 const EVERY_MS = 500;
@@ -15,11 +17,11 @@ export interface LoopDelay {
 
 export function watchLoopDelay(): LoopDelay {
   const delays = new Histogram(BOUNDS_SECONDS);
-  let before = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
+  let before = monotonicMs();
+  const timer = startInterval(() => {
+    const now = monotonicMs();
     delays.note(Math.max(0, now - before - EVERY_MS) / 1000);
     before = now;
   }, EVERY_MS);
-  return { delays, stop: () => clearInterval(timer) };
+  return { delays, stop: () => stopTimer(timer) };
 }

@@ -1,4 +1,5 @@
 /** Owns the published value: one writer, any number of readers, each waiting on a predicate with a deadline. */
+import { startTimer, stopTimer } from "./clock.ts";
 
 interface Waiter<T> {
   predicate(value: T): boolean;
@@ -40,12 +41,12 @@ export class Published<T> {
     if (predicate(this.#value)) return Promise.resolve(this.#value);
     return new Promise((resolve, reject) => {
       const late = () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) });
-      const timer = deadlineMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(late, deadlineMs);
+      const timer = deadlineMs === Number.POSITIVE_INFINITY ? undefined : startTimer(late, deadlineMs);
       const aborted = () => waiter.settle({ error: new DeadlineError("the wait was given up") });
       const waiter: Waiter<T> = {
         predicate,
         settle: (outcome) => {
-          clearTimeout(timer);
+          stopTimer(timer);
           signal?.removeEventListener("abort", aborted);
           this.#waiters.delete(waiter);
           if ("value" in outcome) resolve(outcome.value);
@@ -63,12 +64,12 @@ export class Published<T> {
 export async function within<T>(promise: Promise<T>, deadlineMs: number, what: string): Promise<T> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DeadlineError(`${what} took over ${deadlineMs} ms`)), deadlineMs);
+    timer = startTimer(() => reject(new DeadlineError(`${what} took over ${deadlineMs} ms`)), deadlineMs);
   });
   try {
     return await Promise.race([promise, late]);
   } finally {
-    clearTimeout(timer);
+    stopTimer(timer);
   }
 }
 

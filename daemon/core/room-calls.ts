@@ -2,6 +2,8 @@
  * Owns how many calls are under way about each room, by its name: who moves a room waits for those that found it before. A call whose
  * client has not sent all of it has done nothing yet: it is waited for a moment, and then told that the room moves.
  */
+
+import { startTimer, stopTimer } from "./clock.ts";
 import { ServiceError } from "./service-error.ts";
 
 /** What a call may take longer than others, such as starting a sandbox, is waited for so long. */
@@ -72,15 +74,15 @@ export class RoomCalls {
       for (const over of this.#underWay.get(key)?.coming ?? []) over.abort(moving);
     };
     // What comes later finds that the room moves.
-    const cutting = setTimeout(cut, Math.min(this.#comingMs, patienceMs));
-    const timer = setTimeout(() => done.reject(stillCalled(room, this.#count(key) - most)), patienceMs);
+    const cutting = startTimer(cut, Math.min(this.#comingMs, patienceMs));
+    const timer = startTimer(() => done.reject(stillCalled(room, this.#count(key) - most)), patienceMs);
     this.#waiting.add(look);
     look();
     try {
       await done.promise;
     } finally {
-      clearTimeout(cutting);
-      clearTimeout(timer);
+      stopTimer(cutting);
+      stopTimer(timer);
       this.#waiting.delete(look);
     }
   }

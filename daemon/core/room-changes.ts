@@ -1,6 +1,7 @@
 /** Rooms whose current state clients follow: each client is woken after a possible change, so that no client polls. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Bells, Wait } from "./bells.ts";
+import { startTimer } from "./clock.ts";
 
 const BELL = "now";
 /** Commits that tell no room, such as of requests that have expired, are looked for in all rooms after this time: each look takes a while. */
@@ -41,7 +42,7 @@ export class RoomChanges {
   anyChanged(): void {
     if (this.#rooms.size === 0 || this.#looksElsewhere) return;
     this.#looksElsewhere = true;
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       this.#looksElsewhere = false;
       for (const roomUid of [...this.#rooms.keys()]) this.changed(roomUid);
     }, this.#elsewhereMs);

@@ -1,4 +1,5 @@
 /** Owns looking at what may take long to look at, and is asked for by whoever likes: so seldom that nobody is held up. */
+import { monotonicMs } from "./clock.ts";
 
 /** What is so short is looked at each time. */
 const SHORT_MS = 5;
@@ -10,7 +11,7 @@ const SHARE = 1 / 100;
 const OLDEST_MS = 5_000;
 
 /** Makes what says what `look` finds, and, where looks take long, what the last one found a while ago. */
-export function sparingly<T>(look: () => T, clock = () => performance.now()): () => T {
+export function sparingly<T>(look: () => T, clock = monotonicMs): () => T {
   const took: number[] = [];
   let found: { value: T; until: number } | null = null;
   return () => {

@@ -2,6 +2,8 @@
  * Owns sequences of steps with undo: each step registers how it is undone before the next begins, is timed,
  * and on a failure everything done so far is undone in reverse.
  */
+
+import { monotonicMs } from "./clock.ts";
 import { faultPoint } from "./fault-points.ts";
 import { describeError } from "./service-error.ts";
 
@@ -38,7 +40,7 @@ export async function runSteps<Context>(
 ): Promise<Record<string, number>> {
   const timings: Record<string, number> = {};
   for (const [index, step] of steps.entries()) {
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     try {
       signal?.throwIfAborted();
       await faultPoint(`run.${step.name}.before`);
@@ -47,7 +49,7 @@ export async function runSteps<Context>(
     } catch (error) {
       throw new StepError(step.name, error, await undoSteps(steps.slice(0, index + 1), context, onUndoFailed));
     }
-    timings[`${step.name}_ms`] = Math.round((performance.now() - startedAt) * 10) / 10;
+    timings[`${step.name}_ms`] = Math.round((monotonicMs() - startedAt) * 10) / 10;
   }
   return timings;
 }

@@ -1,4 +1,6 @@
 /** Owns how often something was done, how often it failed, and how long it took. */
+
+import { monotonicMs } from "./clock.ts";
 import { Histogram } from "./histogram.ts";
 
 const BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
@@ -13,6 +15,6 @@ export class Tally {
   note(isDone: boolean, since: number): void {
     if (isDone) this.done++;
     else this.failed++;
-    this.times.note((performance.now() - since) / 1000);
+    this.times.note((monotonicMs() - since) / 1000);
   }
 }

@@ -3,6 +3,7 @@
  * domain/traces; where they go nowhere, a call only hands on the place in the trace that it came with.
  */
 import type { TraceContext } from "../../shared/traceparent.ts";
+import { monotonicMs, wallMs } from "./clock.ts";
 
 export type Attributes = Record<string, string | number | boolean | null | undefined>;
 
@@ -136,8 +137,8 @@ const MOST_APART_MS = 5;
 
 /** In milliseconds since 1970, finer than the clock of dates, which it follows. */
 export function nowMs(): number {
-  const moment = origin + performance.now();
-  const apart = Date.now() - moment;
+  const moment = origin + monotonicMs();
+  const apart = wallMs() - moment;
   if (Math.abs(apart) <= MOST_APART_MS) return moment;
   origin += apart;
   return moment + apart;

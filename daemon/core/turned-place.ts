@@ -2,6 +2,8 @@
  * A place that one owner has at a time, and that owners take in turn without a wait. A refusal reserves the next turn for its owner, behind
  * those refused before, as long as the owner keeps asking. So an owner that asks the fastest cannot have the place again and again.
  */
+
+import { monotonicMs } from "./clock.ts";
 import type { ServiceError } from "./service-error.ts";
 
 /** How long a refused owner's turn is kept for its next try. */
@@ -18,7 +20,7 @@ export class TurnedPlace {
   }
 
   /** Returns a function that releases the place, once. Throws the refusal. */
-  take(owner: string, nowMs = performance.now()): () => void {
+  take(owner: string, nowMs = monotonicMs()): () => void {
     for (const [other, at] of this.#refused) if (nowMs - at > KEPT_MS) this.#refused.delete(other);
     const [next = owner] = this.#refused.keys();
     if (this.#holder !== null || next !== owner) {

@@ -3,6 +3,8 @@
  * are missing. A wait that would close a cycle would never end, and is refused with the cycle. Pure, in memory: a wait is a
  * request that is being answered, and ends with it.
  */
+
+import { monotonicMs } from "./clock.ts";
 import { ServiceError } from "./service-error.ts";
 
 export interface AgentWait {
@@ -130,7 +132,7 @@ export class WaitGraph {
     const from = new Map<string, string>();
     const looked = new Set([wait.about()]);
     const open = wait.on().map((next) => ({ by: first, next }));
-    const until = performance.now() + MAX_LOOK_MS;
+    const until = monotonicMs() + MAX_LOOK_MS;
     for (let step = open.pop(); step; step = open.pop()) {
       const { by, next } = step;
       if (own.has(next)) return [...pathTo(by, from, own, next), next];
@@ -139,7 +141,7 @@ export class WaitGraph {
       for (const other of room?.get(next) ?? []) {
         const about = other.about();
         if (about === null || looked.has(about)) continue;
-        if (performance.now() > until) return null;
+        if (monotonicMs() > until) return null;
         looked.add(about);
         for (const following of other.on()) if (!from.has(following)) open.push({ by: next, next: following });
       }

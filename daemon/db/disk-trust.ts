@@ -2,6 +2,7 @@
  * Owns whether the event loop may wait for the disk: as long as no flush was slow, and after one that was, once the disk has been
  * quick again for a while. The while doubles each time that it was too short. Pure.
  */
+import { monotonicMs } from "../core/clock.ts";
 
 /** What a flush may take of the event loop's time, and what it waits at most. */
 export const QUICK_MS = 2;
@@ -17,17 +18,17 @@ export class DiskTrust {
   #isTrusted = false;
 
   /** Times are of a clock that only goes forward. */
-  constructor(nowMs = performance.now()) {
+  constructor(nowMs = monotonicMs()) {
     this.#slowAtMs = nowMs;
   }
 
-  isQuick(nowMs = performance.now()): boolean {
+  isQuick(nowMs = monotonicMs()): boolean {
     this.#isTrusted ||= this.#row >= ROW && nowMs - this.#slowAtMs >= this.#whileMs;
     return this.#isTrusted;
   }
 
   /** A flush took so long. */
-  took(ms: number, nowMs = performance.now()): void {
+  took(ms: number, nowMs = monotonicMs()): void {
     if (ms <= QUICK_MS) {
       this.#row++;
       return;

@@ -8,6 +8,7 @@
  */
 import { closeSync, existsSync, fdatasyncSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { monotonicMs } from "../core/clock.ts";
 import { errnoOf } from "../core/service-error.ts";
 import type { Connection } from "./client.ts";
 import { DiskTrust, QUICK_MS } from "./disk-trust.ts";
@@ -61,10 +62,10 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
       const asked = (Atomics.add(flushes, FLUSHES.asked, 1) + 1) | 0;
       Atomics.notify(flushes, FLUSHES.asked);
       if (waiting.length === 0 && !isLost && trust.isQuick()) {
-        const startedAt = performance.now();
+        const startedAt = monotonicMs();
         Atomics.wait(flushes, FLUSHES.done, (asked - 1) | 0, QUICK_MS);
         // As long as was waited, also where it is the thread that had no processor.
-        trust.took(performance.now() - startedAt);
+        trust.took(monotonicMs() - startedAt);
         if (isDone(asked)) return null;
       }
       return new Promise((resolve) => {

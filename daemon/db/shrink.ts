@@ -6,6 +6,7 @@
  */
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { monotonicMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import { type Connection, rawQuery } from "./client.ts";
@@ -55,7 +56,7 @@ export function rewriteOnce(connection: Connection, file: string, log: Log): voi
   // With what is still in the log.
   const bytes = Number(connection.pragma("page_count")) * Number(connection.pragma("page_size"));
   const mib = Math.ceil(bytes / 1024 ** 2);
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   try {
     requirePlace(file, bytes);
     log.info("rewriting the database once, so that it can give space back", { mib });
@@ -63,7 +64,7 @@ export function rewriteOnce(connection: Connection, file: string, log: Log): voi
     connection.execute("PRAGMA temp_store = FILE");
     connection.execute("VACUUM");
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    log.info("the database is rewritten", { ms: Math.round(performance.now() - startedAt) });
+    log.info("the database is rewritten", { ms: Math.round(monotonicMs() - startedAt) });
   } catch (error) {
     const remedy = "Until then it does not shrink. A backup that is restored is rewritten.";
     log.warn("the database was not rewritten", { mib, error: describeError(error), remedy });

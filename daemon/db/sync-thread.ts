@@ -3,6 +3,7 @@
  * for, and says why it could not; how it is told and what it says is FLUSHES.
  */
 import { fdatasyncSync } from "node:fs";
+import { monotonicMs } from "../core/clock.ts";
 import { FLUSHES } from "./flushes.ts";
 
 declare const self: Worker;
@@ -12,14 +13,14 @@ self.onmessage = ({ data: { flushes, log } }: MessageEvent<{ flushes: Int32Array
     Atomics.wait(flushes, FLUSHES.asked, done);
     if (Atomics.load(flushes, FLUSHES.isOver) === 1) return;
     const asked = Atomics.load(flushes, FLUSHES.asked);
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     try {
       fdatasyncSync(log);
     } catch (error) {
       return postMessage(String(error));
     }
     done = asked;
-    Atomics.store(flushes, FLUSHES.took, Math.round((performance.now() - startedAt) * 1000));
+    Atomics.store(flushes, FLUSHES.took, Math.round((monotonicMs() - startedAt) * 1000));
     Atomics.store(flushes, FLUSHES.done, done);
     Atomics.notify(flushes, FLUSHES.done);
     if (Atomics.exchange(flushes, FLUSHES.isAwaited, 0) === 1) postMessage(null);

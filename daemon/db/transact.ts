@@ -9,6 +9,8 @@
  *   the whole rolled back    all steps of the commit run; then the writes may run again
  *   committed                the steps are forgotten
  */
+
+import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { FairQueue } from "../core/fair-queue.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { loopTime, type OwnerName } from "../core/loop/index.ts";
@@ -120,10 +122,10 @@ export function makeDatabase(
     }
   };
   const begun = async () => {
-    const until = performance.now() + BUSY_MS;
+    const until = monotonicMs() + BUSY_MS;
     for (let pauseMs = 1; !begins(); pauseMs = Math.min(2 * pauseMs, MOST_BUSY_PAUSE_MS)) {
-      if (performance.now() > until) throw new Error("another process has been writing to the database for too long");
-      await Bun.sleep(pauseMs);
+      if (monotonicMs() > until) throw new Error("another process has been writing to the database for too long");
+      await sleep(pauseMs);
     }
   };
 
@@ -134,7 +136,7 @@ export function makeDatabase(
   };
 
   const flush = async () => {
-    clearTimeout(timer ?? undefined);
+    stopTimer(timer);
     timer = null;
     /** The writes of this commit so far; on a full disk the same ones are retried. */
     const batch: Write[] = [];
@@ -144,11 +146,11 @@ export function makeDatabase(
         faultPoint("commit.before");
         if (!begins()) await begun();
         memory.open();
-        const until = performance.now() + WRITE_MS;
+        const until = monotonicMs() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
         // Writes that these writes queue are part of the next commit.
         let left = early.length + waitingCount;
-        for (let write = next(); write; write = --left > 0 && performance.now() < until ? next() : undefined) {
+        for (let write = next(); write; write = --left > 0 && monotonicMs() < until ? next() : undefined) {
           loopTime.goesOn(write.owner, "db.write");
           for (const each of [write, ...write.followers]) {
             batch.push(each);
@@ -176,14 +178,14 @@ export function makeDatabase(
       }
       memory.close();
       // Where that fails it never settles: who was told of a failure would undo what the database has.
-      const writtenAt = performance.now();
+      const writtenAt = monotonicMs();
       const flushed = log?.sync();
       if (flushed) {
         unflushed = flushed;
         await flushed;
         unflushed = null;
       }
-      const flushMs = performance.now() - writtenAt;
+      const flushMs = monotonicMs() - writtenAt;
       for (const listener of listeners) listener(flushMs);
       checkpoints?.committed();
       for (const settle of outcomes) settle();
@@ -192,12 +194,12 @@ export function makeDatabase(
   };
 
   const gather = async () => {
-    const until = performance.now() + GATHER_MS;
+    const until = monotonicMs() + GATHER_MS;
     let seen: number;
     do {
       seen = waitingCount;
       await nextTurn();
-    } while (waitingCount > seen && performance.now() < until);
+    } while (waitingCount > seen && monotonicMs() < until);
   };
 
   const schedule = () => {
@@ -246,7 +248,7 @@ export function makeDatabase(
       return Promise.allSettled([result, ...following.map((each) => each.result)]);
     },
     commitWithin: <T>(ms: number, work: (queries: Queries) => T) => {
-      timer ??= setTimeout(schedule, ms);
+      timer ??= startTimer(schedule, ms);
       const { write, result } = made(work, false, { isEarly: true });
       early.push(write);
       return result as Promise<T>;

@@ -5,7 +5,7 @@
  *
  * Also how many calls of an organization are remembered at all. Beyond that the oldest are forgotten before their day is over.
  */
-import { at } from "../core/clock.ts";
+import { at, wallMs } from "../core/clock.ts";
 import { type Queries, rawQuery, rawStatement, type Values } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { TransactionMap } from "../db/transaction-map.ts";
@@ -108,7 +108,7 @@ export class AnswerSpace {
   /** Of too many the oldest, but none that may be under way. */
   #dropMost(orgId: string, count: number): void {
     const { oldestOf, forget } = this.#statements;
-    const youngest = at(Date.now() - LONGEST_CALL_MS);
+    const youngest = at(wallMs() - LONGEST_CALL_MS);
     const mayGo = ({ status, created_at }: Pick<Row, "status" | "created_at">) =>
       status || created_at < youngest || count > 2 * this.#mostCalls;
     for (const call of oldestOf([orgId, Math.min(OLD_AT_ONCE, count - this.#mostCalls)])) {

@@ -3,6 +3,8 @@
  * known. Requests beyond a rate are delayed, so that a client which retries immediately cannot fill the
  * loop with refusals.
  */
+
+import { sleep } from "../core/clock.ts";
 import { type LoopTime, loopTime, ownerOf } from "../core/loop/index.ts";
 import type { Caller } from "../core/operation.ts";
 import { networkOf } from "../domain/egress/addresses.ts";
@@ -26,7 +28,7 @@ export class Begin {
   /** Before a call of an authenticated caller: null if it may start immediately. */
   call(caller: Caller, operation: string, isWithinRate: boolean): Promise<void> | null {
     const enter = () => this.#time.enter(ownerOf(caller.org_id), operation, withinOf(caller));
-    return isWithinRate ? enter() : Bun.sleep(this.#refusedMs).then(() => enter() ?? undefined);
+    return isWithinRate ? enter() : sleep(this.#refusedMs).then(() => enter() ?? undefined);
   }
 
   /** Charges the caller's organization from now on: after an await. */
@@ -41,7 +43,7 @@ export class Begin {
 
   /** Before an unauthenticated client is refused. */
   async refused(): Promise<void> {
-    await Bun.sleep(this.#refusedMs);
+    await sleep(this.#refusedMs);
   }
 }
 

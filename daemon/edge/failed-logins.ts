@@ -4,7 +4,7 @@
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { ErrorCode } from "../../shared/api/errors.ts";
-import { now } from "../core/clock.ts";
+import { now, startTimer, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Database } from "../db/transact.ts";
 import { appendAudit } from "../domain/audit/index.ts";
@@ -49,12 +49,12 @@ export class FailedLogins {
     const ip = this.#counted.has(failed.ip ?? "") || this.#counted.size < MOST_ADDRESSES ? failed.ip : null;
     const { count = 0 } = this.#counted.get(ip ?? "") ?? {};
     this.#counted.set(ip ?? "", { last: { ...failed, ip }, count: count + 1 });
-    this.#timer ??= setTimeout(() => this.settle(), TOGETHER_MS).unref();
+    this.#timer ??= startTimer(() => this.settle(), TOGETHER_MS).unref();
   }
 
   /** Records what has been counted. */
   settle(): void {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     for (const { last, count } of this.#counted.values()) this.#record(last, { count });
     this.#counted.clear();

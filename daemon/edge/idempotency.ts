@@ -18,7 +18,7 @@
  * What is left of a call that fails half way is in phase.ts.
  */
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
-import { at, now } from "../core/clock.ts";
+import { at, now, wallMs } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
@@ -78,7 +78,7 @@ export function makeIdempotency(
   /** Calls that are under way. */
   const held = new TransactionMap<string, true>(database);
   const claimOf = (queries: Queries, call: IdempotentCall): Exclude<Claim, { reply: StoredReply }> | { kept: Kept } => {
-    space.dropOld(call, at(Date.now() - KEPT_MS));
+    space.dropOld(call, at(wallMs() - KEPT_MS));
     const known = queries.select().from(idempotency).where(sameCall(call)).get();
     const isSame = known?.body_sha256 === call.body_sha256;
     const name = JSON.stringify([call.key_id, call.method, call.path, call.idempotency_key]);

@@ -9,6 +9,7 @@
 import { networkInterfaces } from "node:os";
 import type { Server } from "bun";
 import type { Certificate } from "../core/certificate.ts";
+import { startTimer, stopTimer } from "../core/clock.ts";
 import { errnoOf } from "../core/service-error.ts";
 
 export const LOOPBACK_6 = "::1";
@@ -97,9 +98,9 @@ export function openListener(
     stop: async (graceMs) => {
       const servers = [...current, ...draining];
       const grace = Promise.withResolvers<void>();
-      const timer = setTimeout(grace.resolve, graceMs);
+      const timer = startTimer(grace.resolve, graceMs);
       await Promise.race([Promise.all(servers.map((server) => server.stop(false))), grace.promise]);
-      clearTimeout(timer);
+      stopTimer(timer);
       await Promise.all(servers.map((server) => server.stop(true)));
     },
   };

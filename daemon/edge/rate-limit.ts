@@ -3,6 +3,8 @@
  * fills by so many a second. A key and those that it was rotated into have one bucket. There is no timer: what a bucket has
  * earned is counted when it is asked for, and one that would be full again is the same as none.
  */
+
+import { monotonicMs } from "../core/clock.ts";
 import { type Caller, firstKeyOf } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
@@ -52,7 +54,7 @@ export class RateLimit {
   }
 
   /** Takes a token of the caller's; null where there is no limit. `nowMs` is of a clock that only goes forward. */
-  take(caller: Pick<Caller, "key_id" | "first_key_id">, nowMs = performance.now()): Rate | null {
+  take(caller: Pick<Caller, "key_id" | "first_key_id">, nowMs = monotonicMs()): Rate | null {
     if (this.#perMs === 0) return null;
     const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
     const isWithin = bucket.tokens >= 1;
@@ -68,7 +70,7 @@ export class RateLimit {
     caller: Pick<Caller, "key_id" | "first_key_id">,
     first: Rate | null,
     count: number,
-    nowMs = performance.now(),
+    nowMs = monotonicMs(),
   ): Rate | null {
     if (first?.isWithin !== true) return first;
     const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);

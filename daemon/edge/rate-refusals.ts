@@ -3,7 +3,7 @@
  * their counts recorded minute by minute.
  */
 import type { Source } from "../../shared/api/audit.ts";
-import { now } from "../core/clock.ts";
+import { now, startTimer, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Caller } from "../core/operation.ts";
 import type { Database } from "../db/transact.ts";
@@ -32,12 +32,12 @@ export class RateRefusals {
   note({ caller, source, request_id, ip }: RefusedCall): void {
     const { count = 0 } = this.#counted.get(caller.key_id) ?? {};
     this.#counted.set(caller.key_id, { last: { caller, source, request_id, ip }, count: count + 1 });
-    this.#timer ??= setTimeout(() => this.settle(), TOGETHER_MS).unref();
+    this.#timer ??= startTimer(() => this.settle(), TOGETHER_MS).unref();
   }
 
   /** Records what has been counted. */
   settle(): void {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     const counted = [...this.#counted.values()];
     this.#counted.clear();

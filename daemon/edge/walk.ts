@@ -5,7 +5,7 @@ import type { Problem } from "../../shared/api/errors.ts";
 import type { TraceContext } from "../../shared/traceparent.ts";
 import type { Host } from "../cluster/directory.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
-import { now } from "../core/clock.ts";
+import { monotonicMs, now } from "../core/clock.ts";
 import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../core/operation.ts";
 import { CallTrace, NO_TRACES, nowMs, type SpanBegin, type Traces } from "../core/traces.ts";
 import type { Begun, Work } from "../core/work.ts";
@@ -82,7 +82,7 @@ export class Walk implements Work {
   readonly call: OpenCall;
   /** When it began. */
   readonly at = now();
-  readonly startedAt = performance.now();
+  readonly startedAt = monotonicMs();
   /** What it has left its key; null without a key, and where there is no limit. */
   rate: Rate | null = null;
   phase: Phase = ARRIVED;
@@ -204,7 +204,7 @@ class RoadCall implements OpenCall {
   }
 }
 
-export const durationOf = ({ startedAt }: Walk): number => performance.now() - startedAt;
+export const durationOf = ({ startedAt }: Walk): number => monotonicMs() - startedAt;
 
 export type Outcome =
   | { kind: "done"; status: number; done: Done<Operation>; location: string | null; replayed: boolean }

@@ -5,6 +5,7 @@
 import { existsSync, type FSWatcher, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { monotonicMs, startInterval, startTimer, stopTimer } from "../core/clock.ts";
 import { BOOT_ID } from "./boot.ts";
 import { asUser } from "./isolation/argv.ts";
 import type { Identity } from "./isolation/ids.ts";
@@ -100,32 +101,32 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
   const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel ?? ""];
   const argv = [qemu, ...hardware, ...guest, "-append", "earlyprintk=ttyS0 console=ttyS0 panic=-1"];
   const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   let givenUp = false;
   const giveUp = () => {
     givenUp = true;
     void endProcess(probe);
   };
-  const deadline = setTimeout(giveUp, deadlineMs);
+  const deadline = startTimer(giveUp, deadlineMs);
   let worked = 0;
-  const silence = setInterval(() => {
+  const silence = startInterval(() => {
     const before = worked;
     worked = secondsOf(probe.pid);
     if (worked <= before) giveUp();
   }, silentMs);
-  const stall = setTimeout(giveUp, stalledMs);
+  const stall = startTimer(giveUp, stalledMs);
   const watcher = watchOrNot(log, () => {
     silence.refresh();
     stall.refresh();
   });
   // What cannot be heard is no silence.
-  if (!watcher) clearInterval(silence);
+  if (!watcher) stopTimer(silence);
   await probe.exited;
   watcher?.close();
-  clearTimeout(deadline);
-  clearTimeout(stall);
-  clearInterval(silence);
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  stopTimer(deadline);
+  stopTimer(stall);
+  stopTimer(silence);
+  const seconds = ((monotonicMs() - startedAt) / 1000).toFixed(1);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
   if (printed.includes(PROBE_REACHED)) {
     return { acceleration: "kvm", reason: "A probe guest booted under KVM.", closed: false, endedItself: false };

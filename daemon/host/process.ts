@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:fs";
 import type { Subprocess } from "bun";
+import { monotonicMs, sleep } from "../core/clock.ts";
 import { Lines } from "../core/lines.ts";
 import { DeadlineError, within } from "../core/published.ts";
 import { errnoOf } from "../core/service-error.ts";
@@ -318,10 +319,10 @@ async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: n
     return;
   }
   // Not our child (a daemon before us started it): /proc is all there is to ask.
-  const deadline = performance.now() + deadlineMs;
+  const deadline = monotonicMs() + deadlineMs;
   while (isAlive(target)) {
-    if (performance.now() > deadline) throw new DeadlineError(`process ${target.pid} did not end`);
-    await Bun.sleep(2);
+    if (monotonicMs() > deadline) throw new DeadlineError(`process ${target.pid} did not end`);
+    await sleep(2);
   }
 }
 

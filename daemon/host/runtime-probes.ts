@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { sleep } from "../core/clock.ts";
 import { within } from "../core/published.ts";
 import { describeError, errnoOf } from "../core/service-error.ts";
 import { readFacts } from "./files/facts.ts";
@@ -96,7 +97,7 @@ async function probeEnds({ endOf }: Probed): Promise<void> {
     const ended = endOf(waiting.process).then(() => {
       heard = true;
     });
-    await Promise.race([ended, Bun.sleep(EARLY_MS)]);
+    await Promise.race([ended, sleep(EARLY_MS)]);
     expectSame("a process that runs and has ended", heard, false);
     waiting.end();
     await ended;

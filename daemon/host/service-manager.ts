@@ -3,6 +3,7 @@
  * such sockets: libc by FFI. Nothing where no service manager asked for it.
  */
 import { dlopen, ptr } from "bun:ffi";
+import { startInterval, stopTimer } from "../core/clock.ts";
 
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
@@ -37,17 +38,17 @@ export function findServiceManager(environment: Record<string, string | undefine
   return {
     ready: () => {
       tell("READY=1");
-      if (watchdogMs > 0) beats = setInterval(() => tell("WATCHDOG=1"), watchdogMs / BEATS).unref();
+      if (watchdogMs > 0) beats = startInterval(() => tell("WATCHDOG=1"), watchdogMs / BEATS).unref();
     },
     stopping: () => {
-      clearInterval(beats);
+      stopTimer(beats);
       tell("STOPPING=1");
     },
     takesLonger: () => {
       const extend = () => tell(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
       extend();
-      const extensions = setInterval(extend, EXTENSION_MS / BEATS);
-      return () => clearInterval(extensions);
+      const extensions = startInterval(extend, EXTENSION_MS / BEATS);
+      return () => stopTimer(extensions);
     },
   };
 }

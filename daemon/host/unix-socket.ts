@@ -5,6 +5,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Socket, SocketHandler } from "bun";
+import { monotonicMs, sleep } from "../core/clock.ts";
 import { DeadlineError } from "../core/published.ts";
 import { ifThere } from "./files/gone.ts";
 
@@ -30,7 +31,7 @@ export async function connectWhenThere(
   gone.then((how) => {
     ended = String(how);
   });
-  const deadline = performance.now() + deadlineMs;
+  const deadline = monotonicMs() + deadlineMs;
   while (true) {
     const entry = ifThere(() => openSync(path, O_PATH | constants.O_NOFOLLOW));
     if (entry !== null) {
@@ -40,14 +41,14 @@ export async function connectWhenThere(
         return await Bun.connect({ unix: `/proc/self/fd/${entry}`, socket: handlers });
       } catch (error) {
         // Bound, but not listening yet.
-        if (performance.now() > deadline || error instanceof NotOwnSocket) throw error;
+        if (monotonicMs() > deadline || error instanceof NotOwnSocket) throw error;
       } finally {
         closeSync(entry);
       }
     }
     if (ended !== null) throw new Error(`the process of ${path} has ended: ${ended}`);
-    if (performance.now() > deadline) throw new DeadlineError(`${path} was not there within ${deadlineMs} ms`);
-    await Bun.sleep(LOOK_EVERY_MS);
+    if (monotonicMs() > deadline) throw new DeadlineError(`${path} was not there within ${deadlineMs} ms`);
+    await sleep(LOOK_EVERY_MS);
   }
 }
 
@@ -65,10 +66,10 @@ export async function socketThere(path: string, deadlineMs: number, gone: Promis
   gone.then((how) => {
     ended = String(how);
   });
-  const deadline = performance.now() + deadlineMs;
+  const deadline = monotonicMs() + deadlineMs;
   while (!existsSync(path)) {
     if (ended !== null) throw new Error(`the process of ${path} has ended: ${ended}`);
-    if (performance.now() > deadline) throw new DeadlineError(`${path} was not there within ${deadlineMs} ms`);
-    await Bun.sleep(LOOK_EVERY_MS);
+    if (monotonicMs() > deadline) throw new DeadlineError(`${path} was not there within ${deadlineMs} ms`);
+    await sleep(LOOK_EVERY_MS);
   }
 }

@@ -1,4 +1,6 @@
 /** Statistics of the event loop's time, for metrics and `roomd top`. */
+
+import { monotonicMs } from "../clock.ts";
 import { Histogram } from "../histogram.ts";
 import type { LoopTime, Piece } from "./time.ts";
 
@@ -44,7 +46,7 @@ export class LoopFigures {
   readonly #calls = this.pieces.get("call") ?? new Histogram(PIECE_BOUNDS_SECONDS);
   #window: { from: number; longest: Piece | null; before: Piece | null };
 
-  constructor(time: LoopTime, now = () => performance.now()) {
+  constructor(time: LoopTime, now = monotonicMs) {
     this.#time = time;
     this.#now = now;
     this.#window = { from: now(), longest: null, before: null };

@@ -3,6 +3,7 @@
  * over 5 ms between two pieces. Inert otherwise.
  */
 import * as jsc from "bun:jsc";
+import { monotonicMs, startInterval, stopTimer } from "../clock.ts";
 import type { LoopTime, Piece } from "./time.ts";
 
 export const TURNS_VARIABLE = "ROOMD_TEST_TURNS";
@@ -36,13 +37,13 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
   const file = env[TURNS_VARIABLE];
   if (!file) return () => {};
   const writer = Bun.file(file).writer();
-  const beganAt = performance.now();
+  const beganAt = monotonicMs();
   const samples = env[STACKS_VARIABLE] ? startSampling() : null;
   /** End of the last piece, or a later beat between pieces: what the thread has used since had no owner. */
   let mark = { at: beganAt, cpu: cpu() };
 
   const note = (turn: Pick<Piece, "label" | "owner" | "ms">, cpuMs: number) => {
-    const at_ms = Math.round(performance.now() - beganAt);
+    const at_ms = Math.round(monotonicMs() - beganAt);
     const stack = cpuMs > STACK_MS ? samples?.mostSeen(turn.ms) : undefined;
     const line: RecordedTurn = { ...turn, ms: round(turn.ms), cpu_ms: round(cpuMs), at_ms, stack };
     writer.write(`${JSON.stringify(line)}\n`);
@@ -55,21 +56,21 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
   };
   time.measureBy(cpu, { everyMs: 0, aboveMs: 0 });
   time.observe(({ label, owner, ms, cpuMs }) => {
-    const end = { at: performance.now(), cpu: cpu() };
+    const end = { at: monotonicMs(), cpu: cpu() };
     noteUnnamed({ at: end.at - ms, cpu: end.cpu - (cpuMs ?? 0) });
     if (ms > LONG_MS) note({ label, owner, ms }, cpuMs ?? 0);
-    mark = { at: performance.now(), cpu: cpu() };
+    mark = { at: monotonicMs(), cpu: cpu() };
   });
-  const beat = setInterval(() => {
+  const beat = startInterval(() => {
     if (time.isInPiece) return;
-    const now = { at: performance.now(), cpu: cpu() };
+    const now = { at: monotonicMs(), cpu: cpu() };
     noteUnnamed(now);
     mark = now;
   }, BEAT_MS);
-  const dropping = setInterval(() => samples?.drop(), DROP_SAMPLES_MS);
+  const dropping = startInterval(() => samples?.drop(), DROP_SAMPLES_MS);
   return () => {
-    clearInterval(beat);
-    clearInterval(dropping);
+    stopTimer(beat);
+    stopTimer(dropping);
   };
 }
 

@@ -3,6 +3,7 @@
  * loop's thread is. It writes the log by itself, since the loop does not run meanwhile.
  */
 import { readFileSync } from "node:fs";
+import { monotonicMs, startInterval } from "../clock.ts";
 import { makeLog } from "../log.ts";
 import { Board } from "./board.ts";
 import type { ToWatch } from "./watch.ts";
@@ -52,7 +53,7 @@ self.onmessage = ({ data }: MessageEvent<ToWatch>) => {
 function watch(board: Board, log: ReturnType<typeof makeLog>): void {
   let lookedAt = now();
   let told: { since: number; at: number } | null = null;
-  setInterval(() => {
+  startInterval(() => {
     const at = now();
     const isLate = at - lookedAt > LOOK_MS + LATE_MS;
     lookedAt = at;
@@ -68,7 +69,7 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
   }, LOOK_MS);
 }
 
-const now = () => performance.timeOrigin + performance.now();
+const now = () => performance.timeOrigin + monotonicMs();
 
 /** State of the loop's thread (R running, D in disk wait, S sleeping) and its current system call. */
 function placeOf(): Record<string, string> {

@@ -1,4 +1,6 @@
 /** Watchdog of the event loop: a thread that logs a block while it lasts. */
+
+import { monotonicMs, startInterval, startTimer, stopTimer } from "../clock.ts";
 import type { Log, LogLevel } from "../log.ts";
 import { BOARD_BYTES, Board } from "./board.ts";
 import type { LoopTime } from "./time.ts";
@@ -42,18 +44,18 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
     for (const [name, number] of names) tell({ name, number });
     thread.onerror = ({ message }) => {
       thread = null;
-      const now = performance.now();
+      const now = monotonicMs();
       while (restarts[0] !== undefined && now - restarts[0] > RESTARTS_WITHIN_MS) restarts.shift();
       if (isOver) return;
       log.warn("the event loop's watch has ended", { error: message, restarts: restarts.length < MOST_RESTARTS });
-      if (restarts.push(now) <= MOST_RESTARTS) restarting = setTimeout(begin, RESTART_MS);
+      if (restarts.push(now) <= MOST_RESTARTS) restarting = startTimer(begin, RESTART_MS);
     };
     thread.unref();
   };
 
-  const beat = () => board.beat(performance.timeOrigin + performance.now());
+  const beat = () => board.beat(performance.timeOrigin + monotonicMs());
   beat();
-  const timer = setInterval(beat, BEAT_MS);
+  const timer = startInterval(beat, BEAT_MS);
   timer.unref();
   begin();
   time.show({
@@ -64,8 +66,8 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
     stop: () => {
       isOver = true;
       time.show(null);
-      clearInterval(timer);
-      clearTimeout(restarting);
+      stopTimer(timer);
+      stopTimer(restarting);
       thread?.terminate();
     },
   };

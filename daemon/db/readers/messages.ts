@@ -1,4 +1,6 @@
 /** Messages between the event loop and a reader thread. */
+
+import { monotonicMs } from "../../core/clock.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
 
 /** Parts of a read that are sent before the first of them is taken. */
@@ -35,7 +37,7 @@ export class PartBoard {
   }
 
   start(): void {
-    this.#times[SINCE] = performance.timeOrigin + performance.now();
+    this.#times[SINCE] = performance.timeOrigin + monotonicMs();
   }
 
   end(): void {
@@ -45,6 +47,6 @@ export class PartBoard {
   /** Milliseconds since the running part started; 0 if none runs. */
   get ms(): number {
     const since = this.#times[SINCE] ?? 0;
-    return since === 0 ? 0 : performance.timeOrigin + performance.now() - since;
+    return since === 0 ? 0 : performance.timeOrigin + monotonicMs() - since;
   }
 }

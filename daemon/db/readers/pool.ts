@@ -6,6 +6,8 @@
  * A part starts after the call arrived, so it sees every acknowledged write; it may see a commit that is not flushed, and then waits for the
  * flush. Until the first thread is ready, and after three of them have ended within a minute, reads run on the event loop in pieces.
  */
+
+import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { JsonBody } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
@@ -154,7 +156,7 @@ export class ReadPool implements Reads {
   #ended(thread: ReaderThread, reason: string): void {
     this.#ready.delete(thread);
     if (this.#isClosed) return;
-    const now = performance.now();
+    const now = monotonicMs();
     while (this.#ends[0] !== undefined && now - this.#ends[0] > ENDS_WITHIN_MS) this.#ends.shift();
     this.#ends.push(now);
     this.#options?.log.warn("a reader thread has ended", { reason, restarts: !this.isDegraded });

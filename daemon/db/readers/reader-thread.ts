@@ -3,6 +3,8 @@
  *
  *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its reads fail with ThreadEnded
  */
+
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
 import { within } from "../../core/published.ts";
 import { type FromReader, PartBoard, type ToReader } from "./messages.ts";
@@ -137,7 +139,7 @@ export class ReaderThread {
 
   /** Ends the thread if a part of it stalls, as long as reads are under way. */
   #watch(): void {
-    this.#stallCheck ??= setTimeout(() => {
+    this.#stallCheck ??= startTimer(() => {
       this.#stallCheck = null;
       if (this.#board.ms > this.#stallMs) {
         this.#end(`a part took over ${this.#stallMs} ms`);
@@ -155,7 +157,7 @@ export class ReaderThread {
   /** Fails the reads that are under way. */
   #stop(reason: string): void {
     this.#hasEnded = true;
-    clearTimeout(this.#stallCheck ?? undefined);
+    stopTimer(this.#stallCheck);
     this.#loaded.resolve(false);
     this.#closed.resolve();
     for (const job of this.#jobs.values()) {

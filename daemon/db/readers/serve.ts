@@ -3,6 +3,7 @@
  * Owners share its time as they share that of the event loop.
  */
 
+import { monotonicMs, startTimer } from "../../core/clock.ts";
 import { LoopTime } from "../../core/loop/time.ts";
 import { describeError } from "../../core/service-error.ts";
 import { openReading, type Reading } from "../client.ts";
@@ -26,9 +27,9 @@ export function serveReads(reads: readonly AnyRead[]): void {
   const jobs = new Map<number, Job>();
   let opened: { reading: Reading; board: PartBoard } | null = null;
   const time = new LoopTime({
-    now: () => performance.now(),
+    now: monotonicMs,
     defer: (callback) => void setImmediate(callback),
-    after: (ms, callback) => void setTimeout(callback, ms),
+    after: (ms, callback) => void startTimer(callback, ms),
     cpu: () => {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1_000;
@@ -83,10 +84,10 @@ export function serveReads(reads: readonly AnyRead[]): void {
 }
 
 function partOf(steps: Iterator<Step<unknown>, void>, { reading, board }: { reading: Reading; board: PartBoard }) {
-  const until = performance.now() + PART_MS;
+  const until = monotonicMs() + PART_MS;
   board.start();
   try {
-    return reading.within(() => nextPart(steps, (text) => text.length >= PART_CHARACTERS || performance.now() > until));
+    return reading.within(() => nextPart(steps, (text) => text.length >= PART_CHARACTERS || monotonicMs() > until));
   } finally {
     board.end();
   }

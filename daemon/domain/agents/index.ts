@@ -5,7 +5,7 @@
 
 import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { now } from "../../core/clock.ts";
+import { now, wallMs } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { WaitGraph } from "../../core/wait-graph.ts";
@@ -58,7 +58,7 @@ export class Agents {
   /** Whether it is written down that the agent was seen a short while ago. */
   isFresh(roomUid: RoomUid, agentId: string): boolean {
     const row = this.participants(roomUid).get(agentId);
-    return row !== undefined && Date.now() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
+    return row !== undefined && wallMs() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
   }
 
   /** Within a transaction; `learn` follows. Throws quota_exceeded. */

@@ -4,6 +4,7 @@
  * whose data somebody has cut, is behind that.
  */
 import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
@@ -45,12 +46,12 @@ export class Anchors {
   /** Chains have grown. */
   expect(): void {
     if (this.#stopped) return;
-    this.#timer ??= setTimeout(() => void this.settle(), this.#deps.intervalMs).unref();
+    this.#timer ??= startTimer(() => void this.settle(), this.#deps.intervalMs).unref();
   }
 
   /** Anchors what has moved. Never rejects: it is tried again. */
   settle(deadlineMs = ADD_MS): Promise<void> {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     this.#adding = this.#adding.then(() =>
       this.#add(deadlineMs).catch((error: unknown) => {

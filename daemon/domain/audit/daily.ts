@@ -8,6 +8,7 @@
  * What makes or ends something, what runs, and who may do what is recorded always.
  */
 import { operations } from "../../../shared/api/operations.ts";
+import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import type { ChainKey } from "./chain-key.ts";
 import type { AuditEntry } from "./entry.ts";
@@ -47,7 +48,7 @@ export class DailyRecords {
   }
 
   #beginOf(queries: Queries, key: ChainKey, seq: number): number {
-    const day = Math.floor(Date.now() / DAY_MS);
+    const day = Math.floor(wallMs() / DAY_MS);
     const known = this.#begins.get(key);
     if (known?.day === day) return known.seq;
     const begin = lastBefore(queries, key, seq, new Date(day * DAY_MS).toISOString());

@@ -4,6 +4,7 @@
  */
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -134,16 +135,16 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));
       if (signal.aborted || (!told && !waits)) break;
       if (!told) continue;
-      const toldAt = performance.now();
+      const toldAt = monotonicMs();
       const unflushed = database.unflushed();
       if (unflushed) await unflushed;
       after = told.last;
       yield told.events;
       if (room_uid !== undefined && told.hasEnd) return;
       // Who reads what was long ago is not held up.
-      const isNew = told.events.length < AT_ONCE && performance.now() - toldAt < TOGETHER_MS;
+      const isNew = told.events.length < AT_ONCE && monotonicMs() - toldAt < TOGETHER_MS;
       // Not all readers at the same moment: others would wait for all of them.
-      if (waits && isNew) await Bun.sleep(TOGETHER_MS * (0.5 + Math.random()));
+      if (waits && isNew) await sleep(TOGETHER_MS * (0.5 + Math.random()));
     }
     if (signal.reason instanceof ServiceError) throw signal.reason;
   } catch (error) {

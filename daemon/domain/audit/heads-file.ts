@@ -5,7 +5,7 @@
  */
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { now } from "../../core/clock.ts";
+import { now, startTimer, stopTimer } from "../../core/clock.ts";
 import { syncDirectory } from "../../core/kept-file.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -41,12 +41,12 @@ export class HeadsFile {
   /** Chains have grown. */
   expect(): void {
     if (this.#stopped) return;
-    this.#timer ??= setTimeout(() => void this.settle(), this.#deps.intervalMs).unref();
+    this.#timer ??= startTimer(() => void this.settle(), this.#deps.intervalMs).unref();
   }
 
   /** Writes the heads that have moved. Never rejects. */
   settle(): Promise<void> {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     this.#writing = this.#writing.then(() =>
       this.#write().catch((error: unknown) => {

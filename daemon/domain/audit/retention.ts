@@ -3,7 +3,7 @@
  * which says where the chain now begins. So a beginning that was taken away in another way is told from one that was purged.
  */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
-import { at, now } from "../../core/clock.ts";
+import { at, now, wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -26,7 +26,7 @@ export function keepRetention(database: Database, log: Log, keepMs: number): () 
   if (keepMs === 0) return () => {};
   return repeat(Math.min(keepMs, DAY_MS), async () => {
     try {
-      await purgeAll(database, at(Date.now() - keepMs));
+      await purgeAll(database, at(wallMs() - keepMs));
     } catch (error) {
       log.error("audit not purged", { error: describeError(error) });
     }

@@ -4,6 +4,7 @@
  *   due: so long after the last good one; after one that failed, a while after that. What a stop of the service has missed is due at its start.
  */
 import { readFileSync } from "node:fs";
+import { wallMs } from "../../core/clock.ts";
 import { replaceKept } from "../../core/kept-file.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -48,7 +49,7 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
   if (everyMs === null) return { figures: () => null, start: () => {}, stop: async () => {} };
   let state = readBackupState(stateFile);
   if (!state) {
-    state = { since: Date.now(), good: null, failed: null };
+    state = { since: wallMs(), good: null, failed: null };
     writeBackupState(stateFile, state);
   }
   let known: BackupState = state;
@@ -61,13 +62,13 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
     if (ending.signal.aborted) return;
     if ("failed" in outcome) log.error("a backup was not made", { error: outcome.failed });
     else log.info("a backup was made", { ...outcome.stored });
-    known = afterwards(readBackupState(stateFile) ?? known, outcome, Date.now());
+    known = afterwards(readBackupState(stateFile) ?? known, outcome, wallMs());
     writeBackupState(stateFile, known);
   };
   const look = async () => {
     // One that was made by hand counts.
     known = readBackupState(stateFile) ?? known;
-    if (Date.now() < dueAt(known, everyMs)) return;
+    if (wallMs() < dueAt(known, everyMs)) return;
     underWay = attempt().catch((error: unknown) =>
       log.error("what became of a backup is not kept", { error: describeError(error) }),
     );
@@ -94,7 +95,7 @@ export function backupFigures(plan: S3Plan | null, stateFile: string): BackupFig
 
 function figuresOf({ good, since, failed }: BackupState, everyMs: number): BackupFigures {
   return {
-    age_seconds: Math.max(0, (Date.now() - (good?.at ?? since)) / 1000),
+    age_seconds: Math.max(0, (wallMs() - (good?.at ?? since)) / 1000),
     interval_seconds: everyMs / 1000,
     failed: failed?.why ?? null,
     has_any: good !== null,
@@ -102,7 +103,7 @@ function figuresOf({ good, since, failed }: BackupState, everyMs: number): Backu
 }
 
 /** A clock that was set back does not keep the next from coming. */
-export function dueAt({ good, failed }: BackupState, everyMs: number, now = Date.now()): number {
+export function dueAt({ good, failed }: BackupState, everyMs: number, now = wallMs()): number {
   const [goodAt, failedAt] = [good?.at ?? 0, failed?.at ?? 0].map((at) => (at > now ? 0 : at)) as [number, number];
   return Math.max(goodAt === 0 ? 0 : goodAt + everyMs, failedAt === 0 ? 0 : failedAt + Math.min(AGAIN_MS, everyMs));
 }

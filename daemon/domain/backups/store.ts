@@ -3,6 +3,7 @@
  * that may help. What it says in return is read for a few names only, and no more than 4 MiB of it.
  */
 
+import { startTimer, stopTimer, timeoutSignal, wallMs } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { S3Plan } from "./deps.ts";
 import { encoded, sha256, signed } from "./sign.ts";
@@ -145,7 +146,7 @@ export class ObjectStore {
       const headers: Record<string, string> =
         at === 0 ? {} : { range: `bytes=${at}-`, ...(etag && { "if-match": etag }) };
       const silent = new AbortController();
-      const listen = () => setTimeout(() => silent.abort(new Error("nothing came for a minute")), SILENCE_MS);
+      const listen = () => startTimer(() => silent.abort(new Error("nothing came for a minute")), SILENCE_MS);
       const answer = await this.#ask({ method: "GET", key, headers, deadlineMs: 0, signal: silent.signal });
       if (at > 0 && answer.status !== 206)
         throw new StoreError("The object store does not go on where it was cut off.", null);
@@ -155,7 +156,7 @@ export class ObjectStore {
       let timer = listen();
       try {
         for await (const bytes of answer.body ?? []) {
-          clearTimeout(timer);
+          stopTimer(timer);
           at += bytes.length;
           yield bytes;
           timer = listen();
@@ -167,7 +168,7 @@ export class ObjectStore {
         if (++cuts >= TRIES) throw this.#unreachable(error);
         await pause(cuts, this.#signal);
       } finally {
-        clearTimeout(timer);
+        stopTimer(timer);
       }
     }
   }
@@ -210,8 +211,8 @@ export class ObjectStore {
       .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
       .join("&");
     const bodySha256 = sha256(body ?? "");
-    const send = signed(credentials, { method, url, headers, bodySha256 }, new Date());
-    const signals = [this.#signal ?? [], signal ?? [], deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : []].flat();
+    const send = signed(credentials, { method, url, headers, bodySha256 }, new Date(wallMs()));
+    const signals = [this.#signal ?? [], signal ?? [], deadlineMs > 0 ? timeoutSignal(deadlineMs) : []].flat();
     const sent = {
       method,
       headers: send,
@@ -289,10 +290,10 @@ const mayHelp = (status: number) => status >= 500 || status === 408 || status ==
 async function pause(tried: number, signal: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const over = () => {
-      clearTimeout(timer);
+      stopTimer(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(
+    const timer = startTimer(
       () => {
         signal?.removeEventListener("abort", over);
         resolve();

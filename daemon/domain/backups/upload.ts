@@ -7,6 +7,7 @@
  * Whatever fails before it is proven leaves all that were there, and nothing of this one.
  */
 import { createHash } from "node:crypto";
+import { wallMs } from "../../core/clock.ts";
 import type { S3Plan, Stored } from "./deps.ts";
 import { keyOf, nameIn, nameOf, readName } from "./names.ts";
 import { piecesOf } from "./pieces.ts";
@@ -34,7 +35,7 @@ interface How {
 
 /** Nobody else may be making one of this host. Throws StoreError, BrokenBackup, and what the source throws. */
 export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, how: How): Promise<Uploaded> {
-  const { hostId, signal, onStage = () => {}, at = new Date() } = how;
+  const { hostId, signal, onStage = () => {}, at = new Date(wallMs()) } = how;
   const store = new ObjectStore(plan, signal);
   // Where the signal was given there is still this to do.
   const last = new ObjectStore(plan);

@@ -4,7 +4,7 @@
  */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
@@ -31,7 +31,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
         : [],
     run: async (call, input, room) => {
       requireActive(room);
-      const startedAt = performance.now();
+      const startedAt = monotonicMs();
       const { room_uid } = room;
       const { barrier_id } = input;
       const terms = arrivalOf(call.caller, input);
@@ -71,7 +71,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;
-        const waited_ms = Math.round(performance.now() - startedAt);
+        const waited_ms = Math.round(monotonicMs() - startedAt);
         const released_at = state === "released" ? row.ended_at : null;
         return {
           outcome: state === "released" ? "released" : "waiting",

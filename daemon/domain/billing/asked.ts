@@ -1,4 +1,6 @@
 /** Rate limit of repeated requests to the payment service: its own limit is shared by all organizations. */
+
+import { monotonicMs } from "../../core/clock.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
 /** Rate of one request; beyond it, the last answer is returned. */
@@ -20,7 +22,7 @@ export class Asked {
   /** By name; the newest comes last. */
   readonly #questions = new Map<string, Question>();
 
-  constructor(now = () => performance.now()) {
+  constructor(now = monotonicMs) {
     this.#now = now;
   }
 

@@ -10,7 +10,7 @@
  * organization that has ended, or is ending, all subscriptions are cancelled, also those that are paid meanwhile.
  */
 import type { OrgId } from "../../../shared/ids.ts";
-import { after, at, now } from "../../core/clock.ts";
+import { after, at, now, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -65,7 +65,7 @@ export class Settling {
     this.wake();
     const stop = repeat(REPAIR_MS, async () => {
       const { database } = this.#deps;
-      await database.commit((queries) => dropEvents(queries, at(Date.now() - EVENT_KEPT_MS))).catch(() => undefined);
+      await database.commit((queries) => dropEvents(queries, at(wallMs() - EVENT_KEPT_MS))).catch(() => undefined);
       for (const { org_id } of listCustomers(database.queries)) {
         if (!this.#stopped && !hasLongEnded(getOrg(database.queries, org_id))) await this.#lookAt(org_id);
       }
@@ -73,7 +73,7 @@ export class Settling {
     return async () => {
       this.#stopped = true;
       stop();
-      clearTimeout(this.#again);
+      stopTimer(this.#again);
       this.#provider.stop();
       await this.#looking;
       await Promise.allSettled(this.#busy.values());
@@ -111,7 +111,7 @@ export class Settling {
   /** Never rejects. */
   async #look(): Promise<void> {
     const { database, log } = this.#deps;
-    clearTimeout(this.#again);
+    stopTimer(this.#again);
     let failed = false;
     // What a burst of notices is about is asked for once.
     const events = Map.groupBy(openEvents(database.queries, EVENTS_AT_ONCE), ({ customer_id }) => customer_id);
@@ -132,7 +132,7 @@ export class Settling {
     }
     const left = !failed && openEvents(database.queries, 1).length > 0;
     if (this.#stopped || (!failed && !left)) return;
-    this.#again = setTimeout(() => this.wake(), left ? 0 : AGAIN_MS);
+    this.#again = startTimer(() => this.wake(), left ? 0 : AGAIN_MS);
     this.#again.unref();
   }
 

@@ -2,6 +2,7 @@
  * Owns the measures of one drive: at most one is under way, and whoever wants one meanwhile joins it. It ends with the drive.
  */
 import { statfsSync } from "node:fs";
+import { monotonicMs } from "../../core/clock.ts";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { ifThere } from "../../host/files/gone.ts";
 import type { Measured } from "./measure.ts";
@@ -54,10 +55,10 @@ export class Measuring {
   }
 
   async #once(): Promise<Measurement> {
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     const free = freeOn(this.#directory);
     const measured = await this.#measure(new Pieces(loopTime, this.#owner, "room.drive", { signal: this.#end.signal }));
-    return { measured, free, took_ms: performance.now() - startedAt };
+    return { measured, free, took_ms: monotonicMs() - startedAt };
   }
 }
 

@@ -6,6 +6,8 @@
  * some seconds anyway, because another's deletes hide its growth. A walk of a large drive takes a bounded share of a core.
  * What follows from a measure, and what the modes mean to a guest, is in over-quota.ts.
  */
+
+import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { ProcessRecord } from "../../host/process.ts";
@@ -92,7 +94,7 @@ export class Quota {
 
   #isDue(room: QuotaRoom, { mode, measured, free, finishedAt, tookMs }: Watch): boolean {
     if (measured === null) return true;
-    const sinceMs = performance.now() - finishedAt;
+    const sinceMs = monotonicMs() - finishedAt;
     if (sinceMs >= Math.max(MEASURE_EVERY_MS, tookMs / ROUTINE_SHARE)) return true;
     if (sinceMs < tookMs / URGENT_SHARE) return false;
     if (mode !== "open") return true;
@@ -108,7 +110,7 @@ export class Quota {
     const { measured, free, took_ms: tookMs } = await this.#deps.usage.of(room).measurement();
     const org = this.#orgOf(room);
     await org.known();
-    Object.assign(watch, { measured, free, tookMs, finishedAt: performance.now() });
+    Object.assign(watch, { measured, free, tookMs, finishedAt: monotonicMs() });
     const allowance = {
       bytes: room.drive_limit_bytes,
       entries: this.#deps.limitEntries,

@@ -2,6 +2,8 @@
  * Owns what the drive of one room takes: the estimate, the measures by which it is renewed, and what calls set aside of the
  * quota. Guests write past the calls, so a measure is taken again once it is old.
  */
+
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { ownerOf, type PieceTurns } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
@@ -66,7 +68,7 @@ export class RoomUsage {
     const kept = this.#askKernel();
     if (kept) return kept;
     const known = this.#estimate.measured;
-    if (known && performance.now() < this.#staleAt) return known;
+    if (known && monotonicMs() < this.#staleAt) return known;
     return this.#measured(known);
   }
 
@@ -76,7 +78,7 @@ export class RoomUsage {
       const { measured } = await measuring;
       return this.#estimate.measured ?? measured;
     }
-    await Promise.race([measuring.catch(() => {}), Bun.sleep(PATIENCE_MS)]);
+    await Promise.race([measuring.catch(() => {}), sleep(PATIENCE_MS)]);
     return this.#estimate.measured ?? known;
   }
 
@@ -187,12 +189,12 @@ export class RoomUsage {
   }
 
   async #measure(pieces: PieceTurns): Promise<Measured> {
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     this.#estimate.begin();
     try {
       const measured = await this.#walk(pieces);
       this.#estimate.finish(measured);
-      this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
+      this.#staleAt = monotonicMs() + Math.max(FRESH_MS, (monotonicMs() - startedAt) / LARGEST_SHARE);
       this.#tell();
       return measured;
     } catch (error) {

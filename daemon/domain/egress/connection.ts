@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { sleep, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Allowance } from "../../host/guest-link/pace.ts";
 import { type Inspector, NotThisName } from "./inspector.ts";
 
@@ -97,14 +98,14 @@ class FirstMessage {
       return;
     }
     const seconds = this.#withinMs / 1000;
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= startTimer(() => {
       const why = `its first message, which could be of TLS or HTTP, was not complete within ${seconds} seconds`;
       this.#late.reject(new NotThisName("bad_request", why));
     }, this.#withinMs);
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
   }
 }
 
@@ -163,5 +164,5 @@ async function either(socket: Socket, event: "drain" | "finish"): Promise<void> 
 async function paced(allowance: Allowance, bytes: number): Promise<void> {
   allowance.spend(bytes);
   const debtMs = allowance.debtMs();
-  if (debtMs > 0) await Bun.sleep(debtMs);
+  if (debtMs > 0) await sleep(debtMs);
 }

@@ -1,5 +1,6 @@
 /** Owns the records of refused connections: those that are alike become one record with their count, the first of a kind soon. */
 import type { DENIAL_REASONS } from "../../../shared/api/egress.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
 /** Where a sandbox was not let, as the audit has it. */
 export interface Denial {
@@ -42,7 +43,7 @@ export class Denials {
   }
 
   add(denial: Denial): void {
-    const now = performance.now();
+    const now = monotonicMs();
     this.#forget(now);
     const key = JSON.stringify(denial);
     const isKnown = this.#counts.has(key) || this.#recorded.has(key);
@@ -65,7 +66,7 @@ export class Denials {
   }
 
   #write(upTo: number): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
     for (const [kind, { denial, dueAt }] of [...this.#counts]) {
@@ -74,16 +75,16 @@ export class Denials {
         continue;
       }
       this.#counts.delete(kind);
-      this.#recorded.set(kind, performance.now());
+      this.#recorded.set(kind, monotonicMs());
       this.#record(denial);
     }
   }
 
   #wake(at: number): void {
     if (at >= this.#timerAt) return;
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#timerAt = at;
-    this.#timer = setTimeout(() => this.#write(Math.max(at, performance.now())), Math.max(0, at - performance.now()));
+    this.#timer = startTimer(() => this.#write(Math.max(at, monotonicMs())), Math.max(0, at - monotonicMs()));
   }
 
   #forget(now: number): void {

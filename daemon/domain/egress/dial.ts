@@ -1,5 +1,6 @@
 /** Connects to one of several addresses that are already resolved. */
 import { connect, type Socket } from "node:net";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { Address } from "./addresses.ts";
 
 const DIAL_MS = 10_000;
@@ -32,9 +33,9 @@ function dialOne({ text }: Address, port: number, withinMs: number, signal: Abor
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const socket = connect({ host: text, port, allowHalfOpen: true });
   const giveUp = () => fail(new Error("it was given up"));
-  const timer = setTimeout(() => fail(new Error("no answer in time")), withinMs);
+  const timer = startTimer(() => fail(new Error("no answer in time")), withinMs);
   const settle = () => {
-    clearTimeout(timer);
+    stopTimer(timer);
     signal.removeEventListener("abort", giveUp);
   };
   const fail = (error: unknown) => {

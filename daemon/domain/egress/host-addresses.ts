@@ -1,5 +1,6 @@
 /** Finds this host's own addresses. */
 import { networkInterfaces } from "node:os";
+import { monotonicMs } from "../../core/clock.ts";
 import type { Address } from "./addresses.ts";
 import { readAddress } from "./addresses.ts";
 
@@ -11,7 +12,7 @@ export function makeIsHosts(): (address: Address) => boolean {
   let known = new Set<string>();
   let at = Number.NEGATIVE_INFINITY;
   return ({ family, value }) => {
-    if (performance.now() - at > KNOWN_FOR_MS) {
+    if (monotonicMs() - at > KNOWN_FOR_MS) {
       known = new Set(
         Object.values(networkInterfaces()).flatMap((each = []) =>
           each.flatMap(({ address }) => {
@@ -20,7 +21,7 @@ export function makeIsHosts(): (address: Address) => boolean {
           }),
         ),
       );
-      at = performance.now();
+      at = monotonicMs();
     }
     return known.has(`${family} ${value}`);
   };

@@ -1,6 +1,7 @@
 /** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
 
 import type { SandboxId } from "../../../shared/ids.ts";
+import { startInterval, stopTimer, wallMs } from "../../core/clock.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
@@ -31,7 +32,7 @@ export interface Egress {
     port: number | null,
   ): Promise<Explanation>;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
-  /** Moment of its last traffic, as of Date.now(); null if it had none since the daemon started. */
+  /** Moment of its last traffic, as of wallMs(); null if it had none since the daemon started. */
   lastTrafficOf(sandboxId: string): number | null;
   /** Where it connected to and was refused, also when it is gone. */
   networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
@@ -53,7 +54,7 @@ export function makeEgress(deps: EgressDeps): Egress {
   const tally = new Tally(deps, networks);
   let all = NO_TRAFFIC;
   let denied = 0;
-  const writing = setInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
+  const writing = startInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
 
   const lastAt = new Map<string, number>();
   const drop = (sandboxId: string) => {
@@ -82,7 +83,7 @@ export function makeEgress(deps: EgressDeps): Egress {
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);
             tally.count(sandbox_id, place, traffic);
-            if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, Date.now());
+            if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, wallMs());
             told(traffic);
           };
           count({ ...NO_TRAFFIC, connections: 1 });
@@ -115,7 +116,7 @@ export function makeEgress(deps: EgressDeps): Egress {
     }),
     drop,
     stop: async () => {
-      clearInterval(writing);
+      stopTimer(writing);
       for (const sandboxId of [...guards.keys()]) drop(sandboxId);
       await tally.write(Number.POSITIVE_INFINITY);
     },

@@ -4,7 +4,7 @@
  */
 import type { SandboxNetwork } from "../../../shared/api/egress.ts";
 import type { SandboxId } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
+import { at, wallMs } from "../../core/clock.ts";
 import type { Denial } from "./denials.ts";
 import type { DestinationRow, NetworkRow, Traffic } from "./store.ts";
 
@@ -116,7 +116,7 @@ export class Network {
     const known = this.#of(allowed).get(key);
     const destination: Destination = known ?? {
       ...{ key, allowed, slot: this.#makePlace(allowed), host, ip, port, reason },
-      ...{ connections: 0, sent_bytes: 0, received_bytes: 0, first_ms: Date.now(), last_ms: 0 },
+      ...{ connections: 0, sent_bytes: 0, received_bytes: 0, first_ms: wallMs(), last_ms: 0 },
     };
     destination.connections++;
     // A name's address may be another each time.
@@ -129,7 +129,7 @@ export class Network {
     const kind = this.#of(destination.allowed);
     kind.delete(destination.key);
     kind.set(destination.key, destination);
-    destination.last_ms = Date.now();
+    destination.last_ms = wallMs();
     this.#changed.add(destination);
   }
 

@@ -3,6 +3,7 @@
  * /etc/hosts and its search domains, count for the host's own connections only.
  */
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { type Asker, FairPlaces } from "../../core/fair-places.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -85,21 +86,21 @@ export class HostResolver {
 
   #known(name: string): Promise<Address[]> | null {
     const kept = this.#kept.get(name);
-    return kept && kept.until > performance.now() ? kept.addresses : null;
+    return kept && kept.until > monotonicMs() ? kept.addresses : null;
   }
 
   #keep(name: string, addresses: Promise<Address[]>): Promise<Address[]> {
-    const entry: Kept = { addresses, until: performance.now() + KEPT_MS.found };
+    const entry: Kept = { addresses, until: monotonicMs() + KEPT_MS.found };
     this.#kept.delete(name);
     this.#kept.set(name, entry);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     addresses.then(
       ({ length }) => {
-        if (length === 0) entry.until = performance.now() + KEPT_MS.none;
+        if (length === 0) entry.until = monotonicMs() + KEPT_MS.none;
       },
       ({ cause }: { cause?: unknown }) => {
-        if (isUnanswered(cause)) entry.until = performance.now() + KEPT_MS.unanswered;
+        if (isUnanswered(cause)) entry.until = monotonicMs() + KEPT_MS.unanswered;
         else if (this.#kept.get(name) === entry) this.#kept.delete(name);
       },
     );

@@ -1,4 +1,6 @@
 /** How long to retry a guest that does not do what it should: between tries, and in all. */
+
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Following } from "../../host/guest-link/exec.ts";
 import { afterGuestMs } from "../../host/guest-link/standstill.ts";
 
@@ -26,14 +28,14 @@ export class Tries {
     if (this.#count >= this.#most || over?.aborted) return false;
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#count - 1), LONGEST_PAUSE_MS);
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, pauseMs);
+    const timer = startTimer(resolve, pauseMs);
     const giveUp = () => resolve();
     over?.addEventListener("abort", giveUp);
     try {
       await promise;
       return !over?.aborted;
     } finally {
-      clearTimeout(timer);
+      stopTimer(timer);
       over?.removeEventListener("abort", giveUp);
     }
   }
@@ -61,7 +63,7 @@ export class Backstop {
   /** Counts the time of one connection, and that since the one before, and closes what is followed on it when all of it has passed. Returns its end. */
   watch({ standstill, close }: Following): () => void {
     if (this.#leftMs === Number.POSITIVE_INFINITY) return () => {};
-    if (this.#lostAt !== null) this.#spend(Math.min(performance.now() - this.#lostAt, LONGEST_GAP_MS));
+    if (this.#lostAt !== null) this.#spend(Math.min(monotonicMs() - this.#lostAt, LONGEST_GAP_MS));
     const since = standstill.guestNowMs;
     const giveUp = afterGuestMs(standstill, this.#leftMs, () => {
       this.#passed = true;
@@ -70,7 +72,7 @@ export class Backstop {
     return () => {
       giveUp();
       this.#spend(standstill.guestNowMs - since);
-      this.#lostAt = performance.now();
+      this.#lostAt = monotonicMs();
     };
   }
 

@@ -2,7 +2,7 @@
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_OUTPUT_BYTES, type ExecutionRecord, type sandboxExec } from "../../../shared/api/executions.ts";
-import { at } from "../../core/clock.ts";
+import { at, wallMs } from "../../core/clock.ts";
 import { textOf } from "../../core/text.ts";
 import { Capture } from "./capture.ts";
 import type { CommandInput } from "./rules.ts";
@@ -51,7 +51,7 @@ export function runningResult(
     ...shown(captures),
     started_at: at(started_at_ms),
     finished_at: null,
-    duration_ms: Math.max(0, Math.round(Date.now() - started_at_ms)),
+    duration_ms: Math.max(0, Math.round(wallMs() - started_at_ms)),
     ...{ last_seq, output },
   };
 }

@@ -1,4 +1,6 @@
 /** Follows a command for a caller whose wait may end before the command does. */
+
+import { sleep } from "../../core/clock.ts";
 import { getInGuest } from "../../host/guest-link/exec.ts";
 import { followFrom, outputOf, type Reach } from "./output.ts";
 import { Backstop } from "./patience.ts";
@@ -41,6 +43,6 @@ async function savedWithin(reach: Reach, execId: string, path: string | null, ov
   for (;;) {
     const note = path === null ? "" : (await getInGuest(await reach(true, over), execId)).note;
     if (path === null || note !== "" || over.aborted) return savedOf(path, note);
-    await Bun.sleep(SAVED_EVERY_MS);
+    await sleep(SAVED_EVERY_MS);
   }
 }

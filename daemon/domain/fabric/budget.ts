@@ -4,6 +4,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
@@ -164,7 +165,7 @@ export function markBranched(
   { org_id, room_uid }: Holder,
   at: { gone_seq: number; last_seq: number },
 ): void {
-  const branched_at_ms = Math.max(Date.now(), branchedAt(queries, room_uid) + 1);
+  const branched_at_ms = Math.max(wallMs(), branchedAt(queries, room_uid) + 1);
   const set = { ...at, branched_at_ms };
   queries
     .insert(messageRooms)

@@ -5,6 +5,7 @@
 import { REDELIVERIES } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bells } from "../../core/bells.ts";
+import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -45,24 +46,24 @@ export class Due {
   expectAt(ms: number): void {
     if (this.#stopped || ms >= this.#atMs) return;
     this.#atMs = ms;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#run(), Math.max(0, Math.min(ms - Date.now(), LONGEST_MS)));
+    stopTimer(this.#timer);
+    this.#timer = startTimer(() => void this.#run(), Math.max(0, Math.min(ms - wallMs(), LONGEST_MS)));
   }
 
   /** What became due while there was no daemon, and what will be. */
   start(): void {
-    this.expectAt(Date.now());
+    this.expectAt(wallMs());
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
   }
 
   async #run(): Promise<void> {
     this.#atMs = Number.POSITIVE_INFINITY;
     try {
-      const back = await this.#database.commit((queries) => settleDue(queries, Date.now()), false);
+      const back = await this.#database.commit((queries) => settleDue(queries, wallMs()), false);
       for (const { room_uid, agent_id } of back) {
         this.#bells.ring(room_uid, inboxBell(agent_id));
         this.#delivered(room_uid, agent_id);
@@ -71,7 +72,7 @@ export class Due {
       if (next !== null) this.expectAt(next);
     } catch (error) {
       this.#log.error("messages that are due were not looked at", { error: describeError(error) });
-      this.expectAt(Date.now() + LONGEST_MS);
+      this.expectAt(wallMs() + LONGEST_MS);
     }
   }
 }

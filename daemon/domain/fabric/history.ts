@@ -7,6 +7,7 @@
  *   all of it                  who sends waits for that, but not long; what then does not fit is refused (budget.ts)
  */
 import type { OrgId } from "../../../shared/ids.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
@@ -71,8 +72,8 @@ export class History {
   }
 
   #begin(orgId: OrgId): void {
-    if (this.#stopped || this.#sweeps.has(orgId) || performance.now() < (this.#later.get(orgId) ?? 0)) return;
-    const startedAt = performance.now();
+    if (this.#stopped || this.#sweeps.has(orgId) || monotonicMs() < (this.#later.get(orgId) ?? 0)) return;
+    const startedAt = monotonicMs();
     const sweep: Sweep = new Published("under way");
     this.#sweeps.set(orgId, sweep);
     this.#run(orgId, sweep)
@@ -81,7 +82,7 @@ export class History {
         return 0;
       })
       .then((freed) => {
-        const ended = performance.now();
+        const ended = monotonicMs();
         if (freed > LITTLE * this.#budget.most) this.#later.delete(orgId);
         else this.#later.set(orgId, ended + Math.max(AGAIN_MS, AGAIN_TIMES * (ended - startedAt)));
         this.#sweeps.delete(orgId);

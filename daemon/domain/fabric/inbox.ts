@@ -5,7 +5,7 @@
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import { agentWait } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { now } from "../../core/clock.ts";
+import { now, wallMs } from "../../core/clock.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
@@ -177,7 +177,7 @@ async function markHandedOut(
 ): Promise<Row[]> {
   const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
   if (fresh.length === 0) return rows;
-  const dueAtMs = Date.now() + deps.ackMs;
+  const dueAtMs = wallMs() + deps.ackMs;
   const marked = deps.database.commit((queries) => {
     for (const row of fresh) {
       const place = { room_uid: row.room_uid, agent_id: agentId, seq: row.seq };

@@ -1,5 +1,6 @@
 /** Owns how many messages each room took in the last minute. In memory: a daemon that was started again begins at 0. */
 import type { RoomUid } from "../../../shared/ids.ts";
+import { monotonicMs } from "../../core/clock.ts";
 
 const SECONDS = 60;
 
@@ -14,7 +15,7 @@ export class Lately {
   readonly #rooms = new Map<RoomUid, Minute>();
   readonly #secondNow: () => number;
 
-  constructor(secondNow = () => Math.floor(performance.now() / 1000)) {
+  constructor(secondNow = () => Math.floor(monotonicMs() / 1000)) {
     this.#secondNow = secondNow;
   }
 

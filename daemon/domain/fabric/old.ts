@@ -4,6 +4,7 @@
  */
 import { MAX_REPLY_WAIT_MS, MESSAGE_ID_KEPT_MS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
 import { type Budget, BYTES_OF_ROW, branchedAt, type Holder, markGone } from "./budget.ts";
 import { lastSeq } from "./store.ts";
@@ -60,7 +61,7 @@ export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look
   const { next } = statementsOf(queries);
   const last = lastSeq(queries, roomUid);
   const branchedAtMs = branchedAt(queries, roomUid);
-  const nowMs = Date.now();
+  const nowMs = wallMs();
   const found: Old[] = [];
   let [at, recipients] = [after, 0];
   for (let looked = 0; looked < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; looked++) {

@@ -1,5 +1,6 @@
 /** Owns which requests have no reply yet: who asked whom, and since when. */
 import type { RoomUid } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 
 /** One recipient of a request, who has not replied. */
@@ -16,7 +17,7 @@ const LOOKS_FOR_ONE = 4;
 
 /** The oldest first; not what has expired. Its index has what nobody has replied to. Prepared: all rooms of a list are asked. */
 export function openRequests(queries: Queries, roomUid: RoomUid, limit: number): OpenRequest[] {
-  return statementOf(queries)([roomUid, limit * LOOKS_FOR_ONE, roomUid, Date.now(), limit]);
+  return statementOf(queries)([roomUid, limit * LOOKS_FOR_ONE, roomUid, wallMs(), limit]);
 }
 
 const statementOf = preparedBy((queries) =>

@@ -4,7 +4,7 @@
  */
 import { EVERYONE, MAX_INBOX } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
+import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Caller, keyBehind } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -66,7 +66,7 @@ export async function postAll(
     spread?.begin(queries);
     const posted = letters.map((letter, index) => {
       try {
-        return postOne(deps, queries, room, letter, along, { batch, spread, nowMs: spread?.startedAtMs ?? Date.now() });
+        return postOne(deps, queries, room, letter, along, { batch, spread, nowMs: spread?.startedAtMs ?? wallMs() });
       } catch (error) {
         throw along.refused?.(error, index) ?? error;
       }

@@ -8,6 +8,7 @@
  *   keep     the messages, with deliveries of agents that joined since; the note goes
  */
 import type { RoomUid } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
@@ -59,7 +60,7 @@ interface SpreadDeps {
 export class Spread {
   readonly over: Promise<void>;
   /** No other message of the room is kept from then on: the moment of all of these, in unix milliseconds. */
-  readonly startedAtMs = Date.now();
+  readonly startedAtMs = wallMs();
   /** Lets others of the room continue. */
   readonly leave: () => void;
   readonly #deps: SpreadDeps;

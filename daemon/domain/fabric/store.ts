@@ -1,6 +1,7 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawInsert, rawQuery, rawStatement } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messageSpreads, messages } from "./table.ts";
 
@@ -194,7 +195,7 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
 export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
   const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
-  const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${Date.now()})`;
+  const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${wallMs()})`;
   const isOne = which === "queued" ? and(isLive, eq(state, "queued")) : isLive;
   if (typeof which === "object") {
     const isIts = and(eq(messages.room_uid, deliveries.room_uid), eq(messages.seq, deliveries.seq));

@@ -4,7 +4,7 @@
  */
 import { and, count, eq, gt, inArray, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
 import { type LinkId, type MailId, newId, type UserId } from "../../../shared/ids.ts";
-import { after, at, now } from "../../core/clock.ts";
+import { after, at, now, wallMs } from "../../core/clock.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -133,7 +133,7 @@ export class Outbox {
     const { database, plan } = this.#deps;
     if (plan === null) return;
     const { queries } = database;
-    const dayAgo = at(Date.now() - DAY_SECONDS * 1000);
+    const dayAgo = at(wallMs() - DAY_SECONDS * 1000);
     const isOver = and(isNull(mails.next_at), lt(mails.created_at, dayAgo));
     if (queries.select({ id: mails.mail_id }).from(mails).where(isOver).limit(1).get()) {
       await database.commit((within) => within.delete(mails).where(isOver).run());

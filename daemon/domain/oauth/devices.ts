@@ -1,6 +1,6 @@
 /** Owns applications without a browser (RFC 8628): they show a code, and ask again and again until somebody has decided. */
 import type { Scope } from "../../../shared/api/contract.ts";
-import { after, now } from "../../core/clock.ts";
+import { after, monotonicMs, now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { networkOf } from "../egress/addresses.ts";
@@ -113,7 +113,7 @@ export class Devices {
   }
 
   #wait(device_sha256: string): Refusal {
-    const nowMs = performance.now();
+    const nowMs = monotonicMs();
     const last = this.#asked.get(device_sha256) ?? Number.NEGATIVE_INFINITY;
     this.#asked.delete(device_sha256);
     this.#asked.set(device_sha256, nowMs);

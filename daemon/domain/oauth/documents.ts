@@ -6,6 +6,7 @@
 import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
+import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { Places } from "../../core/places.ts";
@@ -58,16 +59,16 @@ export class Documents {
     if (this.#hosts.length > 0 && !isListed) throw refused(`Applications of ${url.hostname} are not taken here.`);
     if (url.port !== "" && !isListed) throw refused("The application's URL must have no port.");
     const known = this.#known.get(clientId);
-    if (known && known.untilMs > Date.now()) return known.what;
+    if (known && known.untilMs > wallMs()) return known.what;
     const bad = this.#refused.get(clientId);
-    if (bad && bad.untilMs > Date.now()) throw bad.what;
+    if (bad && bad.untilMs > wallMs()) throw bad.what;
     const under = this.#fetching.get(clientId);
     if (under) return await under;
     try {
       return await this.#begin(clientId, url, isListed, asker);
     } catch (error) {
       // What it was lately is better than nothing.
-      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > Date.now()) return known.what;
+      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > wallMs()) return known.what;
       throw error;
     }
   }
@@ -91,7 +92,7 @@ export class Documents {
     try {
       const { body, freshMs } = await fetchDocument(url, mayBePrivate);
       const client = clientOf(clientId, body);
-      this.#known.put(clientId, { what: client, untilMs: Date.now() + freshMs });
+      this.#known.put(clientId, { what: client, untilMs: wallMs() + freshMs });
       return client;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
@@ -99,7 +100,7 @@ export class Documents {
       if (refusal !== error)
         this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
       this.#known.drop(clientId);
-      this.#refused.put(clientId, { what: refusal, untilMs: Date.now() + FRESH_MS.failed });
+      this.#refused.put(clientId, { what: refusal, untilMs: wallMs() + FRESH_MS.failed });
       throw refusal;
     }
   }
@@ -200,13 +201,13 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
     response.on("error", reject);
     response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));
   });
-  const late = setTimeout(() => reject(refused("The application's document takes too long.")), FETCH_MS);
+  const late = startTimer(() => reject(refused("The application's document takes too long.")), FETCH_MS);
   asked.on("error", reject);
   asked.end();
   try {
     return await promise;
   } finally {
-    clearTimeout(late);
+    stopTimer(late);
     asked.destroy();
   }
 }

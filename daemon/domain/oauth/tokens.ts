@@ -3,7 +3,7 @@
  * rotated is answered with the same successor for a minute, since answers get lost; after that it ends the grant.
  */
 import type { KeyId } from "../../../shared/ids.ts";
-import { after, now } from "../../core/clock.ts";
+import { after, now, wallMs } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { getKey, isGood } from "../orgs/index.ts";
 import { Refusal } from "./refusal.ts";
@@ -127,4 +127,4 @@ function requireScope(queries: Queries, { key_id }: Pick<GrantRow, "key_id">): s
   return key.scopes.join(" ");
 }
 
-const secondsUntil = (moment: string): number => Math.max(0, Math.floor((Date.parse(moment) - Date.now()) / 1000));
+const secondsUntil = (moment: string): number => Math.max(0, Math.floor((Date.parse(moment) - wallMs()) / 1000));

@@ -1,6 +1,6 @@
 /** When keys were last used: noted in memory with each call, written for all keys together. A crash loses the newest. */
 import type { KeyId } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
+import { at, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { OrgChanges } from "./org-changes.ts";
 import type { KeyRow } from "./table.ts";
@@ -20,8 +20,8 @@ export class LastUsed {
   }
 
   note(keyId: KeyId): void {
-    this.#noted.set(keyId, Date.now());
-    this.#timer ??= setTimeout(() => void this.settle(), TOGETHER_MS).unref();
+    this.#noted.set(keyId, wallMs());
+    this.#timer ??= startTimer(() => void this.settle(), TOGETHER_MS).unref();
   }
 
   /** The key with what is not written yet. */
@@ -32,7 +32,7 @@ export class LastUsed {
 
   /** Writes what has been noted. Never rejects. */
   async settle(): Promise<void> {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     const noted = this.#noted;
     if (noted.size === 0) return;

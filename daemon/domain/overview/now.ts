@@ -5,7 +5,7 @@
 import { roomNow } from "../../../shared/api/live.ts";
 import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
+import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import {
   type Bound,
@@ -57,9 +57,9 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     const known = newest.get(roomUid);
     const count = changes.count(roomUid);
     if (known?.changes === count) return known;
-    const began = performance.now();
+    const began = monotonicMs();
     const found = gather(deps, roomUid);
-    const look = { changes: count, at: began, tookMs: performance.now() - began, eachMs: 0, found, states: new Map() };
+    const look = { changes: count, at: began, tookMs: monotonicMs() - began, eachMs: 0, found, states: new Map() };
     newest.set(roomUid, look);
     return look;
   };
@@ -67,12 +67,12 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     const sight = sightOf(caller);
     const known = look.states.get(sight);
     if (known) return known;
-    const began = performance.now();
+    const began = monotonicMs();
     const state = stateOf(look.found, caller);
-    const made = performance.now();
+    const made = monotonicMs();
     keyOf(state);
-    look.eachMs = Math.max(look.eachMs, performance.now() - made);
-    look.tookMs += performance.now() - began;
+    look.eachMs = Math.max(look.eachMs, monotonicMs() - made);
+    look.tookMs += monotonicMs() - began;
     look.states.set(sight, state);
     return state;
   };
@@ -93,8 +93,8 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
         if (!waits) return;
         await changes.after(room_uid, look.changes, { owner, signal });
         const costMs = look.tookMs + changes.clients(room_uid) * look.eachMs;
-        const pauseMs = look.at + Math.max(LOOK_MS, costMs / SHARE) - performance.now();
-        if (!signal.aborted) await Bun.sleep(Math.max(TOGETHER_MS, pauseMs));
+        const pauseMs = look.at + Math.max(LOOK_MS, costMs / SHARE) - monotonicMs();
+        if (!signal.aborted) await sleep(Math.max(TOGETHER_MS, pauseMs));
       }
       if (signal.reason instanceof ServiceError) throw signal.reason;
     } catch (error) {
@@ -138,14 +138,14 @@ function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
   const commands = seen
     .filter(({ type }) => type === "command")
     .map(({ agent_id, id, about, since }) => ({ agent_id, exec_id: String(id), command: about, since }));
-  const { cycles, isPart } = cyclesOf(looked, Date.now());
+  const { cycles, isPart } = cyclesOf(looked, wallMs());
   const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
     ...rest,
     on: on.slice(0, MOST_WAITED_FOR),
   }));
   return {
     type: "now",
-    at: at(Date.now()),
+    at: at(wallMs()),
     waits,
     commands,
     deadlocks: cycles,

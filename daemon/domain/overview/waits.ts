@@ -1,6 +1,6 @@
 /** Owns room_waits: who waits for whom, and which of them wait for each other in a circle. */
 import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
-import { at } from "../../core/clock.ts";
+import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ringsOf } from "./cycles.ts";
@@ -16,7 +16,7 @@ export function makeWaits(deps: OverviewDeps): Bound {
     find: (call, params) => findRoom(deps, call, params),
     run: async ({ caller }, _input, { room_id, room_uid }) => {
       await new Pieces(loopTime, ownerOf(caller.org_id), roomWaits.name).turn();
-      const nowMs = Date.now();
+      const nowMs = wallMs();
       const gathered = gather(deps, room_uid);
       const seen = gathered.waits.filter((wait) => maySee(caller, wait));
       const told = seen.slice(0, MOST_WAITS);

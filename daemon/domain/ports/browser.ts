@@ -2,7 +2,7 @@
 
 import { BROWSER_PORT, BROWSER_SECONDS, browserGet } from "../../../shared/api/browser.ts";
 import { PORT_TOKEN_HEADER, sandboxExposePort } from "../../../shared/api/ports.ts";
-import { after, now } from "../../core/clock.ts";
+import { after, now, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -86,7 +86,7 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
     throw error instanceof ServiceError && error.code === "port_not_listening" ? noBrowser() : error;
   });
   try {
-    return pathIn(await exchange(port, ASKED, AbortSignal.timeout(ANSWER_MS)));
+    return pathIn(await exchange(port, ASKED, timeoutSignal(ANSWER_MS)));
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw port.cutBecause === null

@@ -1,5 +1,5 @@
 /** Whether a server listens on a port of a guest; none does in a guest that does not run or answer. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { listeningInGuest } from "../../host/guest-link/listening.ts";
 import type { SandboxAccess } from "./deps.ts";
 
@@ -30,14 +30,14 @@ export async function untilListening(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const deadline = performance.now() + waitMs;
+  const deadline = monotonicMs() + waitMs;
   waits.set(sandboxId, (waits.get(sandboxId) ?? 0) + 1);
   try {
-    while (!signal.aborted && performance.now() < deadline) {
+    while (!signal.aborted && monotonicMs() < deadline) {
       if ((await listeningPorts(sandboxes, sandboxId, [port])).has(port)) return;
-      const left = Math.max(0, deadline - performance.now());
+      const left = Math.max(0, deadline - monotonicMs());
       const pollMs = POLL_MS * Math.max(1, (waits.get(sandboxId) ?? 0) / FREQUENT_WAITS);
-      await sleep(Math.min(pollMs, left), undefined, { signal }).catch(() => {});
+      await sleep(Math.min(pollMs, left), signal).catch(() => {});
     }
   } finally {
     const others = (waits.get(sandboxId) ?? 0) - 1;

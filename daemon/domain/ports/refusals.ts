@@ -1,6 +1,6 @@
 /** Owns the record of tokens that were not a port's: the first at once, those that follow counted together, minute by minute. */
 
-import { now } from "../../core/clock.ts";
+import { now, startTimer, stopTimer } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { PortDeps } from "./deps.ts";
@@ -31,7 +31,7 @@ export class Refusals {
       counted.ip = ip;
       return;
     }
-    const timer = setTimeout(() => this.#settle(row.label), TOGETHER_MS);
+    const timer = startTimer(() => this.#settle(row.label), TOGETHER_MS);
     timer.unref();
     this.#counted.set(row.label, { row, ip, count: 0, timer });
     this.#record(row, ip, 1);
@@ -45,7 +45,7 @@ export class Refusals {
   #settle(label: string): void {
     const counted = this.#counted.get(label);
     if (!counted) return;
-    clearTimeout(counted.timer);
+    stopTimer(counted.timer);
     this.#counted.delete(label);
     if (counted.count > 0) this.#record(counted.row, counted.ip, counted.count);
   }

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { roomDestroy } from "../../../shared/api/rooms.ts";
-import { after, now } from "../../core/clock.ts";
+import { after, monotonicMs, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { DeadlineError, within } from "../../core/published.ts";
@@ -69,7 +69,7 @@ export function makeDestroy(
   const operation = bind(roomDestroy, {
     find: (call, params) => findRow(call.caller, String(params.room_id)),
     run: async (call, input, row) => {
-      const startedAt = performance.now();
+      const startedAt = monotonicMs();
       call.audit.room_id = row.room_id;
       call.audit.room_uid = row.room_uid;
       const answer = (state: "destroying" | "destroyed", { agents, drive_until_at }: Ended) => ({
@@ -83,7 +83,7 @@ export function makeDestroy(
             state: drive_until_at === null ? ("deleted" as const) : ("retained" as const),
             until_at: drive_until_at,
           },
-          duration_ms: Math.round(performance.now() - startedAt),
+          duration_ms: Math.round(monotonicMs() - startedAt),
         },
       });
       const keep = input.drive !== "delete";

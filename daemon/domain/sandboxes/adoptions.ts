@@ -9,6 +9,8 @@
  * Only a crash counts (host/last-end.ts), and not that somebody has killed the service. A suspected guest that is silent has its turn
  * for a few seconds and is late then: the next begins, and a crash is put down to a late one only where it is nobody's turn.
  */
+
+import { sleep, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -82,8 +84,8 @@ export class Adoptions {
   async #inTurn<T>(sandboxId: Adopted["sandbox_id"], work: () => Promise<T>, onOver: () => void): Promise<T> {
     const { turn, alone } = this.#timesMs;
     const timed = async () => {
-      const late = setTimeout(() => void this.#passOver(sandboxId).then(onOver), turn);
-      return await work().finally(() => clearTimeout(late));
+      const late = startTimer(() => void this.#passOver(sandboxId).then(onOver), turn);
+      return await work().finally(() => stopTimer(late));
     };
     return await this.#noted(sandboxId, timed, alone, onOver);
   }
@@ -107,7 +109,7 @@ export class Adoptions {
     try {
       return await work();
     } finally {
-      void unlessGivenUp(this.#over.signal, Bun.sleep(healthyMs)).then(
+      void unlessGivenUp(this.#over.signal, sleep(healthyMs)).then(
         async () => {
           (await this.#crashes).delete(sandboxId);
           await this.#note(sandboxId, forgetAdoption);

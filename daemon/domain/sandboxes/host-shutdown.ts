@@ -6,6 +6,8 @@
  *   in standby ──▶ running ──▶ hibernated (standby), which nobody resumes by himself
  *   no space, cannot be saved, too slow ──▶ as it is, and its row says why (not_saved): the host's end is its own
  */
+
+import { timeoutSignal } from "../../core/clock.ts";
 import { describeError, ServiceError, saidOf } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { Gate } from "./admission.ts";
@@ -48,7 +50,7 @@ export async function hibernateAll(
 ): Promise<Shutdown> {
   const { saved: toSave, lost } = survivalOf(deps.database.queries, deps.paths, spaceBytes);
   deps.log.info("hibernating all sandboxes", { sandboxes: toSave.length, left_out: lost.length });
-  const late = AbortSignal.timeout(mostMs);
+  const late = timeoutSignal(mostMs);
   const gate = new Gate(deps.limits.concurrent_creates);
   const told: Shutdown = { saved: 0, left_out: 0 };
   const leave = async (row: SandboxRow, why: string) => {

@@ -3,6 +3,8 @@
  * another host, once it is known which one has it: side by side, a few at a time.
  * Who hibernates by somebody's call stays so. One that does not come back stays on disk, and holds nobody up.
  */
+
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { describeError, ServiceError, saidOf } from "../../core/service-error.ts";
 import { Gate, makingRoom, requireMemoryAgain } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -49,9 +51,9 @@ export class HostStart {
     const meant = rows.filter(isMeant);
     if (meant.length > 0) this.#deps.log.info("resuming what was saved", { sandboxes: meant.length });
     const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, mostMs);
+    const timer = startTimer(late.resolve, mostMs);
     await Promise.race([Promise.all(meant.map((row) => this.#begin(row))), late.promise]);
-    clearTimeout(timer);
+    stopTimer(timer);
     this.#isLate = true;
   }
 

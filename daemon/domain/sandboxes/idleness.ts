@@ -4,7 +4,7 @@
  *
  *   last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless it had traffic or a busy execution meanwhile
  */
-import { at } from "../../core/clock.ts";
+import { at, monotonicMs, wallMs } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -38,7 +38,7 @@ export interface IdlenessDeps {
 
 /** Activity of a sandbox without a call that uses it. */
 export interface Activity {
-  /** Moment of the last traffic to or from outside, as of Date.now(); null if none is known. */
+  /** Moment of the last traffic to or from outside, as of wallMs(); null if none is known. */
   traffic_at: number | null;
   /** CPU time of its virtual machine while an execution runs in it; null if none does, or the time is not known. */
   cpu_seconds: number | null;
@@ -70,15 +70,15 @@ export class Idleness {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId);
-    this.#set(sandboxId, seconds === null ? null : Date.now() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
+    this.#set(sandboxId, seconds === null ? null : wallMs() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
   }
 
-  /** Has it idle at a moment, as of Date.now(), and sampled before. */
+  /** Has it idle at a moment, as of wallMs(), and sampled before. */
   #set(sandboxId: string, dueMs: number | null): void {
     this.#samples.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId) ?? 0;
     const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
-    this.#clocks.set(sandboxId, dueMs === null ? null : at(Math.max(Date.now(), dueMs - windowMs)));
+    this.#clocks.set(sandboxId, dueMs === null ? null : at(Math.max(wallMs(), dueMs - windowMs)));
   }
 
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
@@ -131,21 +131,21 @@ export class Idleness {
     const sample = this.#samples.get(sandboxId);
     const { traffic_at, cpu_seconds } = this.#deps.activityOf(sandboxId);
     if (!sample) {
-      this.#samples.set(sandboxId, { cpu_seconds, at: performance.now() });
+      this.#samples.set(sandboxId, { cpu_seconds, at: monotonicMs() });
       const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
-      this.#clocks.set(sandboxId, at(Date.now() + windowMs));
+      this.#clocks.set(sandboxId, at(wallMs() + windowMs));
       return;
     }
     const idleMs = seconds * this.#secondMs;
-    if (traffic_at !== null && Date.now() - traffic_at < idleMs) this.#set(sandboxId, traffic_at + idleMs);
-    else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, Date.now() + idleMs);
+    if (traffic_at !== null && wallMs() - traffic_at < idleMs) this.#set(sandboxId, traffic_at + idleMs);
+    else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, wallMs() + idleMs);
     else void this.#idle(sandboxId);
   }
 
   #isCalled(row: SandboxRow): boolean {
     const { sandbox_id } = row;
-    const since = this.#called.get(sandbox_id) ?? performance.now();
-    if (performance.now() - since > UNREAD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
+    const since = this.#called.get(sandbox_id) ?? monotonicMs();
+    if (monotonicMs() - since > UNREAD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
     this.#called.set(sandbox_id, since);
     return true;
   }
@@ -155,7 +155,7 @@ export class Idleness {
     if (!supervisor) return;
     const { on_idle } = supervisor.row;
     if (on_idle === "destroy") return await this.#deps.end(sandboxId);
-    if (this.#isCalled(supervisor.row)) return this.#clocks.set(sandboxId, at(Date.now() + this.#secondMs));
+    if (this.#isCalled(supervisor.row)) return this.#clocks.set(sandboxId, at(wallMs() + this.#secondMs));
     this.#due.add(sandboxId);
     // Whoever uses it before its turn comes keeps it awake.
     const isIdle = () => this.#due.has(sandboxId);
@@ -187,5 +187,5 @@ export class Idleness {
 /** Whether the virtual machine used more than the share of a CPU since the sample. */
 function isBusy(sample: { cpu_seconds: number | null; at: number }, cpuSeconds: number | null): boolean {
   if (sample.cpu_seconds === null || cpuSeconds === null) return false;
-  return cpuSeconds - sample.cpu_seconds > ((performance.now() - sample.at) / 1000) * BUSY_SHARE;
+  return cpuSeconds - sample.cpu_seconds > ((monotonicMs() - sample.at) / 1000) * BUSY_SHARE;
 }

@@ -8,6 +8,7 @@ import {
   WAKE_REASONS,
   type WakeReason,
 } from "../../../shared/api/sandboxes.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { Histogram } from "../../core/histogram.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -44,16 +45,16 @@ export class Outcomes {
 
   /** Whether sandboxes do not start here lately. */
   get areFailing(): boolean {
-    return this.#failedInARow >= MANY_FAILED && performance.now() - this.#failedAt < FAILING_MS;
+    return this.#failedInARow >= MANY_FAILED && monotonicMs() - this.#failedAt < FAILING_MS;
   }
 
   /** The sandbox has a new state. Each ends once: one that failed is destroyed without being `destroying`. */
   note({ sandbox_id, state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
     const savingSince = this.#saving.get(sandbox_id);
     this.#saving.delete(sandbox_id);
-    if (state === "hibernating") this.#saving.set(sandbox_id, performance.now());
+    if (state === "hibernating") this.#saving.set(sandbox_id, monotonicMs());
     if (state === "hibernated" && savingSince !== undefined) {
-      this.hibernated.note((performance.now() - savingSince) / 1000);
+      this.hibernated.note((monotonicMs() - savingSince) / 1000);
     }
     if (state === "running" && status_reason === "ready" && start_mode !== null && create_wall_ms !== null) {
       this.started[start_mode].note(create_wall_ms / 1000);
@@ -64,7 +65,7 @@ export class Outcomes {
       this.notStarted++;
       if (OF_HOST.includes(status_reason)) {
         this.#failedInARow++;
-        this.#failedAt = performance.now();
+        this.#failedAt = monotonicMs();
       }
     }
     if (exit_cause !== null) this.ended[exit_cause]++;

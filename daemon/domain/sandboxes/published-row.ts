@@ -3,7 +3,7 @@
  * Whether a change of state is still possible is decided where it is written, so nothing late undoes another.
  */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import { Published } from "../../core/published.ts";
@@ -30,7 +30,7 @@ export class PublishedRow {
   readonly published: Published<SandboxRow>;
   readonly #deps: RowDeps;
   readonly #changes = new Mailbox();
-  #since = performance.now();
+  #since = monotonicMs();
 
   constructor(row: SandboxRow, deps: RowDeps) {
     this.published = new Published(row);
@@ -113,7 +113,7 @@ export class PublishedRow {
         if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
         admit?.(queries);
       });
-      if (change.state !== undefined) this.#since = performance.now();
+      if (change.state !== undefined) this.#since = monotonicMs();
       this.published.set({ ...this.row, ...change });
       return this.row;
     });

@@ -1,5 +1,6 @@
 /** Resumes a sandbox in standby or hibernation. How the guest is brought back is in daemon/host/guest/{standby,restore}.ts. */
 import { sandboxResume } from "../../../shared/api/sandboxes.ts";
+import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -24,7 +25,7 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireState(row, ["paused", "hibernated"]);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
-      const pausedMs = Date.now() - Date.parse(row.last_transition_at);
+      const pausedMs = wallMs() - Date.parse(row.last_transition_at);
       call.audit.details = { paused_seconds: Math.round(pausedMs / 1000), from: row.state };
       const requireQuota = (queries: Queries, added: Added) => void deps.quota.admit(queries, call, added);
       const changed = await resumeSupervised(deps, supervisors, supervisor, { reason: "resume", requireQuota });
@@ -51,14 +52,14 @@ export async function resumeSupervised(
   { reason, requireQuota }: Resuming,
 ): Promise<SandboxRow> {
   const { row } = supervisor;
-  const begun = performance.now();
+  const begun = monotonicMs();
   deps.credits.admit(deps.database.queries, row.org_id);
   if (row.state === "hibernated") requireDrive(deps, row);
   const admit = admitAgain(supervisors, row, requireQuota);
   const resumed = await supervisors.use(row.sandbox_id, () =>
     makingRoom(deps.pool, row.memory_mib, () => supervisor.resume(admit)),
   );
-  supervisors.outcomes.noteResumed(row.state, reason, (performance.now() - begun) / 1000);
+  supervisors.outcomes.noteResumed(row.state, reason, (monotonicMs() - begun) / 1000);
   return resumed;
 }
 

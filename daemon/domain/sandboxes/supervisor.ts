@@ -10,7 +10,7 @@
 import { rm } from "node:fs/promises";
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
 import type { SnapshotId } from "../../../shared/ids.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import type { Published } from "../../core/published.ts";
@@ -64,7 +64,7 @@ export class Supervisor {
   readonly #ending: Ending;
   readonly #work = new Mailbox();
   readonly #giveUp = new AbortController();
-  readonly #createdAt = performance.now();
+  readonly #createdAt = monotonicMs();
   #adopting: Promise<unknown> | null = null;
   #isAdopting = false;
   #isLeft = false;
@@ -88,7 +88,7 @@ export class Supervisor {
 
   /** For how long this process has seen it in its state, whatever was done to the host's clock. */
   get inStateMs(): number {
-    return performance.now() - this.#row.since;
+    return monotonicMs() - this.#row.since;
   }
 
   get guest(): Guest | null {
@@ -129,7 +129,7 @@ export class Supervisor {
           ready_at: now(),
           start_mode: guest.start_mode,
           boot: guest.boot,
-          create_wall_ms: Math.round(performance.now() - this.#createdAt),
+          create_wall_ms: Math.round(monotonicMs() - this.#createdAt),
         });
         this.#watch(guest, over);
       } catch (error) {
@@ -525,7 +525,7 @@ export class Supervisor {
     const message = toldOf(error instanceof StepError ? error.cause : error);
     this.#deps.log.warn("sandbox did not start", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
     await this.#ending.lose("vmm_crash", `${stage}_failed`, `The sandbox did not start: ${message}`, {
-      create_wall_ms: Math.round(performance.now() - this.#createdAt),
+      create_wall_ms: Math.round(monotonicMs() - this.#createdAt),
     });
   }
 

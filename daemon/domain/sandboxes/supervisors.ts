@@ -1,6 +1,7 @@
 /** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
 import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import { newId, type RoomUid } from "../../../shared/ids.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { ownerOf } from "../../core/loop/index.ts";
@@ -442,7 +443,7 @@ const AGENT_SHARE = 5 / 6;
 /** How long a start may take. A boot may take longer than was known at its beginning: it starts what the template has running. */
 class StartTime {
   readonly #over = new AbortController();
-  readonly #begun = performance.now();
+  readonly #begun = monotonicMs();
   #ms: number;
   #timer: Timer;
 
@@ -463,13 +464,13 @@ class StartTime {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
   }
 
   #set(): Timer {
     const reason = new DeadlineError(`it was not ready within ${this.#ms / 1000} s`);
-    const left = this.#begun + this.#ms - performance.now();
-    return setTimeout(() => this.#over.abort(reason), left).unref();
+    const left = this.#begun + this.#ms - monotonicMs();
+    return startTimer(() => this.#over.abort(reason), left).unref();
   }
 }
 

@@ -5,6 +5,7 @@
  *   on its way to rest ──▶ rests ──one resume, for all who wait──▶ runs
  */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
+import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import { requireActive } from "../../core/room-target.ts";
@@ -102,8 +103,8 @@ export class Waking {
 
   async #untilRunning(supervisor: Supervisor, reason: WakeReason): Promise<SandboxRow> {
     const limitMs = this.#limitOf(supervisor.row.state);
-    const end = performance.now() + limitMs;
-    const left = () => Math.max(0, end - performance.now());
+    const end = monotonicMs() + limitMs;
+    const left = () => Math.max(0, end - monotonicMs());
     try {
       for (;;) {
         const { row } = supervisor;
@@ -153,7 +154,7 @@ export class Waking {
       if (isRefused && !RESTS.includes(supervisor.row.state)) return;
       throw error;
     }
-    const paused_seconds = Math.round((Date.now() - Date.parse(last_transition_at)) / 1000);
+    const paused_seconds = Math.round((wallMs() - Date.parse(last_transition_at)) / 1000);
     onEvent("sandbox.resume", supervisor.row, { reason, paused_seconds, from: state }, "success");
   }
 

@@ -1,5 +1,6 @@
 /** Notices that a running guest has ended, is paused because the disk is full, or has an agent that is silent for too long. */
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { regainGuest } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
 
@@ -36,11 +37,11 @@ export function watchGuest(
   const watchLink = async () => {
     while (!over.aborted) {
       await state.until(({ link }) => link === null, Number.POSITIVE_INFINITY, over);
-      const timer = setTimeout(() => hear.silent(), AGENT_LOST_MS);
+      const timer = startTimer(() => hear.silent(), AGENT_LOST_MS);
       try {
         await state.until(({ link }) => link !== null, Number.POSITIVE_INFINITY, over);
       } finally {
-        clearTimeout(timer);
+        stopTimer(timer);
       }
     }
   };

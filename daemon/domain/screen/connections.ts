@@ -3,6 +3,8 @@
  * sandbox ends or pauses, and when the daemon stops. Where memory for frames is short, those that nobody uses have to go, the longest
  * unused first.
  */
+
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { connectToScreen } from "../../host/guest-link/connect.ts";
@@ -84,16 +86,16 @@ export class Connections {
 
   #enter({ row }: ScreenTarget, link: GuestLink): Entry {
     const entry = this.#entries.get(row.sandbox_id) ?? this.#open(row, link);
-    clearTimeout(entry.timer);
+    stopTimer(entry.timer);
     entry.users++;
     return entry;
   }
 
   #leave(sandboxId: string, entry: Entry): void {
     entry.users--;
-    entry.usedAt = performance.now();
+    entry.usedAt = monotonicMs();
     if (entry.users > 0 || this.#entries.get(sandboxId) !== entry) return;
-    entry.timer = setTimeout(() => this.#end(sandboxId, entry, new Error("nobody uses it")), this.#unusedMs);
+    entry.timer = startTimer(() => this.#end(sandboxId, entry, new Error("nobody uses it")), this.#unusedMs);
   }
 
   #open({ sandbox_id, org_id }: ScreenTarget["row"], link: GuestLink): Entry {
@@ -114,14 +116,14 @@ export class Connections {
       client: Promise.resolve().then(connect),
       opened: null,
       users: 0,
-      usedAt: performance.now(),
+      usedAt: monotonicMs(),
       turn: Promise.resolve(),
       waiting: 0,
     };
     this.#entries.set(sandbox_id, entry);
     const forget = () => {
       over.abort();
-      clearTimeout(entry.timer);
+      stopTimer(entry.timer);
       if (this.#entries.get(sandbox_id) === entry) this.#entries.delete(sandbox_id);
     };
     entry.client.then(({ over: ended }) => ended).then(forget, forget);
@@ -133,7 +135,7 @@ export class Connections {
   }
 
   #end(sandboxId: string, entry: Entry, reason: Error): void {
-    clearTimeout(entry.timer);
+    stopTimer(entry.timer);
     if (this.#entries.get(sandboxId) === entry) this.#entries.delete(sandboxId);
     entry.opened?.close(reason);
     entry.client.then(

@@ -1,7 +1,8 @@
 /** Owns what the actions do with keys and pointer. Whatever goes wrong, no key and no button stays down that an action pressed. */
-import { setTimeout as pause } from "node:timers/promises";
+
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { type computer, DEFAULT_SCROLL } from "../../../shared/api/screen.ts";
+import { sleep } from "../../core/clock.ts";
 import { type Chord, chordsOf, chordsOfText } from "./keysyms.ts";
 import type { Scale } from "./places.ts";
 import type { RfbClient } from "./rfb/client.ts";
@@ -24,7 +25,7 @@ const TYPED_AT_ONCE = 32;
 
 export async function perform(client: RfbClient, input: Input, scale: Scale, signal: AbortSignal): Promise<void> {
   const { action, text = "", duration_ms = 0 } = input;
-  const wait = () => pause(duration_ms, undefined, { signal });
+  const wait = () => sleep(duration_ms, signal);
   if (action === "wait") await wait();
   else if (action === "type") await type(client, text, signal);
   else if (action === "key") pressAll(client, readable(chordsOf(text)));

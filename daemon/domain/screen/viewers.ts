@@ -1,5 +1,6 @@
 /** Owns all viewers at screens: how many there may be, who has to go when a key, a session or a sandbox does, and the record of who drove. */
 import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -43,7 +44,7 @@ export class Viewers {
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => viewer.end("sandbox_stopped", `the sandbox is ${state}`));
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     const until = () => viewer.over;
     const done = (drives ? sandboxes.use(sandboxId, until) : until()).then(async (end) => {
       over.abort();
@@ -51,7 +52,7 @@ export class Viewers {
       leave();
       this.#all.delete(viewer);
       // What was typed and shown is nobody's business; how much it was is.
-      if (drives) await recordOf(this.#deps, call, "screen.driven", end, performance.now() - startedAt);
+      if (drives) await recordOf(this.#deps, call, "screen.driven", end, monotonicMs() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }

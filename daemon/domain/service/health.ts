@@ -3,7 +3,7 @@ import type { OutputOf } from "../../../shared/api/contract.ts";
 import { health } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { sparingly } from "../../core/sparing.ts";
 import { isVirtualMachine } from "../../host/probe.ts";
@@ -11,7 +11,7 @@ import { runChecks } from "./checks.ts";
 import type { ServiceDeps } from "./deps.ts";
 
 export function makeHealth(deps: ServiceDeps): Bound {
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   const virtual = isVirtualMachine();
   // Anybody may ask, without a key too, and each sandbox is looked at.
   const checksNow = sparingly(() =>
@@ -40,7 +40,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
         version: VERSION,
         api_versions: ["v1"],
         acceleration,
-        uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
+        uptime_seconds: Math.floor((monotonicMs() - startedAt) / 1000),
         time: now(),
         checks: call.caller ? checks : checks.map(({ id, status }) => ({ id, status })),
         ...(call.caller ? { capacity: capacityNow() } : {}),

@@ -5,6 +5,7 @@ import { HOST_STATES } from "../../../shared/api/hosts.ts";
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
+import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, boundTo, type OpenCall } from "../../core/operation.ts";
 import type { RequestCount } from "../../core/request-counts.ts";
@@ -20,7 +21,7 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUS_VALUES = { ok: 0, warn: 1, fail: 2 } as const;
 
 export function makeMetrics(deps: ServiceDeps): Bound {
-  const began = { at: Date.now() / 1000, up: performance.now(), mostFiles: mostOpenFiles() };
+  const began = { at: wallMs() / 1000, up: monotonicMs(), mostFiles: mostOpenFiles() };
   return bind(metrics, {
     find: ({ caller }: OpenCall) => {
       if (caller && boundTo(caller)) {
@@ -30,7 +31,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
     run: async () => {
       const figures = deps.figures();
       const parts = [
-        () => ofService(deps, (performance.now() - began.up) / 1000),
+        () => ofService(deps, (monotonicMs() - began.up) / 1000),
         () => ofHosts(deps),
         () => ofSandboxes(deps, figures),
         () => ofRequests(deps),

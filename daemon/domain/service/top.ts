@@ -1,6 +1,6 @@
 /** Owns the call that tells what is used just now, of the caller's sandboxes and of the host. */
 import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/top.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/operation.ts";
 import { useOfHost } from "../../host/use.ts";
 import type { Measured } from "../sandboxes/index.ts";
@@ -11,7 +11,7 @@ const MIB = 1024 ** 2;
 const seconds = (ms: number) => Math.round(ms) / 1000;
 
 export function makeTop(deps: ServiceDeps): Bound {
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
 
   /** Throws room_not_found. */
   const whose = (caller: Caller, roomId: string | undefined): Measured => {
@@ -26,7 +26,7 @@ export function makeTop(deps: ServiceDeps): Bound {
     const { cores, busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = useOfHost();
     const counts = deps.requests.all().flatMap(({ classes }) => classes);
     return {
-      uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
+      uptime_seconds: Math.floor((monotonicMs() - startedAt) / 1000),
       rooms,
       sandboxes,
       requests: counts.reduce((sum, count) => sum + count, 0),

@@ -4,7 +4,7 @@
  */
 
 import type { AuditFacts } from "../../core/audit-facts.ts";
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
@@ -53,7 +53,7 @@ export class Sessions {
   /** Watches over a session until it is over. */
   keep(session: Session): void {
     const { sandboxes, log, orgs } = this.#deps;
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     const over = new AbortController();
     let reason = "left";
     const own: Open = {
@@ -75,7 +75,7 @@ export class Sessions {
       over.abort();
       letGo();
       this.#all.delete(own);
-      await this.#record(session, { reason, ...counts }, performance.now() - startedAt);
+      await this.#record(session, { reason, ...counts }, monotonicMs() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }

@@ -7,6 +7,7 @@
 import { statSync } from "node:fs";
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -73,7 +74,7 @@ export class Processors {
     if (!template || vcpus === 1 || !isEverSaved(vcpus) || this.#saving || this.#isStopped) return;
     const { hasMemoryFor, spareBytes } = this.#deps;
     const memory_mib = template.manifest.hardware.base_memory_mib;
-    const isEarly = performance.now() < (this.#notBefore.get(savedWith(template.directory, vcpus)) ?? 0);
+    const isEarly = monotonicMs() < (this.#notBefore.get(savedWith(template.directory, vcpus)) ?? 0);
     if (isEarly || !hasMemoryFor([memory_mib]) || spareBytes() < SPACE_SHARE * bytesSaved(template)) return;
     const over = new AbortController();
     const done = this.#save(template, vcpus, over.signal).finally(() => {
@@ -100,15 +101,15 @@ export class Processors {
     const { log, saved, templates } = this.#deps;
     const about = { template_id: template.record.template_id, vcpu_count: vcpus };
     const draft = draftOf(template.directory, vcpus);
-    const begun = performance.now();
+    const begun = monotonicMs();
     try {
       if ((await templates.usable(template)).refused !== null) return;
       await this.#make(template, vcpus, draft, signal);
-      log.info("template saved with more processors", { ...about, took_ms: Math.round(performance.now() - begun) });
+      log.info("template saved with more processors", { ...about, took_ms: Math.round(monotonicMs() - begun) });
       saved();
     } catch (error) {
       await rm(draft, { recursive: true, force: true }).catch(() => {});
-      const again = performance.now() + (signal.aborted ? AGAIN_MS.gaveWay : AGAIN_MS.failed);
+      const again = monotonicMs() + (signal.aborted ? AGAIN_MS.gaveWay : AGAIN_MS.failed);
       this.#notBefore.set(savedWith(template.directory, vcpus), again);
       if (!signal.aborted)
         log.warn("template not saved with more processors", { ...about, error: describeError(error) });

@@ -1,4 +1,6 @@
 /** Owns what sandboxes were made of lately, templates, numbers of processors and memory: machines of these are worth launching ahead. */
+
+import { monotonicMs } from "../../core/clock.ts";
 import type { Hardware } from "../../host/machine/spec.ts";
 
 const RECENT_MS = 3_600_000;
@@ -34,7 +36,7 @@ export class RecentUse {
   readonly #used = new Map<string, Use & { moments: Moment[] }>();
   readonly #clock: () => number;
 
-  constructor(clock: () => number = () => performance.now()) {
+  constructor(clock: () => number = monotonicMs) {
     this.#clock = clock;
   }
 

@@ -10,6 +10,7 @@ import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
+import { monotonicMs, timeoutSignal } from "../../core/clock.ts";
 import { Lines } from "../../core/lines.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
@@ -179,7 +180,7 @@ export async function runRecipeSteps(
         });
         for (const file of [halfway, made]) await rm(file, { force: true });
       };
-      let [isKept, sinceMs] = [keeping !== null, performance.now()];
+      let [isKept, sinceMs] = [keeping !== null, monotonicMs()];
       for (const [name, bytes] of Object.entries(secrets)) {
         await must(link, { title: "", put: once(bytes), argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name] });
       }
@@ -193,9 +194,9 @@ export async function runRecipeSteps(
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
         // What was another thing by the time it was put there, or was refused something, is no other build's beginning.
         isKept &&= ended.content === keeping?.contents[at] && refused.size === 0;
-        if (!isKept || at + 1 === steps.length || performance.now() - sinceMs < WORTH_KEEPING_MS) continue;
+        if (!isKept || at + 1 === steps.length || monotonicMs() - sinceMs < WORTH_KEEPING_MS) continue;
         await keepAfter(at + 1);
-        sinceMs = performance.now();
+        sinceMs = monotonicMs();
       }
       isWhole = isKept;
       // What it says of it is not waited for: with the machine its connection ends.
@@ -283,7 +284,7 @@ function placeOf({ env = {}, cwd, user = "root" }: Exclude<Step, { put: unknown 
 async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let offset = 0;
   const send = async (bytes: Uint8Array, eof: boolean) => {
-    await feedInGuest(link, { exec_id, offset, eof }, bytes, AbortSignal.timeout(STEP_MS));
+    await feedInGuest(link, { exec_id, offset, eof }, bytes, timeoutSignal(STEP_MS));
     offset += bytes.byteLength;
   };
   for await (const piece of pieces) await send(piece, false);

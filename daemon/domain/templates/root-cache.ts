@@ -8,6 +8,7 @@ import { constants } from "node:fs";
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { ImageFacts } from "./image/layout.ts";
@@ -76,7 +77,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
     const { facts } = at(key);
     try {
       const kept = JSON.parse(await readFile(facts, "utf8")) as KeptRoot;
-      await utimes(facts, new Date(), new Date());
+      await utimes(facts, new Date(wallMs()), new Date(wallMs()));
       return kept;
     } catch (error) {
       // A host that lost power may have left half of it.
@@ -137,14 +138,14 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
         continue;
       }
       const hasDisk = name.endsWith(FACTS) && names.includes(name.slice(0, -FACTS.length) + DISK);
-      if (!hasDisk && Date.now() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
+      if (!hasDisk && wallMs() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
     }
   }
   const remove = async ({ facts, disk }: Kept) => {
     for (const path of [facts, disk]) await rm(path, { force: true });
   };
   const sorted = there.sort((one, other) => one.usedMs - other.usedMs);
-  const unused = sorted.filter(({ usedMs }) => Date.now() - usedMs > KEPT_MS);
+  const unused = sorted.filter(({ usedMs }) => wallMs() - usedMs > KEPT_MS);
   for (const each of unused) await remove(each);
   const owners = [...Map.groupBy(sorted.slice(unused.length), ({ owner }) => owner).values()];
   const has = owners.map((all) => all.reduce((sum, { bytes }) => sum + bytes, 0));

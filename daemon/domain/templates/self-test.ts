@@ -4,6 +4,7 @@
  */
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
+import { wallMs } from "../../core/clock.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
@@ -57,7 +58,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     const sink = (bytes: Uint8Array) => {
       if (text.length < MOST_CHARACTERS) text += decoder.decode(bytes, { stream: true });
     };
-    const startedAt = Date.now();
+    const startedAt = wallMs();
     const following = await startFollowed(link, {
       exec_id: newId("exe"),
       fingerprint: "",
@@ -75,7 +76,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     };
     // The agent that keeps the command's own time is what is being tested.
     const result = await within(read(), 2 * COMMAND_MS, "a clone's command").finally(() => following.close());
-    const endedAt = Date.now();
+    const endedAt = wallMs();
     if (result.exit_code !== 0) throw new Error(`a clone could not run a command: ${text.slice(0, 500)}`);
     const facts = Object.fromEntries(text.split("\n").map((line) => line.split("=", 2))) as Facts;
     if (facts.hostname !== hostname) throw new Error(`a clone is named ${facts.hostname}, not ${hostname}`);

@@ -2,6 +2,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
+import { timeoutSignal } from "../../core/clock.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { every } from "../../core/repeat.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
@@ -88,7 +89,7 @@ export async function withTrialGuest<T>(
       try {
         await work();
       } finally {
-        await resumeGuest(guest, AbortSignal.timeout(AGENT_DEADLINE_MS));
+        await resumeGuest(guest, timeoutSignal(AGENT_DEADLINE_MS));
       }
     };
     return await work({ connection, exited, whileStopped, paths: own, hostname });

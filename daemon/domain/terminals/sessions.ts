@@ -1,6 +1,6 @@
 /** Owns all clients at terminals: who has to go when a key or a sandbox does, and the record of their going. */
 
-import { now } from "../../core/clock.ts";
+import { monotonicMs, now } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { TerminalDeps } from "./deps.ts";
@@ -28,7 +28,7 @@ export class Sessions {
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => session.end("sandbox_stopped", `the sandbox is ${state}`));
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     const done = sandboxes
       .use(sandboxId, () => session.over)
       .then(async (end) => {
@@ -36,7 +36,7 @@ export class Sessions {
         letGo();
         leave();
         this.#all.delete(session);
-        await this.#record(call, terminalId, end, performance.now() - startedAt);
+        await this.#record(call, terminalId, end, monotonicMs() - startedAt);
       });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }

@@ -1,5 +1,5 @@
 /** Owns who types at which terminal, as far as they came by this daemon, so that its watchers can be told. */
-import { at } from "../../core/clock.ts";
+import { at, wallMs } from "../../core/clock.ts";
 
 export interface Typist {
   name: string;
@@ -18,7 +18,7 @@ export class Typists {
 
   /** Somebody is attached; what is returned says that they have left, once. */
   enter(place: string, name: string): () => void {
-    const typist = { name, since: at(Date.now()) };
+    const typist = { name, since: at(wallMs()) };
     const own = this.#all.get(place) ?? new Set();
     this.#all.set(place, own.add(typist));
     this.#listeners.get(place)?.();

@@ -4,6 +4,7 @@
  */
 
 import { VERSION } from "../../../shared/version.ts";
+import { monotonicMs, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -67,20 +68,20 @@ export class Exporter {
     this.#waiting.push(span);
     this.#waitingOf.set(owner, own + 1);
     if (this.#waiting.length >= MOST_TOGETHER) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), TOGETHER_MS);
+    else this.#timer ??= startTimer(() => this.#send(), TOGETHER_MS);
   }
 
   /** Sends what waits, for so long at most; what is left then is dropped. */
   async stop(graceMs: number): Promise<void> {
-    const late = setTimeout(() => this.#stopping.abort(new Error("the service stops")), graceMs);
+    const late = startTimer(() => this.#stopping.abort(new Error("the service stops")), graceMs);
     this.#send();
     await this.#sending;
-    clearTimeout(late);
-    if (this.#timer) clearTimeout(this.#timer);
+    stopTimer(late);
+    stopTimer(this.#timer);
   }
 
   #send(): void {
-    if (this.#timer) clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#timer = null;
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null;
@@ -115,7 +116,7 @@ export class Exporter {
 
   async #sendUntilTold(spans: readonly EndedSpan[]): Promise<Told> {
     const { collector, hostId } = this.#deps;
-    const giveUpAt = performance.now() + GIVE_UP_MS;
+    const giveUpAt = monotonicMs() + GIVE_UP_MS;
     let body: string;
     try {
       body = toOtlp(spans, hostId);
@@ -128,7 +129,7 @@ export class Exporter {
       if (told.kind !== "away" || pauseMs === undefined) return told;
       this.#isNow(told.why);
       const pause = Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS);
-      if (performance.now() + pause > giveUpAt) return told;
+      if (monotonicMs() + pause > giveUpAt) return told;
       await this.#pause(pause);
       if (this.#stopping.signal.aborted) return told;
     }
@@ -148,12 +149,12 @@ export class Exporter {
     const { signal } = this.#stopping;
     if (signal.aborted) return;
     const over = Promise.withResolvers<void>();
-    const timer = setTimeout(over.resolve, ms);
+    const timer = startTimer(over.resolve, ms);
     const stop = () => over.resolve();
     signal.addEventListener("abort", stop, { once: true });
     await over.promise;
     signal.removeEventListener("abort", stop);
-    clearTimeout(timer);
+    stopTimer(timer);
   }
 }
 
@@ -166,7 +167,7 @@ type Told =
 
 /** Follows nothing: the headers are for this collector alone. */
 async function post({ url, headers }: Collector, body: string, stopping: AbortSignal): Promise<Told> {
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(EXCHANGE_MS)]);
+  const signal = AbortSignal.any([stopping, timeoutSignal(EXCHANGE_MS)]);
   let response: Response;
   try {
     const sent = new Headers({ "User-Agent": `roomd/${VERSION}`, ...headers });

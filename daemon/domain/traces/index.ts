@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { NO_SPAN, NO_TRACES, nowMs, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
 import type { TracesDeps } from "./deps.ts";
 import { Exporter } from "./exporter.ts";
@@ -36,7 +37,7 @@ export function makeTraces({ plan, hostId, log }: TracesDeps): TracesPart {
 /** Spans that `taker` is given once they are over. What its beginner does not want kept is handed on, and not told. */
 export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces {
   const open = (context: TraceContext, parent_id: string | null, begin: SpanBegin): Span => {
-    const since = performance.now();
+    const since = monotonicMs();
     const opened_ms = nowMs();
     const began_ms = begin.at ?? opened_ms;
     let isOver = false;
@@ -49,7 +50,7 @@ export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces 
         // Those who call too fast are many, and their records are counted together.
         if (problem === BEYOND_RATE) return;
         // By the clock that nobody sets; a moment before it was opened is by the other.
-        const now = opened_ms + performance.now() - since;
+        const now = opened_ms + monotonicMs() - since;
         const ended_ms = Math.min(now, began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
         const { name, kind = "internal" } = begin;
         const all = { ...begin.attributes, ...attributes };

@@ -3,6 +3,8 @@
  * Nobody is shut out: a browser that the person has signed in by before, and a session that is open, have a count of their own,
  * which no stranger can raise.
  */
+
+import { wallMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 const LONGEST_DELAY_MS = 60_000;
@@ -27,7 +29,7 @@ export class Attempts {
   readonly #tried = new Map<string, Tried>();
 
   /** Counts a try before its outcome is known, so that many at once are many. Throws rate_limited. */
-  begin(counts: readonly Count[], nowMs = Date.now()): void {
+  begin(counts: readonly Count[], nowMs = wallMs()): void {
     const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
     if (waitMs > 0) {
       throw new ServiceError("rate_limited", {

@@ -8,7 +8,7 @@
  */
 import { orgDelete } from "../../../shared/api/org-end.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
-import { now } from "../../core/clock.ts";
+import { now, startTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { repeat } from "../../core/repeat.ts";
@@ -128,10 +128,10 @@ export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEn
       if (underWay.has(org_id)) continue;
       underWay.add(org_id);
       finish(org_id).then(
-        () => void setTimeout(() => underWay.delete(org_id), LOOK_MS).unref(),
+        () => void startTimer(() => underWay.delete(org_id), LOOK_MS).unref(),
         (error: unknown) => {
           log.error("organization not ended", { org_id, error: describeError(error) });
-          setTimeout(() => underWay.delete(org_id), AGAIN_MS).unref();
+          startTimer(() => underWay.delete(org_id), AGAIN_MS).unref();
         },
       );
     }

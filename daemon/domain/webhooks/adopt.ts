@@ -1,6 +1,5 @@
 /** Owns taking over webhooks of before hosts shared them: each is sealed, shared, and goes on where it was. */
-import { setTimeout as sleep } from "node:timers/promises";
-import { now } from "../../core/clock.ts";
+import { now, sleep } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import { locally } from "../../db/rehearsal.ts";
 import type { Database } from "../../db/transact.ts";
@@ -44,7 +43,7 @@ export async function adoptFormer(
     }
     adopted();
     left = listFormer(database.queries);
-    if (left.length > 0) await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    if (left.length > 0) await sleep(AGAIN_MS, signal).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Owns one try to have an event taken: what is sent, and what the answer means. */
 import { VERSION } from "../../../shared/version.ts";
+import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { post } from "./post.ts";
 import { type Reach, Unreachable } from "./reach.ts";
 import { askedSeconds } from "./schedule.ts";
@@ -34,11 +35,11 @@ export async function attempt(
   { id, body }: Message,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const at_ms = Date.now();
-  const began = performance.now();
+  const at_ms = wallMs();
+  const began = monotonicMs();
   const told = (what: Partial<Attempt>): Attempt => ({
     ...{ delivered: false, isGone: false, status: null, error: null, asked_seconds: null, at_ms },
-    duration_ms: Math.round(performance.now() - began),
+    duration_ms: Math.round(monotonicMs() - began),
     ...what,
   });
   try {
@@ -61,7 +62,7 @@ export async function attempt(
       isGone: status === GONE,
       status,
       error: wordsOf(status),
-      asked_seconds: askedSeconds(status, retryAfter, Date.now()),
+      asked_seconds: askedSeconds(status, retryAfter, wallMs()),
     });
   } catch (error) {
     if (error instanceof Unreachable) return told({ error: error.message });

@@ -8,11 +8,10 @@
  * So order holds while nothing fails, and what fails holds nobody up. The place is written some time after it has moved: after a crash
  * the last events are sent again, and none is left out. Where many are set aside, the place waits: nothing is lost, it is in the chain.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
+import { at, sleep, wallMs } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/deadlines.ts";
 import type { FairPlaces } from "../../core/fair-places.ts";
 import type { Log } from "../../core/log.ts";
@@ -126,9 +125,9 @@ export class Lane {
     const idle = nextDeliveries(database.queries, webhook_id, 2 * RETRIES_AT_ONCE + 1).filter(
       ({ delivery_id }) => !this.#retrying.has(delivery_id),
     );
-    const isQuiet = this.#quietUntilMs > Date.now();
+    const isQuiet = this.#quietUntilMs > wallMs();
     const most = this.#progress.failing_since === null ? RETRIES_AT_ONCE : RETRIES_OF_FAILING;
-    const now = at(Date.now());
+    const now = at(wallMs());
     for (const row of isQuiet ? [] : idle) {
       if (this.#retrying.size >= most || String(row.next_at) > now) break;
       const retry = this.#retry(row).finally(() => {
@@ -162,11 +161,11 @@ export class Lane {
           if (signal.aborted) return;
         }
         if (this.#progress.seq - this.#savedSeq >= MOST_UNSAVED) this.#saveSoon();
-        if (wanted === 0) await sleep(TOGETHER_MS, undefined, { signal });
+        if (wanted === 0) await sleep(TOGETHER_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         this.#broken(error);
-        await sleep(BROKEN_MS, undefined, { signal }).catch(() => undefined);
+        await sleep(BROKEN_MS, signal).catch(() => undefined);
       }
     }
   }
@@ -195,7 +194,7 @@ export class Lane {
       await this.#fewer.until(() => this.#fewer.generation !== generation, Number.POSITIVE_INFINITY, signal);
     }
     for (let quietMs = this.#quietMs(); quietMs > 0; quietMs = this.#quietMs()) {
-      await sleep(quietMs, undefined, { signal });
+      await sleep(quietMs, signal);
     }
     const tried = await this.#try(record);
     if (signal.aborted && !tried.delivered) return;
@@ -269,12 +268,12 @@ export class Lane {
     const { at_ms, asked_seconds, status, error } = tried;
     const failingSince = this.#progress.failing_since ?? at(at_ms);
     this.#progress.failing_since = failingSince;
-    if (asked_seconds !== null) this.#quietUntilMs = Math.max(this.#quietUntilMs, Date.now() + asked_seconds * 1000);
-    const reason = tried.isGone ? "gone" : isGivenUp(failingSince, Date.now()) ? "failing" : null;
+    if (asked_seconds !== null) this.#quietUntilMs = Math.max(this.#quietUntilMs, wallMs() + asked_seconds * 1000);
+    const reason = tried.isGone ? "gone" : isGivenUp(failingSince, wallMs()) ? "failing" : null;
     const result = resultOf(row, tried);
     // What waits when the webhook is given up waits on: it may be enabled again.
     const isOver = reason === null && result.attempts >= MAX_TRIES;
-    const next_at = nextTry(result.attempts, Date.now(), asked_seconds);
+    const next_at = nextTry(result.attempts, wallMs(), asked_seconds);
     await database.commit((queries) => {
       if (this.#isRenewed(queries, row)) this.#save(queries, seq);
       else if (isOver) {
@@ -303,7 +302,7 @@ export class Lane {
   async #disable(why: WhyDisabled, error: string | null): Promise<void> {
     const { shared, log, onDisabled } = this.#deps;
     const { org_id, webhook_id, renewed_at } = this.#row;
-    const disabled_at = at(Date.now());
+    const disabled_at = at(wallMs());
     const isDone = await shared.commit((queries) => {
       // Another host, or somebody, may have changed it meanwhile.
       const row = getWebhook(queries, org_id, webhook_id);
@@ -379,7 +378,7 @@ export class Lane {
   }
 
   #quietMs(): number {
-    return this.#quietUntilMs - Date.now();
+    return this.#quietUntilMs - wallMs();
   }
 
   #broken(error: unknown): void {
@@ -387,7 +386,7 @@ export class Lane {
       webhook_id: this.#row.webhook_id,
       error: describeError(error),
     });
-    this.#quietUntilMs = Math.max(this.#quietUntilMs, Date.now() + BROKEN_MS);
+    this.#quietUntilMs = Math.max(this.#quietUntilMs, wallMs() + BROKEN_MS);
   }
 }
 

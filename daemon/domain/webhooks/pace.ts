@@ -2,8 +2,9 @@
  * Owns how many events of an organization are sent in a second. Each is a TLS connection of its own, which costs this host's one event
  * loop a millisecond or more: without this an organization could take it from the others.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+
 import type { OrgId } from "../../../shared/ids.ts";
+import { sleep } from "../../core/clock.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
@@ -28,7 +29,7 @@ export class Pace {
     const debtMs = allowance.debtMs();
     if (debtMs === 0) return;
     try {
-      await sleep(debtMs, undefined, { signal });
+      await sleep(debtMs, signal);
     } catch (cause) {
       // It sends nothing.
       allowance.spend(-1);

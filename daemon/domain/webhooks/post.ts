@@ -4,6 +4,7 @@
  */
 import { isIP, type Socket } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
+import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import type { Address } from "../egress/addresses.ts";
 import { dial } from "../egress/dial.ts";
@@ -30,7 +31,7 @@ export async function post(
   body: string,
   given: AbortSignal,
 ): Promise<Posted> {
-  const late = AbortSignal.timeout(ATTEMPT_MS);
+  const late = timeoutSignal(ATTEMPT_MS);
   const signal = AbortSignal.any([given, late]);
   let secure: TLSSocket | null = null;
   const cut = () => secure?.destroy(new Error("it was given up"));
@@ -76,7 +77,7 @@ function requestOf(url: URL, headers: Record<string, string>, body: string): Buf
 
 /** Reads some of it; what is wrong with it changes nothing. */
 async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSocket): Promise<void> {
-  const enough = setTimeout(() => connection.destroy(), REST.ms);
+  const enough = startTimer(() => connection.destroy(), REST.ms);
   try {
     let left = REST.bytes;
     for await (const bytes of readBody(reader, framingOf(head, "POST"))) {
@@ -86,7 +87,7 @@ async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSo
   } catch {
     return;
   } finally {
-    clearTimeout(enough);
+    stopTimer(enough);
   }
 }
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
-import { now } from "../../core/clock.ts";
+import { now, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { FairPlaces } from "../../core/fair-places.ts";
 import { DeadlineError } from "../../core/published.ts";
@@ -54,7 +54,7 @@ export class Sender {
   readonly #closing = new Map<WebhookId, Promise<void>>();
   #isOn = false;
   /** Set for a while after webhooks were followed. */
-  #followed: NodeJS.Timeout | null = null;
+  #followed: Timer | null = null;
   #mayDiffer = false;
   readonly #tries = { taken: 0, not_taken: 0 };
 
@@ -95,7 +95,7 @@ export class Sender {
   }
 
   #waitToFollow(): void {
-    this.#followed ??= setTimeout(() => {
+    this.#followed ??= startTimer(() => {
       this.#followed = null;
       if (this.#mayDiffer) this.follow();
     }, TOGETHER_MS);
@@ -103,7 +103,7 @@ export class Sender {
 
   async stop(): Promise<void> {
     this.#isOn = false;
-    clearTimeout(this.#followed ?? undefined);
+    stopTimer(this.#followed);
     await Promise.allSettled([...this.#changing.values()]);
     await Promise.all([...this.#lanes.keys(), ...this.#closing.keys()].map((webhookId) => this.#close(webhookId)));
     this.#deadlines.clear();
@@ -154,7 +154,7 @@ export class Sender {
   /** Sends a message by itself, whatever else is sent. Throws rate_limited where there is no place for it. */
   async test(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt> {
     const asker = { org_id: webhook.org_id, sandbox_id: webhook.webhook_id };
-    const inTime = AbortSignal.any([signal, AbortSignal.timeout(TEST_WAIT_MS)]);
+    const inTime = AbortSignal.any([signal, timeoutSignal(TEST_WAIT_MS)]);
     const leave = await this.#enter(asker, inTime).catch((cause: unknown) => {
       if (!(cause instanceof DeadlineError)) throw cause;
       throw new ServiceError("rate_limited", {

@@ -11,6 +11,7 @@ import {
   type orgAuditVerify,
 } from "../../../shared/api/audit.ts";
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
+import { wallMs } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
 import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
 import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
@@ -60,7 +61,7 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
 
 /** When the first page of a list was. */
 function begunAt(kind: string, { cursor }: Query): number | null {
-  return cursor === undefined ? Date.now() : positionIn(kind, cursor).since;
+  return cursor === undefined ? wallMs() : positionIn(kind, cursor).since;
 }
 
 const after = (seq: number, { org_id }: Caller, input: Query): Query => ({

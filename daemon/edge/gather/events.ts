@@ -6,6 +6,7 @@
  */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
+import { wallMs } from "../../core/clock.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { Log } from "../../core/log.ts";
 import { type Done, NO_TRANSFER } from "../../core/operation.ts";
@@ -64,7 +65,7 @@ export class GatheredEvents {
     const { org_id, signal } = reading;
     const given = cursorIn(reading, input);
     const known = given === null ? null : this.#positionIn(org_id, given);
-    const position = known ?? { places: {}, since: Date.now() };
+    const position = known ?? { places: {}, since: wallMs() };
     const ownName = this.#ownName();
     const ownSeq = this.#seqOf(org_id, known ? (position.places[ownName] ?? { since: position.since }) : null);
     const done = await own({ ...input, after: cursorAfterEvent(org_id, ownSeq) }, NO_TRANSFER);

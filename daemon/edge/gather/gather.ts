@@ -7,6 +7,7 @@
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
+import { timeoutSignal } from "../../core/clock.ts";
 import { bodyOf, type Caller, type Done } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Soon } from "../../core/soon.ts";
@@ -137,7 +138,7 @@ export class Gather {
   /** Never rejects. */
   async #askOne(ask: Asking, host: Host, query: Record<string, string>, patienceMs: number) {
     const { host_id } = host;
-    const asked = ask(host, query, AbortSignal.timeout(patienceMs + LATE_MS));
+    const asked = ask(host, query, timeoutSignal(patienceMs + LATE_MS));
     const answer = await this.#patience.until(host_id, asked, patienceMs);
     return { host: host_id, chain: chainNameOf(host), status: answer?.status ?? null, body: answer?.body };
   }

@@ -7,6 +7,7 @@
  *     └───────────────────────────── after a pause, from where it was ◀─────────────────────────────────┘
  */
 import type { Host } from "../../cluster/directory.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -301,11 +302,11 @@ const errorOf = (code: string): StreamEvent => ({ id: null, data: { type: "error
 /** Ends early with the signal. */
 async function pause(ms: number, left: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+  const timer = startTimer(resolve, ms);
   const end = () => resolve();
   left.addEventListener("abort", end, { once: true });
   if (left.aborted) end();
   await promise;
-  clearTimeout(timer);
+  stopTimer(timer);
   left.removeEventListener("abort", end);
 }

@@ -5,6 +5,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
 import type { Certificate } from "../../core/certificate.ts";
+import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tally } from "../../core/tally.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
@@ -61,7 +62,7 @@ export class HostClient {
   readonly #idleMs: number;
   readonly #mostIdle: number;
   readonly #groups = new Map<string, Group>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   /** Connections that were opened so far. */
   opened = 0;
 
@@ -71,7 +72,7 @@ export class HostClient {
     this.#connectMs = connectMs ?? CONNECT_MS;
     this.#idleMs = idleMs ?? IDLE_MS;
     this.#mostIdle = mostIdle ?? MOST_IDLE;
-    this.#timer = setInterval(() => this.#closeOld(), this.#idleMs / LOOKS);
+    this.#timer = startInterval(() => this.#closeOld(), this.#idleMs / LOOKS);
     this.#timer.unref();
   }
 
@@ -80,7 +81,7 @@ export class HostClient {
    * `gone`, or with an error of the body that the caller sends.
    */
   async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
-    const since = performance.now();
+    const since = monotonicMs();
     try {
       const answer = await this.#ask(host, asked, gone);
       this.#tally?.note(true, since);
@@ -119,7 +120,7 @@ export class HostClient {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    stopTimer(this.#timer);
     for (const [key, group] of this.#groups) this.#drop(key, group);
   }
 
@@ -177,11 +178,11 @@ export class HostClient {
 
   #keep(group: Group, connection: Connection): void {
     if (group.idle.length >= this.#mostIdle) connection.close();
-    if (!connection.isClosed) group.idle.push({ connection, since: performance.now() });
+    if (!connection.isClosed) group.idle.push({ connection, since: monotonicMs() });
   }
 
   #closeOld(): void {
-    const before = performance.now() - this.#idleMs;
+    const before = monotonicMs() - this.#idleMs;
     for (const { idle } of this.#groups.values()) {
       for (const { connection, since } of [...idle]) if (since < before) connection.close();
     }

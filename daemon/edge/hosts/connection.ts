@@ -10,6 +10,7 @@ import type { Socket } from "bun";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { Certificate } from "../../core/certificate.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { afterOwnTime } from "../../core/own-time.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
@@ -110,7 +111,7 @@ export class Connection {
   #error: unknown = null;
   isClosed = false;
   /** When the other side last said something or took something; at first when it began. */
-  heardAt = performance.now();
+  heardAt = monotonicMs();
   /** Called once it is closed, by whoever. */
   onClosed: () => void = () => {};
 
@@ -165,7 +166,7 @@ export class Connection {
   }
 
   hear(bytes: Uint8Array): void {
-    this.heardAt = performance.now();
+    this.heardAt = monotonicMs();
     // What comes when nobody has asked is no answer to anything.
     if (this.#line === null) {
       this.close();
@@ -181,7 +182,7 @@ export class Connection {
   }
 
   drained(): void {
-    this.heardAt = performance.now();
+    this.heardAt = monotonicMs();
     this.#room?.resolve();
   }
 

@@ -3,6 +3,7 @@
  * each: so of a host that says nothing, or is being dialled by many, one more finds out for all others whether it is there.
  */
 import type { Certificate } from "../../core/certificate.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { type Connection, connectToHost, type Goal, NotConnected } from "./connection.ts";
 
 /** At once, before one has to find out for the others. */
@@ -56,11 +57,11 @@ export class Dialing {
   /** Once more where it broke: that is no second time for anything that is asked. */
   async #connect(): Promise<Connection> {
     const { goal, own, withinMs } = this.#dialled;
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     try {
       return await connectToHost(goal, own, withinMs);
     } catch (error) {
-      const leftMs = withinMs - (performance.now() - startedAt);
+      const leftMs = withinMs - (monotonicMs() - startedAt);
       if (!(error instanceof NotConnected && error.why === "broken") || leftMs <= 0) throw error;
       return await connectToHost(goal, own, leftMs);
     }

@@ -9,6 +9,7 @@
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
 import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
+import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -84,7 +85,7 @@ export class PeerClient implements Peers {
 
   async fits(host: Host, roomUid: RoomUid, asked: object, over: AbortSignal): Promise<FitsAnswer> {
     const body = new Blob([JSON.stringify(asked)]).stream() as ReadableStream<Uint8Array>;
-    const gone = AbortSignal.any([over, AbortSignal.timeout(ANSWER_MS)]);
+    const gone = AbortSignal.any([over, timeoutSignal(ANSWER_MS)]);
     return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, gone)) as FitsAnswer;
   }
 
@@ -140,16 +141,16 @@ class Silence {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
   }
 
   #restart(ms: number): void {
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#timer = this.#from(ms);
   }
 
   #from(ms: number): Timer {
-    return setTimeout(() => this.#end.abort(new Error(`it took nothing for ${ms} ms`)), ms);
+    return startTimer(() => this.#end.abort(new Error(`it took nothing for ${ms} ms`)), ms);
   }
 }
 

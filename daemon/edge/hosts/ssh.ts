@@ -2,6 +2,8 @@
  * Owns the way on which hosts carry SSH sessions to each other: a WebSocket to a path of the listener for hosts, which no client gets
  * to. Whole messages go either way, in order; a host that is gone without a word is noticed as by those who wait for an answer.
  */
+
+import { startInterval, stopTimer } from "../../core/clock.ts";
 import type { Conversation } from "../../core/conversation.ts";
 import { textOf } from "../../core/text.ts";
 import { encodeFrame, Opcode, readMessages } from "../../domain/ports/websocket/frames.ts";
@@ -28,15 +30,15 @@ export function isSshPath({ pathname }: URL): boolean {
 /** The end of the host that the client has come to. */
 export class HostSocket {
   readonly #answer: HostAnswer;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #heard: (() => void) | null = null;
   #sending: Promise<void> = Promise.resolve();
 
   constructor(answer: HostAnswer) {
     this.#answer = answer;
-    this.#timer = setInterval(() => this.#ask(), ASKED_EVERY_MS);
+    this.#timer = startInterval(() => this.#ask(), ASKED_EVERY_MS);
     const over = () => {
-      clearInterval(this.#timer);
+      stopTimer(this.#timer);
       this.#hear();
     };
     answer.line.ended.then(over, over);
@@ -65,7 +67,7 @@ export class HostSocket {
 
   /** After what was sent before. */
   close(): void {
-    clearInterval(this.#timer);
+    stopTimer(this.#timer);
     const close = () => this.#answer.line.close();
     void this.#write(Opcode.close, NORMAL).then(close, close);
   }

@@ -5,13 +5,14 @@
  *   silent ──something came from it by any connection, or it answered one who looked──▶ trusted, until it answers
  *      └── it was silent to them too, twice ──▶ all who wait in silence are told that it does not answer
  */
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
 /** Of silence, before anybody looks. */
 const SILENCE_MS = 1000;
 const LOOKS = 2;
 
 export interface HostSigns {
-  /** When something came from the host last, by performance.now. */
+  /** When something came from the host last, in monotonic time. */
   heardAt(): number;
   /** Looks whether anything answers there. */
   isThere(): Promise<boolean>;
@@ -21,7 +22,7 @@ export class Waiting {
   readonly #signs: HostSigns;
   /** By when they began. */
   readonly #silent = new Map<() => void, number>();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
   #isLooking = false;
 
   constructor(signs: HostSigns) {
@@ -30,20 +31,20 @@ export class Waiting {
 
   /** `giveUp` is called when the host is gone. Returns what is to be called when it has answered. */
   add(giveUp: () => void): () => void {
-    this.#silent.set(giveUp, performance.now());
-    this.#timer ??= setTimeout(() => this.#due(), SILENCE_MS).unref();
+    this.#silent.set(giveUp, monotonicMs());
+    this.#timer ??= startTimer(() => this.#due(), SILENCE_MS).unref();
     return () => void this.#silent.delete(giveUp);
   }
 
   stop(): void {
-    if (this.#timer) clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#timer = null;
     this.#silent.clear();
   }
 
   #due(): void {
     this.#timer = null;
-    const before = performance.now() - SILENCE_MS;
+    const before = monotonicMs() - SILENCE_MS;
     const heardAt = this.#signs.heardAt();
     for (const [giveUp, since] of this.#silent) if (since < heardAt) this.#silent.delete(giveUp);
     const due = [...this.#silent].filter(([, since]) => since <= before).map(([giveUp]) => giveUp);
@@ -64,14 +65,14 @@ export class Waiting {
 
   async #isThere(): Promise<boolean> {
     for (let left = LOOKS; left > 0; left--) {
-      const startedAt = performance.now();
+      const startedAt = monotonicMs();
       if ((await this.#signs.isThere()) || this.#signs.heardAt() > startedAt) return true;
     }
     return false;
   }
 
   #again(): void {
-    const [first = performance.now()] = this.#silent.values();
-    this.#timer ??= setTimeout(() => this.#due(), Math.max(1, first + SILENCE_MS - performance.now())).unref();
+    const [first = monotonicMs()] = this.#silent.values();
+    this.#timer ??= startTimer(() => this.#due(), Math.max(1, first + SILENCE_MS - monotonicMs())).unref();
   }
 }

@@ -6,9 +6,10 @@
  *   label ──known──▶ its host, or none
  *     └── waiting, with up to a hundred others ──▶ one question to each host ──▶ known for a while
  */
-import { setTimeout as after } from "node:timers/promises";
+
 import { newId } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
+import { monotonicMs, sleep, timeoutSignal } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type HostClient, unreachable } from "./client.ts";
 import { forwardJson } from "./forward.ts";
@@ -59,7 +60,7 @@ export class Whereabouts {
   async hostOf(label: string): Promise<Host | null> {
     if (!this.#deps.question.label.test(label)) return null;
     const known = this.#known.get(label);
-    const hostId = known && known.until > performance.now() ? known.host : await this.#wait(label);
+    const hostId = known && known.until > monotonicMs() ? known.host : await this.#wait(label);
     return this.#deps.others().find(({ host_id }) => host_id === hostId) ?? null;
   }
 
@@ -85,7 +86,7 @@ export class Whereabouts {
         const labels = [...this.#waiting.keys()].slice(0, MOST_AT_ONCE);
         const answers = await Promise.all(this.#deps.others().map((host) => this.#askOne(host, labels)));
         for (const label of labels) this.#settle(label, answers);
-        if (this.#waiting.size > 0) await after(BETWEEN_MS);
+        if (this.#waiting.size > 0) await sleep(BETWEEN_MS);
       }
     } catch (error) {
       for (const waiting of this.#waiting.values()) waiting.reject(error);
@@ -115,7 +116,7 @@ export class Whereabouts {
       if (this.#known.size < MOST_KNOWN) break;
       this.#known.delete(oldest);
     }
-    this.#known.set(label, { host, until: performance.now() + (host === null ? NONE_MS : FOUND_MS) });
+    this.#known.set(label, { host, until: monotonicMs() + (host === null ? NONE_MS : FOUND_MS) });
   }
 
   async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {
@@ -123,9 +124,7 @@ export class Whereabouts {
     const query = { labels: labels.join(",") };
     const asked = { method: "GET", path: question.path, query };
     const about = { ip: null, request_id: newId("req"), own };
-    const answering = forwardJson(client, host, asked, about, AbortSignal.timeout(PATIENCE_MS + LATE_MS)).then(
-      labelsOf,
-    );
+    const answering = forwardJson(client, host, asked, about, timeoutSignal(PATIENCE_MS + LATE_MS)).then(labelsOf);
     return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
   }
 }

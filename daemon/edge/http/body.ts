@@ -1,5 +1,6 @@
 /** Reads a request's body: bounded, and only as JSON. */
 import { hash } from "node:crypto";
+import { monotonicMs } from "../../core/clock.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Outline } from "../outline.ts";
@@ -83,9 +84,9 @@ async function readBytes(
     let size = 0;
     const parts = request.body?.getReader();
     reader = parts;
-    const end = performance.now() + WHOLE_MS;
+    const end = monotonicMs() + WHOLE_MS;
     while (parts) {
-      const leftMs = Math.min(SILENCE_MS, end - performance.now());
+      const leftMs = Math.min(SILENCE_MS, end - monotonicMs());
       const { done, value } = await unlessOver(within(parts.read(), leftMs, "the next part of the body"), over);
       if (done) break;
       size += value.byteLength;

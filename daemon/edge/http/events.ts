@@ -2,6 +2,8 @@
  * Owns how an answer that goes on is sent: as lines of JSON, or as server-sent events to those who accept them. What is not read
  * is not asked for; who stops reading for good is not waited for by anyone.
  */
+
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
@@ -95,7 +97,7 @@ function streamOf<Value>(
   /** From the moment that something was sent until the reader asks for more. */
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (!slow) return;
-    untaken = setTimeout(() => {
+    untaken = startTimer(() => {
       slow.cut();
       controller.error(new Error("the reader is too slow"));
     }, slow.ms);
@@ -103,7 +105,7 @@ function streamOf<Value>(
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        clearTimeout(untaken);
+        stopTimer(untaken);
         await turns.next();
         next ??= values.next();
         const found = await nextOrPing(next);
@@ -120,7 +122,7 @@ function streamOf<Value>(
         }
       },
       cancel: () => {
-        clearTimeout(untaken);
+        stopTimer(untaken);
         cancel();
       },
     },
@@ -130,10 +132,10 @@ function streamOf<Value>(
 
 async function nextOrPing<T>(next: Promise<T>): Promise<T | StreamEvent> {
   const { promise, resolve } = Promise.withResolvers<StreamEvent>();
-  const timer = setTimeout(resolve, PING_EVERY_MS, PING);
+  const timer = startTimer(() => resolve(PING), PING_EVERY_MS);
   try {
     return await Promise.race([next, promise]);
   } finally {
-    clearTimeout(timer);
+    stopTimer(timer);
   }
 }

@@ -8,6 +8,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Certificate, readPair } from "../../core/certificate.ts";
+import { wallMs } from "../../core/clock.ts";
 import { replaceKept } from "../../core/kept-file.ts";
 import { newPrivateKey, selfSigned } from "../../core/self-signed.ts";
 
@@ -25,7 +26,7 @@ export function selfSignedFile(directory: string): string {
 export async function loadSelfSigned(
   directory: string,
   hosts: readonly string[],
-  now = Date.now(),
+  now = wallMs(),
 ): Promise<Certificate> {
   const names = [...new Set(["localhost", "127.0.0.1", "::1", hostname(), ...hosts])];
   const kept = readKept(directory);

@@ -5,6 +5,7 @@
 import { type FSWatcher, readlinkSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Certificate } from "../../core/certificate.ts";
+import { startInterval, stopTimer } from "../../core/clock.ts";
 import type { Config } from "../../core/config.ts";
 import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
@@ -61,12 +62,12 @@ export function watchCertificate(
     void mailbox.put(look);
   };
 
-  const timer = setInterval(soon, LOOK_ANYWAY_MS);
+  const timer = startInterval(soon, LOOK_ANYWAY_MS);
   timer.unref();
   soon();
   return {
     close: () => {
-      clearInterval(timer);
+      stopTimer(timer);
       asked = true; // no further look begins
       for (const watcher of watchers.values()) watcher.close();
       watchers.clear();

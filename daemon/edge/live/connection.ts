@@ -9,6 +9,7 @@
  * streams wait, and is disconnected after a minute.
  */
 import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
+import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { countInTurn } from "../../core/turn.ts";
@@ -117,7 +118,7 @@ export class LiveConnection implements Conversation {
         return;
       }
       const headers = Object.fromEntries(TOLD_HEADERS.map((name) => [name, response.headers.get(name)]));
-      headers.date ??= new Date().toUTCString();
+      headers.date ??= new Date(wallMs()).toUTCString();
       this.#say({ id, type: "opened", headers });
       await this.#carry(id, response.body, stream);
     } catch {
@@ -178,11 +179,11 @@ export class LiveConnection implements Conversation {
   #send(frame: Uint8Array): Promise<void> {
     this.#sent = this.#sent.then(async () => {
       if (this.#isOver || !this.#client) return;
-      const slow = setTimeout(() => this.end("too_slow", "nothing was read for a minute"), SLOW_MS);
+      const slow = startTimer(() => this.end("too_slow", "nothing was read for a minute"), SLOW_MS);
       try {
         await this.#client.send(frame);
       } finally {
-        clearTimeout(slow);
+        stopTimer(slow);
       }
     });
     return this.#sent;

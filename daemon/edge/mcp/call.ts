@@ -12,6 +12,7 @@ import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import { type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
 import type { Host } from "../../cluster/directory.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, bodyOf, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -83,7 +84,7 @@ interface Asked {
 }
 
 export class ToolCall {
-  readonly #deadline = performance.now() + MAX_TOOL_WAIT_MS + ANSWER_MS;
+  readonly #deadline = monotonicMs() + MAX_TOOL_WAIT_MS + ANSWER_MS;
 
   readonly tool: Tool;
   /** As the client sent them. */
@@ -125,7 +126,7 @@ export class ToolCall {
 
   /** What is left of the time that the call may take. */
   get leftMs(): number {
-    return Math.max(0, this.#deadline - performance.now());
+    return Math.max(0, this.#deadline - monotonicMs());
   }
 
   /** Of what it begins; with an idempotency key the same each time that this key sends it. `place` is where it counts. */
@@ -335,13 +336,13 @@ export class ToolCall {
   async #unlessLate<T>(work: Promise<T>, withinMs: number): Promise<T | null> {
     const late = Promise.withResolvers<null>();
     const giveUp = () => late.resolve(null);
-    const timer = setTimeout(giveUp, withinMs);
+    const timer = startTimer(giveUp, withinMs);
     this.#signal.addEventListener("abort", giveUp, { once: true });
     if (this.#signal.aborted) giveUp();
     try {
       return await Promise.race([work, late.promise]);
     } finally {
-      clearTimeout(timer);
+      stopTimer(timer);
       this.#signal.removeEventListener("abort", giveUp);
     }
   }

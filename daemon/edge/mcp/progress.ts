@@ -1,6 +1,7 @@
 /** Reports progress to MCP clients that asked for it. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 
 const EVERY_MS = 5000;
 
@@ -8,14 +9,14 @@ const EVERY_MS = 5000;
 export function reportProgress(name: string, { mcpReq }: ServerContext): { stop(): void } {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { stop: () => {} };
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   const report = () => {
-    const progress = Math.round((performance.now() - startedAt) / 1000);
+    const progress = Math.round((monotonicMs() - startedAt) / 1000);
     const message = `${name} has been running for ${progress} s.`;
     const params = { progressToken, progress, total: MAX_TOOL_WAIT_MS / 1000, message };
     // Who has gone needs no progress.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
-  const timer = setInterval(report, EVERY_MS);
-  return { stop: () => clearInterval(timer) };
+  const timer = startInterval(report, EVERY_MS);
+  return { stop: () => stopTimer(timer) };
 }

@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import type { AuthContext, Connection as Client, ServerChannel, Session } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
+import { monotonicMs, startInterval, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Credential } from "../../domain/ssh/index.ts";
@@ -94,7 +95,7 @@ export class Connection implements OpenConnection {
   #attempts = 0;
   #recorded = false;
   #open = 0;
-  #lastBytes = performance.now();
+  #lastBytes = monotonicMs();
 
   constructor(deps: ConnectionDeps, client: Client, socket: Socket, clientVersion: string) {
     this.deps = deps;
@@ -131,13 +132,13 @@ export class Connection implements OpenConnection {
 
   readonly countIn = (bytes: number): void => {
     this.#visit?.countIn(bytes);
-    this.#lastBytes = performance.now();
+    this.#lastBytes = monotonicMs();
     this.#readOn();
   };
 
   readonly countOut = (bytes: number): void => {
     this.#visit?.countOut(bytes);
-    this.#lastBytes = performance.now();
+    this.#lastBytes = monotonicMs();
   };
 
   lost(error: unknown): void {
@@ -305,15 +306,15 @@ export class Connection implements OpenConnection {
       this.cut(why);
       return;
     }
-    const timer = setTimeout(() => this.cut(why), LAST_SENTENCE_MS);
-    this.socket.once("close", () => clearTimeout(timer));
+    const timer = startTimer(() => this.cut(why), LAST_SENTENCE_MS);
+    this.socket.once("close", () => stopTimer(timer));
   }
 
   /** All that is wrong gets the same answer, at the same pace. */
   #refuse(context: AuthContext, atOnce = false): void {
     const refuse = () => context.reject([...METHODS]);
     if (atOnce) refuse();
-    else setTimeout(refuse, REFUSED_AFTER_MS);
+    else startTimer(refuse, REFUSED_AFTER_MS);
   }
 
   #serve(): void {
@@ -322,13 +323,13 @@ export class Connection implements OpenConnection {
       serveElsewhere(this.#client, this.#told.sentence, () => this.cut("the room is not reached"));
       return;
     }
-    const idle = setInterval(
+    const idle = startInterval(
       () => {
-        if (performance.now() - this.#lastBytes > limits.idle_timeout_ms) this.cut("idle");
+        if (monotonicMs() - this.#lastBytes > limits.idle_timeout_ms) this.cut("idle");
       },
       Math.min(limits.idle_timeout_ms, 60_000),
     );
-    this.socket.once("close", () => clearInterval(idle));
+    this.socket.once("close", () => stopTimer(idle));
     this.#client.on("session", (accept, reject) => {
       if (this.#open >= limits.max_channels) return reject();
       const requests = accept();

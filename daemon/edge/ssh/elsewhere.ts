@@ -6,6 +6,7 @@ import type { Connection as Client, ServerChannel } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { type HostSocket, openHostSocket } from "../hosts/ssh.ts";
@@ -67,8 +68,8 @@ export const sentenceForSeveral = ({ room_id, sandbox }: Names): string =>
 
 /** Says so to whatever is asked for, and ends. */
 export function serveElsewhere(client: Client, sentence: string, end: () => void): void {
-  const timer = setTimeout(end, ASKS_WITHIN_MS);
-  client.once("close", () => clearTimeout(timer));
+  const timer = startTimer(end, ASKS_WITHIN_MS);
+  client.once("close", () => stopTimer(timer));
   const tell = (channel: ServerChannel | undefined) => {
     if (!channel) return;
     channel.once("close", end);

@@ -2,6 +2,7 @@
 import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { TakeSession } from "../hosts/ssh.ts";
@@ -82,9 +83,9 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     const startup = startups.enter(socket.remoteAddress ?? "", () => socket.destroy());
-    const grace = setTimeout(() => socket.destroy(), deps.limits.login_grace_ms);
+    const grace = startTimer(() => socket.destroy(), deps.limits.login_grace_ms);
     const leave = () => {
-      clearTimeout(grace);
+      stopTimer(grace);
       startup.leave();
     };
     entering.set(socket, { greet: startup.greet, leave });

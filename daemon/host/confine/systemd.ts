@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { Bus, BusError } from "./bus.ts";
@@ -121,23 +122,23 @@ function scopeOf(sandboxId: string): string {
 }
 
 async function untilGone(start: () => Promise<void>): Promise<void> {
-  for (const deadline = performance.now() + DEADLINE_MS; ; ) {
+  for (const deadline = monotonicMs() + DEADLINE_MS; ; ) {
     try {
       await start();
       return;
     } catch (error) {
       const isThere = error instanceof BusError && error.error_name === STILL_THERE;
-      if (!isThere || performance.now() > deadline) throw error;
+      if (!isThere || monotonicMs() > deadline) throw error;
     }
-    await Bun.sleep(LOOK_EVERY_MS);
+    await sleep(LOOK_EVERY_MS);
   }
 }
 
 /** Resolves once the process is in the scope. Throws when it has ended, or systemd takes too long. */
 async function untilIn(pid: number, scope: string, groupsOf: (pid: number) => string): Promise<void> {
-  for (const deadline = performance.now() + DEADLINE_MS; !groupsOf(pid).includes(`/${scope}\n`); ) {
-    if (performance.now() > deadline) throw new DeadlineError(`process ${pid} was not in ${scope} in time`);
-    await Bun.sleep(LOOK_EVERY_MS);
+  for (const deadline = monotonicMs() + DEADLINE_MS; !groupsOf(pid).includes(`/${scope}\n`); ) {
+    if (monotonicMs() > deadline) throw new DeadlineError(`process ${pid} was not in ${scope} in time`);
+    await sleep(LOOK_EVERY_MS);
   }
 }
 

@@ -27,6 +27,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { wallMs } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { DRIVE_RANGE } from "../isolation/ids.ts";
@@ -173,7 +174,7 @@ export class StoreWriter {
     const number = known?.number ?? this.#next++;
     const bytes = isSame ? known.bytes : this.#copy(descriptor, size, number, copied);
     // What may change again at the same time of the clock is never taken for what it was.
-    const isSure = BigInt(Date.now()) * 1_000_000n - changed > CLOCK_NS;
+    const isSure = BigInt(wallMs()) * 1_000_000n - changed > CLOCK_NS;
     const content = { number, size, changed: isSame || isSure ? changed : -1n, bytes, pass: this.#pass };
     this.#contents.set(inode, content);
     copied.bytes += bytes;

@@ -1,4 +1,6 @@
 /** The thread that copies drives: it does one thing after another for who has started it, and looks between pieces whether that is given up. */
+
+import { monotonicMs } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import type { Ordered, Told } from "./drive-copier.ts";
 import { type Bounds, type Copied, restoreStore, StoreWriter } from "./drive-store.ts";
@@ -11,15 +13,15 @@ const REST_MS = 20;
 
 let writer: StoreWriter | null = null;
 let isGentle = false;
-let since = performance.now();
+let since = monotonicMs();
 
 self.onmessage = async ({ data }: MessageEvent<Ordered & { flag: SharedArrayBuffer }>) => {
   const flag = new Int32Array(data.flag);
   const between = () => {
     if (Atomics.load(flag, 0) !== 0) throw new Error("the copying was given up");
-    if (!isGentle || performance.now() - since < WORK_MS) return;
+    if (!isGentle || monotonicMs() - since < WORK_MS) return;
     Bun.sleepSync(REST_MS);
-    since = performance.now();
+    since = monotonicMs();
   };
   const told = await done(data, between).then(
     (copied): Told => ({ copied }),

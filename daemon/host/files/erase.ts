@@ -4,6 +4,7 @@
  * levels take no more descriptors than two.
  */
 import { basename, dirname } from "node:path";
+import { monotonicMs } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { Beneath } from "./beneath.ts";
 import { onFullDisk } from "./disk.ts";
@@ -50,9 +51,9 @@ export async function eraseDirectory(directory: string, giveUp: () => boolean): 
 export async function eraseHidden(parent: Beneath, hidden: RawPath, options: EraseOptions = {}): Promise<void> {
   const removal = new Removal(options);
   if (await removal.of(parent, { name: hidden, type: "file" })) return;
-  const deadline = performance.now() + (options.withinMs ?? ERASE_MS);
+  const deadline = monotonicMs() + (options.withinMs ?? ERASE_MS);
   while (!(await removal.of(parent, { name: hidden, type: "directory" }))) {
-    if (performance.now() > deadline) throw new Error("the tree is being filled faster than it can be erased");
+    if (monotonicMs() > deadline) throw new Error("the tree is being filled faster than it can be erased");
     using top = parent.plainDirectory(hidden);
     if (top) await forEach(top, (entry) => removal.flatten(top, entry));
   }

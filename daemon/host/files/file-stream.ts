@@ -1,4 +1,6 @@
 /** Owns a part of a file as a stream. The stream owns the file: it closes it at the end, on failure and when given up. */
+
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { CHUNK_BYTES, type OpenFile } from "./open-file.ts";
 
 // An answer whose body nobody ever reads (a HEAD) must not keep its file open.
@@ -14,19 +16,19 @@ export function fileStream(
   const end = offset + length;
   let at = offset;
   const closeFile = async () => {
-    clearTimeout(unread);
+    stopTimer(unread);
     signal.removeEventListener("abort", closeSoon);
     await file[Symbol.asyncDispose]();
   };
   // After this the next read fails, and so does the stream: nobody waits for it any more.
   const closeSoon = () => void closeFile().catch(() => {});
-  const unread = setTimeout(closeSoon, FIRST_READ_MS);
+  const unread = startTimer(closeSoon, FIRST_READ_MS);
   unread.unref();
   signal.addEventListener("abort", closeSoon, { once: true });
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        clearTimeout(unread);
+        stopTimer(unread);
         try {
           const bytes = await file.read(at, Math.min(CHUNK_BYTES, end - at));
           at += bytes.length;

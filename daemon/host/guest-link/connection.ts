@@ -24,6 +24,7 @@ import {
   type Restored,
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -349,24 +350,24 @@ async function keepAsking(link: GuestLink): Promise<void> {
       if (standstill.times === times) link.close(describeError(error));
     });
     // Not raced against the link's end: that would keep something of each race for as long as the link is there.
-    await Bun.sleep(PING_EVERY_MS);
+    await sleep(PING_EVERY_MS);
   }
 }
 
 class StageTimer {
   readonly stages_ms: Record<string, number> = {};
-  #since = performance.now();
+  #since = monotonicMs();
 
   mark(stage: string): void {
-    const now = performance.now();
+    const now = monotonicMs();
     this.stages_ms[stage] = Math.round((now - this.#since) * 10) / 10;
     this.#since = now;
   }
 }
 
-/** Nanoseconds since the epoch, finer than Date.now(). */
+/** Nanoseconds since the epoch, finer than wallMs(). */
 function wallClockNs(): string {
-  return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))
+  return BigInt(Math.round((performance.timeOrigin + monotonicMs()) * 1000))
     .toString()
     .concat("000");
 }

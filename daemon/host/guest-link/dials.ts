@@ -6,6 +6,8 @@
  *
  * Unprivileged processes cannot displace a connection of the second group, and none touches the one over which the agent is linked.
  */
+
+import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { GuestLink } from "./handshake.ts";
 import { Allowance } from "./pace.ts";
@@ -68,7 +70,7 @@ export class Dials {
     this.settle(link);
     link.close(reason);
     this.#refused++;
-    const now = performance.now();
+    const now = monotonicMs();
     if (now - this.#toldAt < TELL_EVERY_MS) return;
     this.#log.warn("guest connection refused", { error: reason, times: this.#refused });
     this.#toldAt = now;

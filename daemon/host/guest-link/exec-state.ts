@@ -1,6 +1,7 @@
 /** Owns what is believed of what a guest says about executions: the shape, and bounds for every part of it. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_EXEC_TAG_CHARACTERS } from "../../../shared/agent-protocol/messages.ts";
+import { wallMs } from "../../core/clock.ts";
 
 const MAX_LISTED = 256;
 const MAX_WORDS = 64;
@@ -15,7 +16,7 @@ export function readState(value: unknown): ExecState {
   if (typeof value !== "object" || value === null) throw new Error("the guest told of no execution");
   const told = value as Unsure;
   const isRunning = told.state === "running";
-  const started = moment(told.started_at_ms) ?? Date.now();
+  const started = moment(told.started_at_ms) ?? wallMs();
   return {
     exec_id: text(told.exec_id, MAX_TEXT_CHARACTERS),
     number: count(told.number),

@@ -13,6 +13,7 @@ import {
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
 import { type Piece, PieceDecoder, PieceError } from "../../../shared/agent-protocol/pieces.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
 import { priceOfPieces } from "./pace.ts";
@@ -104,7 +105,7 @@ export async function feedInGuest(
   // Clients leave when the command ends, with the close of its input under way: that still succeeds.
   const leave = () => {
     if (bytes.byteLength > 0) giveUp();
-    else closing = setTimeout(giveUp, CLOSING_MS);
+    else closing = startTimer(giveUp, CLOSING_MS);
   };
   signal.addEventListener("abort", leave, { once: true });
   try {
@@ -115,7 +116,7 @@ export async function feedInGuest(
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
-    clearTimeout(closing);
+    stopTimer(closing);
     signal.removeEventListener("abort", leave);
   }
 }

@@ -2,6 +2,7 @@
 import type { Socket } from "bun";
 import type { HasQuirk } from "../../../shared/agent-protocol/device-quirks.ts";
 import type { Transport } from "../../../shared/agent-protocol/link.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { type DialledPorts, GuestLink, type Valve } from "./handshake.ts";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
@@ -68,7 +69,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
       queue.length = 0;
       kept = null;
       waiting?.resolve();
-      clearTimeout(pacing);
+      stopTimer(pacing);
       socket.end();
     },
   };
@@ -89,7 +90,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
     const debtMs = allowance.debtMs();
     if (debtMs === 0 || pacing !== undefined || link.isClosed) return;
     socket.pause();
-    pacing = setTimeout(() => {
+    pacing = startTimer(() => {
       pacing = undefined;
       readOn();
     }, debtMs);
@@ -170,7 +171,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
     },
     drain: flush,
     end: (reason) => {
-      clearTimeout(pacing);
+      stopTimer(pacing);
       if (pending) ended = reason;
       else link.end(reason);
     },

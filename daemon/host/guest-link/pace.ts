@@ -3,6 +3,7 @@
  * that has spent its second's worth is not read from until it has earned it back, so that it slows down itself and nobody else.
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
+import { monotonicMs, startTimer } from "../../core/clock.ts";
 
 /** A command that writes single bytes as fast as it can needs a third of it; full frames of output come to 800 MiB a second. */
 export const PRICE_PER_SECOND = 65_536;
@@ -33,7 +34,7 @@ export class Allowance {
   #left: number;
   #countedAt: number;
 
-  constructor(perSecond: number, atOnce: number, nowMs = performance.now()) {
+  constructor(perSecond: number, atOnce: number, nowMs = monotonicMs()) {
     this.#perSecond = perSecond;
     this.#atOnce = atOnce;
     this.#left = atOnce;
@@ -41,26 +42,26 @@ export class Allowance {
   }
 
   /** Takes so many, also more than there are; what is missing is earned back first. */
-  spend(count: number, nowMs = performance.now()): void {
+  spend(count: number, nowMs = monotonicMs()): void {
     this.#earn(nowMs);
     this.#left -= count;
   }
 
   /** Takes one, if there is one. */
-  take(nowMs = performance.now()): boolean {
+  take(nowMs = monotonicMs()): boolean {
     if (!this.has(nowMs)) return false;
     this.#left--;
     return true;
   }
 
   /** Whether there is one to take. */
-  has(nowMs = performance.now()): boolean {
+  has(nowMs = monotonicMs()): boolean {
     this.#earn(nowMs);
     return this.#left >= 1;
   }
 
   /** Milliseconds until what was spent too much is earned back. */
-  debtMs(nowMs = performance.now()): number {
+  debtMs(nowMs = monotonicMs()): number {
     this.#earn(nowMs);
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1000) / this.#perSecond);
   }
@@ -69,7 +70,7 @@ export class Allowance {
   pay(count: number): Promise<void> | null {
     this.spend(count);
     const ms = this.debtMs();
-    return ms === 0 ? null : new Promise((resolve) => setTimeout(resolve, ms));
+    return ms === 0 ? null : new Promise((resolve) => startTimer(resolve, ms));
   }
 
   #earn(nowMs: number): void {

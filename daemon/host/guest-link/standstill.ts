@@ -1,4 +1,6 @@
 /** Owns for how long a guest has stood still, and deadlines in its own time, which does not pass meanwhile. */
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
+
 export class Standstill {
   #since: number | null = null;
   #pastMs = 0;
@@ -8,7 +10,7 @@ export class Standstill {
 
   begin(): void {
     if (this.#since !== null) return;
-    this.#since = performance.now();
+    this.#since = monotonicMs();
     this.#times++;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#over = promise;
@@ -17,19 +19,19 @@ export class Standstill {
 
   end(): void {
     if (this.#since === null) return;
-    this.#pastMs += performance.now() - this.#since;
+    this.#pastMs += monotonicMs() - this.#since;
     this.#since = null;
     this.#end();
   }
 
   /** Milliseconds in all, the present time included. */
   get totalMs(): number {
-    return this.#pastMs + (this.#since === null ? 0 : performance.now() - this.#since);
+    return this.#pastMs + (this.#since === null ? 0 : monotonicMs() - this.#since);
   }
 
   /** A clock of the guest's: milliseconds from no particular moment, in which it never stood still. */
   get guestNowMs(): number {
-    return performance.now() - this.totalMs;
+    return monotonicMs() - this.totalMs;
   }
 
   /** How often it has begun: two equal numbers, and none in between, mean that the guest was free to answer. */
@@ -53,11 +55,11 @@ export function afterGuestMs(standstill: Standstill, ms: number, onDue: () => vo
     if (over) return;
     const leftMs = ms - (standstill.guestNowMs - startedAt);
     if (leftMs <= 0) onDue();
-    else timer = setTimeout(wait, leftMs);
+    else timer = startTimer(wait, leftMs);
   };
-  timer = setTimeout(wait, ms);
+  timer = startTimer(wait, ms);
   return () => {
     over = true;
-    clearTimeout(timer);
+    stopTimer(timer);
   };
 }

@@ -19,6 +19,7 @@ import {
   type TerminalWatchRequest,
 } from "../../../shared/agent-protocol/messages.ts";
 import { MOST_ROWS_OR_COLS } from "../../../shared/api/terminals.ts";
+import { wallMs } from "../../core/clock.ts";
 import { within } from "../../core/published.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
@@ -249,5 +250,5 @@ function sizeOf(value: unknown): number {
 
 /** What a date can hold; else now. */
 function momentOf(ms: unknown): number {
-  return typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? ms : Date.now();
+  return typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? ms : wallMs();
 }

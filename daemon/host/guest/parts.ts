@@ -8,6 +8,8 @@
  *
  * Nothing is replaced in a guest that ends: `end` comes before its parts are ended.
  */
+
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { Published, unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
@@ -97,7 +99,7 @@ export class PartsKeeper {
   async #keepVsock(): Promise<void> {
     const parts = this.#parts;
     let pauseMs: number = RETRY_MS.first;
-    for (let renewedAt = 0; parts.endpoint?.process; renewedAt = performance.now()) {
+    for (let renewedAt = 0; parts.endpoint?.process; renewedAt = monotonicMs()) {
       const { endpoint } = parts;
       const how = await this.#ended(parts.endpoint.process);
       // Replaced on purpose: the next one is there, or on its way.
@@ -110,7 +112,7 @@ export class PartsKeeper {
           message: `The guest's vsock device has ended (${how}). The guest cannot be reached until it is replaced.`,
         },
       });
-      if (performance.now() - renewedAt > QUIET_MS || renewedAt === 0) pauseMs = RETRY_MS.first;
+      if (monotonicMs() - renewedAt > QUIET_MS || renewedAt === 0) pauseMs = RETRY_MS.first;
       else {
         await this.#pause(pauseMs);
         pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
@@ -170,7 +172,7 @@ export class PartsKeeper {
   }
 
   async #pause(ms: number): Promise<void> {
-    await unlessGivenUp(this.#over.signal, Bun.sleep(ms));
+    await unlessGivenUp(this.#over.signal, sleep(ms));
   }
 
   /** Resolves with how the process ended. */

@@ -4,6 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../shared/ids.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import { unlessGivenUp } from "../../core/published.ts";
@@ -189,19 +190,19 @@ export class WarmPool {
     const awaited = new AbortController();
     const hurry = () => awaited.abort();
     rehearsal.signal.addEventListener("abort", hurry, { once: true });
-    const late = setTimeout(hurry, LATE_MS);
+    const late = startTimer(hurry, LATE_MS);
     const plan = { sandbox_id, image, paths, vcpu_count: image.snapshot_vcpus, memory_mib };
     let launched: Launched | undefined;
     try {
-      const begun = performance.now();
+      const begun = monotonicMs();
       launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: awaited.signal });
-      const launch_ms = Math.round(performance.now() - begun);
+      const launch_ms = Math.round(monotonicMs() - begun);
       await rehearse(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
         memory_mib,
         launch_ms,
-        ready_ms: Math.round(performance.now() - begun),
+        ready_ms: Math.round(monotonicMs() - begun),
       });
       if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest rehearsed");
       return launched;
@@ -212,7 +213,7 @@ export class WarmPool {
       await rm(plan.paths.directory, { recursive: true, force: true });
       throw error;
     } finally {
-      clearTimeout(late);
+      stopTimer(late);
       this.#rehearsals.delete(sandbox_id);
     }
   }

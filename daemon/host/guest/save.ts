@@ -15,6 +15,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { SnapshotId } from "../../../shared/ids.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { SavedPaths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -224,7 +225,7 @@ async function cutDisk(
   await freezeDisk(await connection.link(HOLD_DEADLINE_MS, signal));
   // Where something fails from here on it goes on by itself: its standstill has an end.
   await connection.hold(HOLD_DEADLINE_MS);
-  const stoppedAt = performance.now();
+  const stoppedAt = monotonicMs();
   const laid = answering(parts, () => machine.pause()).then(() => machine.layDisk(join(directory, next)));
   await laid.catch(() => {});
   const layers = layersBelow(directory, top);
@@ -234,7 +235,7 @@ async function cutDisk(
   } catch (error) {
     throw new StrandedError(describeError(error), { cause: error });
   }
-  const paused_ms = Math.round(performance.now() - stoppedAt);
+  const paused_ms = Math.round(monotonicMs() - stoppedAt);
   const link = await connection.link(AGENT_DEADLINE_MS, signal);
   const inTime = await thawDisk(link);
   await correctClock(link);
@@ -266,7 +267,7 @@ async function saveMemory(parts: GuestParts, machine: Machine, then: "goes on" |
   await writeFile(memory, "", { mode: 0o600, flag: "wx" });
   await ownFile(memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
   using holes = then === "ends" ? null : holesOf(parts, machine);
-  const stoppedAt = performance.now();
+  const stoppedAt = monotonicMs();
   try {
     // What the drive's process knows is saved too.
     await answering(parts, () => machine.save(memory, () => keepsSize(parts, holes?.note())));
@@ -307,7 +308,7 @@ async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): P
   try {
     await forgetSaved(plan.paths);
     await answering(parts, () => machine.resume());
-    const goesOnAt = performance.now();
+    const goesOnAt = monotonicMs();
     if (isSavedWith(parts)) connection.release();
     else await renewVsock(parts, signal);
     await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));

@@ -10,7 +10,7 @@
  * remove. Layers that snapshots have stay theirs.
  */
 import { basename, join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { sleep } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -79,7 +79,7 @@ export class Shortener {
         if (signal.aborted) return;
         this.#isUrgent = false;
         this.#log.warn("layers were not merged", { error: describeError(error) });
-        await setTimeout(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
+        await sleep(AGAIN_MS, signal).catch(() => {});
       }
     }
   }
@@ -95,7 +95,7 @@ export class Shortener {
       const pace = paceOf(layers.length, this.#quietMs);
       this.#isUrgent = pace?.bytes_per_second === 0;
       if (pace === null) return false;
-      await setTimeout(pace.wait_ms, undefined, { signal, ref: false });
+      await sleep(pace.wait_ms, signal);
       requireSpace(directory, layers);
       await beginStream(qmp, await this.#streamOf(layers, pace.bytes_per_second));
       this.#log.info("layers are being merged", { layers: layers.length });

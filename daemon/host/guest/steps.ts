@@ -1,6 +1,7 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { startTimer } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
@@ -358,7 +359,7 @@ async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
   else if (!qemu) return;
   else if (!rankSession(qemu.pid, rank)) {
     // No start fails for it, and none is left behind others for ever.
-    if (isAlive(qemu)) setTimeout(() => void keepLimits(parts), RANK_AGAIN_MS).unref();
+    if (isAlive(qemu)) startTimer(() => void keepLimits(parts), RANK_AGAIN_MS).unref();
     return;
   }
   parts.limits = limits;

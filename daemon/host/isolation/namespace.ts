@@ -1,5 +1,6 @@
 /** Owns the ids of a process's user namespace: written by us, who may, so that no setuid program has to. */
 import { readlinkSync, writeFileSync } from "node:fs";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { DRIVE_RANGE } from "./ids.ts";
 
@@ -13,11 +14,11 @@ export async function mapIds(pid: number, root: number, ended: Promise<string>):
   ended.then((text) => {
     how = text;
   });
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = monotonicMs() + DEADLINE_MS;
   while (namespaceOf(pid) === namespaceOf("self")) {
     if (how !== null) throw new Error(`it got no user namespace and has ended: ${how}`);
-    if (performance.now() > deadline) throw new DeadlineError(`it had no user namespace after ${DEADLINE_MS} ms`);
-    await Bun.sleep(LOOK_EVERY_MS);
+    if (monotonicMs() > deadline) throw new DeadlineError(`it had no user namespace after ${DEADLINE_MS} ms`);
+    await sleep(LOOK_EVERY_MS);
   }
   for (const ids of ["uid_map", "gid_map"]) writeFileSync(`/proc/${pid}/${ids}`, `0 ${root} ${DRIVE_RANGE}\n`);
 }

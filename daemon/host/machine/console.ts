@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Socket } from "bun";
 import { LOG_ANSWER_BYTES, LOG_LINE_BYTES } from "../../../shared/console-log.ts";
+import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { Pieces } from "../../core/loop/index.ts";
 import { Allowance } from "../guest-link/pace.ts";
 
@@ -81,13 +82,13 @@ export function consoleHandlers(log: Pick<ConsoleLog, "append" | "close">, hear:
       const debtMs = allowance.debtMs();
       if (debtMs === 0 || pause !== undefined) return;
       socket.pause();
-      pause = setTimeout(() => {
+      pause = startTimer(() => {
         pause = undefined;
         socket.resume();
       }, debtMs);
     },
     close: () => {
-      clearTimeout(pause);
+      stopTimer(pause);
       log.close();
     },
     // The guest runs without its console as well.

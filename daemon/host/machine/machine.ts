@@ -2,6 +2,7 @@
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
 import type { Socket } from "bun";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import { Published, within } from "../../core/published.ts";
 import { asUser, asUserWithin } from "../isolation/argv.ts";
 import { makeOwnRoot } from "../isolation/root.ts";
@@ -412,15 +413,15 @@ class RunningMachine implements Machine {
 
   async #addChardev(id: string, path: string): Promise<void> {
     const backend = { type: "socket", data: { addr: { type: "unix", data: { path } }, server: false } };
-    const deadline = performance.now() + LISTEN_DEADLINE_MS;
+    const deadline = monotonicMs() + LISTEN_DEADLINE_MS;
     while (true) {
       try {
         await this.qmp.execute("chardev-add", { id, backend });
         return;
       } catch (error) {
         // The socket is there a moment before its process listens, and a trial connection would be its only one.
-        if (!String(error).includes("Connection refused") || performance.now() > deadline) throw error;
-        await Bun.sleep(1);
+        if (!String(error).includes("Connection refused") || monotonicMs() > deadline) throw error;
+        await sleep(1);
       }
     }
   }

@@ -3,6 +3,8 @@
  * have into the one on top, and then says so in that one's header, in this order. The guest goes on meanwhile, and its disk opens at
  * any moment. There is one such job at most; it has a name, by which a later daemon finds it, and is gone from QEMU as soon as it has ended.
  */
+
+import { timeoutSignal } from "../../core/clock.ts";
 import { DeadlineError, unlessGivenUp } from "../../core/published.ts";
 import type { Qmp } from "./qmp.ts";
 
@@ -81,7 +83,7 @@ export async function cancelStream(qmp: Monitor): Promise<boolean> {
   if (!(await hasStream(qmp))) return false;
   // It may have ended meanwhile.
   await qmp.execute("job-cancel", { id: JOB }).catch(() => {});
-  await streamEnded(qmp, AbortSignal.timeout(CANCEL_DEADLINE_MS));
+  await streamEnded(qmp, timeoutSignal(CANCEL_DEADLINE_MS));
   return true;
 }
 

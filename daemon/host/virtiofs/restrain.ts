@@ -10,6 +10,7 @@
  */
 
 import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 import type { PieceTurns } from "../../core/loop/index.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -135,10 +136,10 @@ const PATIENCE_MS = 10_000;
 const LOOK_MS = 2;
 
 async function until(isSo: () => boolean, what: string): Promise<void> {
-  const since = performance.now();
+  const since = monotonicMs();
   while (!isSo()) {
-    if (performance.now() - since > PATIENCE_MS) throw new DeadlineError(`${what} took over ${PATIENCE_MS} ms`);
-    await Bun.sleep(LOOK_MS);
+    if (monotonicMs() - since > PATIENCE_MS) throw new DeadlineError(`${what} took over ${PATIENCE_MS} ms`);
+    await sleep(LOOK_MS);
   }
 }
 

@@ -11,7 +11,7 @@
  */
 import type { OrgId } from "../../../../shared/ids.ts";
 import { usedOnAll } from "../../../cluster/placements.ts";
-import { after, at, now } from "../../../core/clock.ts";
+import { after, at, now, startTimer, stopTimer, wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -105,14 +105,14 @@ export class Credits {
 
   /** What was granted, or used, may have been so elsewhere: looks once for all that changes in so short a time. */
   lookSoon(): void {
-    this.#looking ??= setTimeout(() => {
+    this.#looking ??= startTimer(() => {
       this.#looking = null;
       this.start(orgsToWatch(this.#deps.database.queries));
     }, SOONEST_MS);
   }
 
   stop(): void {
-    clearTimeout(this.#looking ?? undefined);
+    stopTimer(this.#looking);
     this.#timers.clear();
   }
 
@@ -170,7 +170,7 @@ export class Credits {
       const leftMs = (remaining * MICRO * HOUR_MS) / micro_per_hour;
       return {
         exhausted_at: null,
-        next_at: at(Date.now() + Math.min(LATEST_MS, Math.max(SOONEST_MS, Math.ceil(leftMs)))),
+        next_at: at(wallMs() + Math.min(LATEST_MS, Math.max(SOONEST_MS, Math.ceil(leftMs)))),
       };
     }
     const exhausted_at = row.exhausted_at ?? now();

@@ -1,5 +1,6 @@
 /** Owns how full the drives are, as the meter knows it: noted whenever a drive is measured, written for some of them together. */
 import type { RoomUid } from "../../../../shared/ids.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
@@ -27,12 +28,12 @@ export class DriveLevels {
 
   note(roomUid: RoomUid, usedBytes: number): void {
     this.#noted.set(roomUid, usedBytes);
-    this.#timer ??= setTimeout(() => void this.settle(), USAGE_WRITE_SECONDS * 1000).unref();
+    this.#timer ??= startTimer(() => void this.settle(), USAGE_WRITE_SECONDS * 1000).unref();
   }
 
   /** Writes what was noted. Never rejects: what cannot be written is noted again. */
   async settle(): Promise<void> {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
     this.#timer = null;
     const noted = this.#noted;
     if (noted.size === 0) return;

@@ -1,6 +1,7 @@
 /** Owns what a room has cost since it was made: what is written of its days, and what goes on in it. */
 import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/room-overview.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import { wallMs } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
 import { add, NOTHING } from "./amounts.ts";
 import type { Meter } from "./meter.ts";
@@ -12,7 +13,7 @@ const DAY_MS = 86_400_000;
 /** Of one organization's rooms, as it is now: what goes on is read once for all of them, and is old in the next turn of the event loop. */
 export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">, prices: Prices, orgId: OrgId) {
   const running = meter.runningByRoom(orgId);
-  const daysSince = knownDays(Date.now());
+  const daysSince = knownDays(wallMs());
   return ({ room_uid, created_at }: { room_uid: RoomUid; created_at: string }): NonNullable<RoomGlance["cost"]> => {
     const sum = sumRoom(queries, orgId, daysSince(created_at), room_uid);
     add(sum, running.get(room_uid) ?? NOTHING);

@@ -1,7 +1,7 @@
 /** The call that reports an organization's usage. */
 import { type Grouping, type UsageGroup, type UsageReport, usage } from "../../../../shared/api/usage.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { at } from "../../../core/clock.ts";
+import { at, wallMs } from "../../../core/clock.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
 import { type Bound, bind, type Caller, parsed } from "../../../core/operation.ts";
 import type { Reads } from "../../../db/readers/pool.ts";
@@ -29,7 +29,7 @@ export function makeUsage({ reads, meter, findOrg, standing, credits, nameOf }: 
     run: async ({ caller, signal }, { group_by, month }, orgId) => {
       const { can_create, warnings, ...standsAt } = await standing(orgId);
       const { warnings: creditWarnings, ...balance } = credits(orgId);
-      const nowMs = Date.now();
+      const nowMs = wallMs();
       const { start_at, end_at, ...days } = monthOf(month ?? at(nowMs));
       const sums = meter.sums(orgId, days, group_by ?? "day");
       const by = { owner: ownerOf(orgId), signal };

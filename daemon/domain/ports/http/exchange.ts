@@ -6,6 +6,7 @@
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 import { PORT_IDLE_SECONDS } from "../../../../shared/api/ports.ts";
+import { startTimer, stopTimer, timeoutSignal } from "../../../core/clock.ts";
 import type { OpenPort } from "../connections.ts";
 import { type AnswerHead, framingOf, readBody, readHead } from "./answer.ts";
 import { BadAnswer, ByteReader } from "./byte-reader.ts";
@@ -77,12 +78,12 @@ export async function exchange(
     isSilent = true;
     port.close();
   };
-  const idle = idleSeconds === null ? null : setTimeout(silent, idleSeconds * 1000);
+  const idle = idleSeconds === null ? null : startTimer(silent, idleSeconds * 1000);
   const close = () => port.close();
   gone.addEventListener("abort", close, { once: true });
   if (gone.aborted) close();
   const over = () => {
-    if (idle) clearTimeout(idle);
+    stopTimer(idle);
     gone.removeEventListener("abort", close);
   };
   port.ended.then(over, over);
@@ -199,7 +200,7 @@ function chunkOf(bytes: Uint8Array): Uint8Array {
 /** Whether a connection whose end is that of the body was ended by the server, and did not break. */
 async function endedInOrder(port: Line): Promise<boolean> {
   port.endInput();
-  const late = AbortSignal.timeout(END_MS);
+  const late = timeoutSignal(END_MS);
   const timeUp = new Promise<boolean>((resolve) =>
     late.addEventListener("abort", () => resolve(false), { once: true }),
   );

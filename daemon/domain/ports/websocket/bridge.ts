@@ -6,6 +6,7 @@
  *     └── the connection to the server breaks, or is cut ──▶ closed with its code ──▶ over
  */
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Conversation, Talker } from "../../../core/conversation.ts";
 import { textOf } from "../../../core/text.ts";
 import type { OpenPort } from "../connections.ts";
@@ -58,8 +59,8 @@ export class Bridge implements Conversation {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#send(Opcode.close, closePayload(code, reason));
-    const timer = setTimeout(() => this.#port.close(), CLOSE_MS);
-    const over = () => clearTimeout(timer);
+    const timer = startTimer(() => this.#port.close(), CLOSE_MS);
+    const over = () => stopTimer(timer);
     this.#port.ended.then(over, over);
   }
 

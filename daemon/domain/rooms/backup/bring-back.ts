@@ -9,7 +9,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { roomFromBackup } from "../../../../shared/api/room-backups.ts";
-import { after } from "../../../core/clock.ts";
+import { after, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { DeadlineError } from "../../../core/published.ts";
@@ -119,7 +119,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
   const { paths, branch, log } = deps;
   const { room_uid, room_id, org_id } = row;
   const { made_at, left_out } = about;
-  const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(made_at)) };
+  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(made_at)) };
   let body: Body;
   try {
     await makeDirectories(deps, row);

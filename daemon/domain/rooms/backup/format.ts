@@ -14,6 +14,7 @@ import { leftOut } from "../../../../shared/api/room-backups.ts";
 import { labels } from "../../../../shared/api/rooms.ts";
 import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { NAME_PATTERN } from "../../../../shared/ids.ts";
+import { wallMs } from "../../../core/clock.ts";
 import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
@@ -87,7 +88,7 @@ export function readOpening(line: string): BackedUp {
     });
   }
   const known = about as BackedUp;
-  const latest = Date.now() + CLOCKS_APART_MS;
+  const latest = wallMs() + CLOCKS_APART_MS;
   if (!isBetween(EARLIEST, known.made_at, latest)) throw new NotWhole("it does not say when it was made");
   if (!known.checkpoints.every(({ cut_at }) => isBetween(EARLIEST, cut_at, latest)))
     throw new NotWhole("it does not say when its checkpoints were taken");

@@ -1,5 +1,6 @@
 /** Owns rooms' own backups: taking a room away as a file, and making a room of one. */
 import { ROOM_FILE_TYPE, roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
+import { monotonicMs } from "../../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { within } from "../../../core/published.ts";
 import { requireActive } from "../../../core/room-target.ts";
@@ -89,8 +90,8 @@ async function heard<T>(source: AsyncIterator<Uint8Array>, work: () => Promise<T
   try {
     return await work();
   } catch (error) {
-    const since = performance.now();
-    const left = () => HEARD_MS - (performance.now() - since);
+    const since = monotonicMs();
+    const left = () => HEARD_MS - (monotonicMs() - since);
     const rest = async () => {
       while (left() > 0) if ((await source.next()).done) return;
     };

@@ -7,7 +7,7 @@
  * The room does not know of it afterwards, and whoever does not take the file for a while is sent no more of it.
  */
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
-import { now } from "../../../core/clock.ts";
+import { monotonicMs, now, startTimer, stopTimer } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { within } from "../../../core/published.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
@@ -80,11 +80,11 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
 /** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does, or too slowly. */
 export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = CLIENTS): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
-  const since = performance.now();
+  const since = monotonicMs();
   let sent = 0;
   let waiting: Timer | undefined;
   const end = async () => {
-    clearTimeout(waiting);
+    stopTimer(waiting);
     try {
       await pieces.return(undefined);
     } finally {
@@ -92,7 +92,7 @@ export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = C
     }
   };
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    waiting = setTimeout(
+    waiting = startTimer(
       () => {
         controller.error(new Error("nobody took the room's file, or too slowly"));
         void end().catch(() => {});
@@ -105,7 +105,7 @@ export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = C
       // Who asks for it may never read it.
       start: wait,
       pull: async (controller) => {
-        clearTimeout(waiting);
+        stopTimer(waiting);
         try {
           const { done, value } = await pieces.next();
           if (done) {

@@ -8,7 +8,7 @@
  */
 import { rm, writeFile } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
-import { after, now } from "../../../core/clock.ts";
+import { after, now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { actorOf, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -57,7 +57,7 @@ export async function forkRoom(
     branching: starting(checkpoint, call, as),
   };
   const { room_uid, org_id } = row;
-  const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(checkpoint.cut_at)) };
+  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(checkpoint.cut_at)) };
   await branch.sandboxes.requireBytes(row, { added: checkpoint.drive_bytes });
   let warnings: string[];
   try {

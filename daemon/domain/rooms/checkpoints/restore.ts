@@ -11,7 +11,7 @@
  */
 import { mkdir } from "node:fs/promises";
 import type { SandboxId } from "../../../../shared/ids.ts";
-import { now } from "../../../core/clock.ts";
+import { now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { requireLive } from "../../../core/room-target.ts";
@@ -65,7 +65,7 @@ async function turnBack(
   const { room_uid, org_id } = row;
   const { checkpoint_id, sandboxes, cut_at } = checkpoint;
   const state = await readState(paths.checkpoint(room_uid, checkpoint_id).state);
-  const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(cut_at)) };
+  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(cut_at)) };
   let ids: ReadonlyMap<string, SandboxId> = new Map();
   const begin = async () => {
     await database.commit((queries) => {
@@ -114,7 +114,7 @@ async function makeDrive(
   await branch.sandboxes.requireBytes({ org_id }, { added: drive_bytes, freed: used_bytes });
   try {
     await mkdir(turned, { mode: 0o700 });
-    driveQuota.begin(turned, `${room_uid} ${Date.now()}`, {
+    driveQuota.begin(turned, `${room_uid} ${wallMs()}`, {
       bytes: Math.max(drive_limit_bytes, drive_bytes),
       inodes: deps.driveLimitEntries,
     });

@@ -1,7 +1,7 @@
 /** Owns the last part of making a room of a checkpoint, or turning it back: its sandboxes run, whoever waits in it looks again, and it is done. */
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
-import { now } from "../../../core/clock.ts";
+import { now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { describeError } from "../../../core/service-error.ts";
@@ -44,7 +44,7 @@ export async function startRoom(
     updateRoom(queries, room_uid, { branching: null, updated_at: now() });
     return getRoom(queries, room_uid) ?? row;
   });
-  const room = { room_uid, org_id, pausedMs: Math.max(0, Date.now() - Date.parse(cut_at)) };
+  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(cut_at)) };
   await wakeNouns(branch.nouns, room).catch((error: unknown) =>
     log.error("whoever waits in a room was not woken", { room_uid, error: describeError(error) }),
   );

@@ -3,6 +3,7 @@
  * one, is gone on with, again and again until it is done or the room is no more.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
+import { wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { trialCall } from "../../../core/operation.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -62,7 +63,7 @@ export class Unfinished {
   }
 
   #later(roomUid: RoomUid, ms: number): void {
-    this.#due.set(roomUid, new Date(Date.now() + ms).toISOString());
+    this.#due.set(roomUid, new Date(wallMs() + ms).toISOString());
   }
 
   async #finishNow(roomUid: RoomUid, over: AbortSignal): Promise<void> {

@@ -12,7 +12,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
-import { now } from "../../../core/clock.ts";
+import { monotonicMs, now, wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { Paths } from "../../../core/paths.ts";
@@ -76,7 +76,7 @@ export class Arrivals {
       const begun = { is: false };
       try {
         const about = await this.#read(roomUid, source, gone, begun);
-        this.#due.set(roomUid, new Date(Date.now() + FORGOTTEN_MS).toISOString());
+        this.#due.set(roomUid, new Date(wallMs() + FORGOTTEN_MS).toISOString());
         return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
       } catch (error) {
         if (begun.is) await this.#throwAway(roomUid);
@@ -135,7 +135,7 @@ export class Arrivals {
       await this.settle(roomUid);
     } catch (error) {
       this.#deps.log.error("a room that came is not settled yet", { room_uid: roomUid, error: describeError(error) });
-      this.#due.set(roomUid, new Date(Date.now() + AGAIN_MS).toISOString());
+      this.#due.set(roomUid, new Date(wallMs() + AGAIN_MS).toISOString());
     }
   }
 
@@ -297,11 +297,11 @@ export class Arrivals {
   async #withGuests<T>(roomUid: RoomUid, work: (isLastTry: boolean) => Promise<T>): Promise<T> {
     const since = this.#lacking.get(roomUid);
     try {
-      const done = await work(since !== undefined && performance.now() - since > GUESTS_MS);
+      const done = await work(since !== undefined && monotonicMs() - since > GUESTS_MS);
       this.#lacking.delete(roomUid);
       return done;
     } catch (error) {
-      if (since === undefined) this.#lacking.set(roomUid, performance.now());
+      if (since === undefined) this.#lacking.set(roomUid, monotonicMs());
       throw error;
     }
   }

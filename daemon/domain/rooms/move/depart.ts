@@ -14,7 +14,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
-import { after, now } from "../../../core/clock.ts";
+import { after, monotonicMs, now, timeoutSignal } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { requireLive } from "../../../core/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -78,7 +78,7 @@ export async function departRoom(
         requireLive(toTarget(getRoom(queries, room_uid) ?? { ...row, state: "destroyed" }, paths));
         updateRoom(queries, room_uid, { branching: { kind: "move", to: to.host_id, epoch: owner.epoch, key_id } });
       });
-      const since = performance.now();
+      const since = monotonicMs();
       await faultPoint("move.noted");
       deps.pauses.begin(room_uid, new ServiceError("room_moving"));
       deps.audit.endRoom(room_uid);
@@ -119,7 +119,7 @@ export async function departRoom(
       await faultPoint("move.handed");
       await retireMoved(deps, row, { to: to.host_id, epoch, head });
       const lost = { snapshots: useless, checkpoints: 0, recordings: 0 };
-      return { drive_bytes, epoch, sandboxes_ended, lost, away_ms: Math.round(performance.now() - since) };
+      return { drive_bytes, epoch, sandboxes_ended, lost, away_ms: Math.round(monotonicMs() - since) };
     });
   } catch (error) {
     await settleMove(deps, room_uid, { isClaimed: claimed, to }).catch((cause: unknown) =>
@@ -215,7 +215,7 @@ export async function settleMove(
   if (goal)
     void deps
       .peers()
-      .settle(goal, roomUid, AbortSignal.timeout(FORGET_MS))
+      .settle(goal, roomUid, timeoutSignal(FORGET_MS))
       .catch(() => {});
   return true;
 }
@@ -244,7 +244,7 @@ function returned(host: string, epoch: number): Partial<RoomRow> {
 
 /** Whether a host has a room, or had it, in an epoch or a later one. Rejects with host_unreachable. */
 async function hasIt(deps: MoveDeps, host: Host, roomUid: RoomUid, epoch: number): Promise<boolean> {
-  const told = await deps.peers().settle(host, roomUid, AbortSignal.timeout(FORGET_MS));
+  const told = await deps.peers().settle(host, roomUid, timeoutSignal(FORGET_MS));
   return told.epoch >= epoch;
 }
 

@@ -1,4 +1,5 @@
 /** Owns how long whoever sends a room's file, or reads one, may take: of the places that such a file needs there are few. */
+import { monotonicMs } from "../../../core/clock.ts";
 
 export interface Patience {
   /** Without a byte. */
@@ -14,6 +15,6 @@ export const MEMBERS: Patience = { silenceMs: 60_000, slackMs: Number.POSITIVE_I
 
 /** How long the next byte may take after so many, of those that began `sinceMs` by the monotonic clock. */
 export function leftMs({ silenceMs, slackMs, bytesPerSecond }: Patience, sinceMs: number, bytes: number): number {
-  const left = sinceMs + slackMs + (bytes * 1000) / bytesPerSecond - performance.now();
+  const left = sinceMs + slackMs + (bytes * 1000) / bytesPerSecond - monotonicMs();
   return Math.max(0, Math.min(silenceMs, left));
 }

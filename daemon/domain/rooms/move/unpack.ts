@@ -1,6 +1,7 @@
 /** Owns reading a room's file into directories of the host's own, strictly: what it says is believed once all of it was seen. */
 import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { monotonicMs } from "../../../core/clock.ts";
 import { BASE } from "../../../core/paths.ts";
 import { DeadlineError, within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
@@ -40,7 +41,7 @@ export class RoomReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #digest = new Bun.CryptoHasher("sha256");
   readonly #patience: Patience;
-  readonly #since = performance.now();
+  readonly #since = monotonicMs();
   #bytes = 0;
   #rest: Buffer = Buffer.alloc(0);
   #unsynced = 0;

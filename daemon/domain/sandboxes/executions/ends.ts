@@ -11,6 +11,7 @@
 import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../../shared/agent-protocol/kept.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import { EXEC_ID_PATTERN, MAX_LIVE_EXECUTIONS } from "../../../../shared/api/executions.ts";
+import { sleep } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError } from "../../../core/service-error.ts";
 import { endedInGuest, listInGuest } from "../../../host/guest-link/exec.ts";
@@ -184,7 +185,7 @@ export class Ends {
       } catch (error) {
         this.#log.debug("executions not watched", { sandbox_id: sandboxId, error: describeError(error) });
       }
-      await Bun.sleep(PAUSE_MS);
+      await sleep(PAUSE_MS);
     }
   }
 

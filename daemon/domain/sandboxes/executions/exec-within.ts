@@ -1,6 +1,7 @@
 /** sandbox_exec with wait_ms: starts a command as execution_start does, and waits for it up to a limit. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { executionStart, type sandboxExec } from "../../../../shared/api/executions.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { type KeyCall, keyBehind } from "../../../core/operation.ts";
 import { begin, feedAll } from "../../executions/output.ts";
 import { commandFacts } from "../../executions/redact.ts";
@@ -55,6 +56,6 @@ export async function execWithin(
 
 function timeout(ms: number) {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), ms);
-  return { signal: late.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+  const timer = startTimer(() => late.abort(), ms);
+  return { signal: late.signal, [Symbol.dispose]: () => stopTimer(timer) };
 }

@@ -1,6 +1,7 @@
 /** Owns snapshots: taking them, what is made of them, and how they end. Where they lie is in place.ts. */
 import { rm } from "node:fs/promises";
 import type { RoomUid } from "../../../../shared/ids.ts";
+import { wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import type { Bound } from "../../../core/operation.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -66,7 +67,7 @@ export function makeSnapshots(
       deps.onEvent("snapshot.expired", row, { snapshot_id: row.snapshot_id }, "success");
     } catch (error) {
       deps.log.warn("snapshot not deleted", { snapshot_id: row.snapshot_id, error: describeError(error) });
-      expiries.set(row.snapshot_id, new Date(Date.now() + AGAIN_MS).toISOString());
+      expiries.set(row.snapshot_id, new Date(wallMs() + AGAIN_MS).toISOString());
     }
   };
   return {

@@ -6,6 +6,7 @@ import { FILM_COMMAND } from "../../../../shared/agent-protocol/recording.ts";
 import { RUNTIME } from "../../../../shared/agent-protocol/runtime.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../../../shared/api/recordings.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
 import { unlessGivenUp } from "../../../core/published.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -60,7 +61,7 @@ export class Films {
     const begun = Promise.withResolvers<LiveCommand>();
     const over = new AbortController();
     const limitMs = Math.min(USUAL_MS + TIMES_ITS_LENGTH * duration_ms, MOST_MS);
-    const late = setTimeout(() => over.abort(new Error("it took too long")), limitMs);
+    const late = startTimer(() => over.abort(new Error("it took too long")), limitMs);
     const ends = AbortSignal.any([signal, this.#stopping.signal, over.signal]);
     const work = async (link: GuestLink) => {
       ends.throwIfAborted();
@@ -80,7 +81,7 @@ export class Films {
       begun.reject(error);
     });
     const settled = made.finally(async () => {
-      clearTimeout(late);
+      stopTimer(late);
       this.#made.delete(settled);
       await file[Symbol.asyncDispose]();
     });
@@ -111,17 +112,17 @@ export class Films {
       throw new Error(`the film was not made: ${exit_code}, ${await said}`);
     };
     let leftMs = UNTAKEN_MS + TAKEN_TIMES_ITS_LENGTH * duration_ms;
-    let offeredAt = performance.now();
+    let offeredAt = monotonicMs();
     const untakenFrom = () => {
-      offeredAt = performance.now();
-      return setTimeout(() => over.abort(new Error("the reader is too slow")), Math.min(UNTAKEN_MS, leftMs));
+      offeredAt = monotonicMs();
+      return startTimer(() => over.abort(new Error("the reader is too slow")), Math.min(UNTAKEN_MS, leftMs));
     };
     let untaken = untakenFrom();
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          clearTimeout(untaken);
-          leftMs = Math.max(0, leftMs - (performance.now() - offeredAt));
+          stopTimer(untaken);
+          leftMs = Math.max(0, leftMs - (monotonicMs() - offeredAt));
           try {
             const bytes = await unlessGivenUp(ends, next());
             untaken = untakenFrom();
@@ -132,11 +133,11 @@ export class Films {
             this.#log.warn("film not made", { recording_id, error: describeError(reason) });
             controller.error(reason);
           }
-          clearTimeout(untaken);
+          stopTimer(untaken);
           over.abort();
         },
         cancel: () => {
-          clearTimeout(untaken);
+          stopTimer(untaken);
           over.abort();
         },
       },

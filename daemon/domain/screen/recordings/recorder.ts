@@ -9,6 +9,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { pieceHeader, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
 import { MAX_RECORDING_BYTES, RECORDED_PER_SECOND, type RecordingEnd } from "../../../../shared/api/recordings.ts";
+import { monotonicMs, sleep, startTimer, stopTimer } from "../../../core/clock.ts";
 import type { OwnerName } from "../../../core/loop/index.ts";
 import { within } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
@@ -38,7 +39,7 @@ export class Recorder {
   readonly #updates: Updates;
   readonly #file: FileHandle;
   readonly #means: Means;
-  readonly #startedAt = performance.now();
+  readonly #startedAt = monotonicMs();
   readonly #stopped = Promise.withResolvers<RecordingEnd>();
   readonly #timer: Timer;
   #size: { width: number; height: number };
@@ -61,7 +62,7 @@ export class Recorder {
     this.#size = size;
     this.width = size.width;
     this.height = size.height;
-    this.#timer = setTimeout(() => this.end("time_up"), means.mostMs);
+    this.#timer = startTimer(() => this.end("time_up"), means.mostMs);
     this.over = this.#record();
   }
 
@@ -84,7 +85,7 @@ export class Recorder {
   }
 
   get duration_ms(): number {
-    return Math.round(performance.now() - this.#startedAt);
+    return Math.round(monotonicMs() - this.#startedAt);
   }
 
   end(reason: RecordingEnd): void {
@@ -100,7 +101,7 @@ export class Recorder {
       this.end(["ENOSPC", "EDQUOT", "EIO"].includes(errnoOf(error) ?? "") ? "disk_full" : "screen_lost"),
     );
     const reason = await this.#stopped.promise;
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     await failed;
     // On disk, like what is said of it.
     await this.#file.sync().catch(() => {});
@@ -112,12 +113,12 @@ export class Recorder {
     await this.#write(0, [serverInit(this.#size)]);
     await this.#wire.write(Buffer.concat([setPixelFormat(), setEncodings(Object.values(RECORDED)), this.#ask(false)]));
     while (!this.#isOver) {
-      const askedAt = performance.now();
+      const askedAt = monotonicMs();
       const { parts, isEmpty, size } = await this.#updates.next();
       if (size) this.#resize(size);
       if (!isEmpty) await this.#write(this.duration_ms, parts);
       if (this.#isOver) return;
-      await Bun.sleep(Math.max(0, askedAt + BETWEEN_MS - performance.now()));
+      await sleep(Math.max(0, askedAt + BETWEEN_MS - monotonicMs()));
       // Of a new size nothing was drawn yet.
       await this.#wire.write(this.#ask(size === null));
     }

@@ -6,6 +6,8 @@
  *
  * An update comes only when it was asked for. While nobody asks, a screen that moves all the time costs nothing.
  */
+
+import { monotonicMs, sleep } from "../../../core/clock.ts";
 import type { OwnerName } from "../../../core/loop/index.ts";
 import { Published, within } from "../../../core/published.ts";
 import { ByteReader } from "./byte-reader.ts";
@@ -174,7 +176,7 @@ export class RfbClient {
   /** Resolves once nothing has changed for a moment, or after a while without one. Throws as `current` does. */
   async still(signal?: AbortSignal): Promise<void> {
     await this.current(signal);
-    for (const end = performance.now() + MOST_STILL_MS; performance.now() < end; ) {
+    for (const end = monotonicMs() + MOST_STILL_MS; monotonicMs() < end; ) {
       const { changes } = this.#progress.value;
       this.#ask();
       const changed = this.#until((now) => now.changes > changes, STILL_MS, signal);
@@ -187,7 +189,7 @@ export class RfbClient {
         },
       );
       if (isStill) break;
-      await Bun.sleep(Math.max(0, this.#askedAt + BETWEEN_UPDATES_MS - performance.now()));
+      await sleep(Math.max(0, this.#askedAt + BETWEEN_UPDATES_MS - monotonicMs()));
     }
     // A new size that came meanwhile has to be drawn.
     await this.#until(() => this.#isWhole, this.#answerMs, signal);
@@ -216,7 +218,7 @@ export class RfbClient {
   #ask(): void {
     if (this.#isAsked) return;
     this.#isAsked = true;
-    this.#askedAt = performance.now();
+    this.#askedAt = monotonicMs();
     this.#send(updateRequest(true, wholeOf(this.frame)));
   }
 
@@ -232,7 +234,7 @@ export class RfbClient {
   #askForAnswer(): void {
     this.#decoder.awaited = (this.#decoder.awaited + 1) % Math.min(this.frame.width, AWAITED_PIXELS);
     this.#isAsked = true;
-    this.#askedAt = performance.now();
+    this.#askedAt = monotonicMs();
     this.#send(updateRequest(true, wholeOf(this.frame)));
     this.#send(updateRequest(false, { x: this.#decoder.awaited, y: 0, width: 1, height: 1 }));
   }

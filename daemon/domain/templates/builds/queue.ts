@@ -7,7 +7,7 @@
  */
 import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
 import { type BuildId, newId, type OrgId, type RoomUid } from "../../../../shared/ids.ts";
-import { now } from "../../../core/clock.ts";
+import { monotonicMs, now, startTimer, stopTimer } from "../../../core/clock.ts";
 import { FairQueue } from "../../../core/fair-queue.ts";
 import { Published } from "../../../core/published.ts";
 import { repeat } from "../../../core/repeat.ts";
@@ -161,7 +161,7 @@ export class Builds {
     const { carryOut, log, paths, buildLimitSeconds } = this.#deps;
     const { org_id } = live.row;
     // Others wait for it.
-    const deadline = setTimeout(() => live.over.abort(tookTooLong(buildLimitSeconds)), buildLimitSeconds * 1000);
+    const deadline = startTimer(() => live.over.abort(tookTooLong(buildLimitSeconds)), buildLimitSeconds * 1000);
     let last: BuildFailure | { digest: string } | null = null;
     const hear = (message: BuildSaid) => {
       if ("ready" in message) last = { digest: message.ready.digest };
@@ -170,7 +170,7 @@ export class Builds {
     };
     try {
       const started_at = now();
-      live.sinceMs = performance.now();
+      live.sinceMs = monotonicMs();
       live.row = { ...live.row, started_at };
       const before = await templateMib(paths, org_id);
       await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
@@ -184,7 +184,7 @@ export class Builds {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
       }
     }
-    clearTimeout(deadline);
+    stopTimer(deadline);
     const { aborted, reason } = live.over.signal;
     await this.#finish(live, last ?? (aborted ? (reason as BuildFailure) : BROKEN));
   }
@@ -251,7 +251,7 @@ export class Builds {
   #count({ row: { org_id }, keyId: key_id, sinceMs }: Live): void {
     if (sinceMs === null) return;
     const place = { org_id, room_uid: "" as RoomUid, agent_id: "", key_id };
-    this.#deps.meter.count(place, { build_ms: Math.round(performance.now() - sinceMs) });
+    this.#deps.meter.count(place, { build_ms: Math.round(monotonicMs() - sinceMs) });
   }
 
   async #write(row: BuildRow, how: BuildFailure | { digest: string }, along = () => {}): Promise<void> {

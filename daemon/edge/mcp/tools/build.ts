@@ -3,6 +3,7 @@ import type { InputOf } from "../../../../shared/api/contract.ts";
 import { templateBuildGet, templateBuildStream, templateCreate } from "../../../../shared/api/template-builds.ts";
 import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { Refused, ToolCall } from "../call.ts";
 
@@ -64,7 +65,7 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
   if (reply.kind === "problem") return reply;
   const stream = reply.kind === "done" ? reply.done.events : undefined;
   if (!stream) return told;
-  const timer = setTimeout(() => stream.cancel(), waitMs > 0 ? waitMs : call.leftMs);
+  const timer = startTimer(() => stream.cancel(), waitMs > 0 ? waitMs : call.leftMs);
   try {
     for await (const events of stream.events) {
       for (const { data, data_b64 } of events) {
@@ -77,7 +78,7 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
       if (isOver) break;
     }
   } finally {
-    clearTimeout(timer);
+    stopTimer(timer);
     stream.cancel();
   }
   return told;

@@ -3,6 +3,7 @@
  * of ours, by which the next one gets what the first has come to, and does nothing twice.
  */
 import { randomUUID } from "node:crypto";
+import { sleep } from "../../../core/clock.ts";
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 
@@ -19,6 +20,6 @@ export async function once(
     // The call before it is still at work.
     if (reply.kind !== "problem" || reply.problem.code !== "idempotency_in_progress") return answerOf(reply);
     if (call.waitMs(LOOK_MS) < LOOK_MS) return stillUnderWay(call, next);
-    await Bun.sleep(LOOK_MS);
+    await sleep(LOOK_MS);
   }
 }

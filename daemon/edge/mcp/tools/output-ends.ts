@@ -1,5 +1,6 @@
 /** The beginning and the end of an execution's output, read as a stream of which the middle is dropped. */
 import { executionGet, executionStream } from "../../../../shared/api/executions.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf, HEAD_BYTES, lastOf, type Streams, TAIL_BYTES } from "../output-text.ts";
 import type { Place } from "./output-page.ts";
@@ -43,14 +44,14 @@ async function read(call: ToolCall, { path, waitMs, after, after_bytes }: Option
   const collector = new Collector({ after, after_bytes });
   const stream = reply.kind === "done" ? reply.done.events : undefined;
   if (!stream) return collector.ends();
-  const timer = setTimeout(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
+  const timer = startTimer(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
   try {
     for await (const events of stream.events) {
       for (const { data, data_b64 } of events) collector.take(data as { seq?: number; type: string }, data_b64);
       if (collector.over) break;
     }
   } finally {
-    clearTimeout(timer);
+    stopTimer(timer);
     stream.cancel();
   }
   return collector.ends();

@@ -3,6 +3,7 @@
  * each other have every byte once.
  */
 import { executionStream } from "../../../../shared/api/executions.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { Capture } from "../../../domain/executions/capture.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf } from "../output-text.ts";
@@ -43,14 +44,14 @@ export async function readPage(call: ToolCall, options: PageOptions): Promise<Pa
   const stream = reply.kind === "done" ? reply.done.events : undefined;
   if (!stream) return pager.page();
   // What there is already comes from the guest as well, which may be slow to tell it.
-  const timer = setTimeout(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
+  const timer = startTimer(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
   try {
     for await (const events of stream.events) {
       for (const { data, data_b64 } of events) pager.take(data as StreamedEvent, data_b64);
       if (pager.over) break;
     }
   } finally {
-    clearTimeout(timer);
+    stopTimer(timer);
     stream.cancel();
   }
   return pager.page();

@@ -7,6 +7,7 @@
  */
 import { constants } from "node:os";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Conversation, Talker } from "../../../core/conversation.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -44,7 +45,7 @@ export class CarriedSession implements Conversation {
   #visit: Visit | null = null;
   #isIn = false;
   #leavePlace = () => {};
-  #deadline: NodeJS.Timeout | null = null;
+  #deadline: Timer | null = null;
 
   constructor(deps: CarriedDeps, ip: string | null) {
     this.#deps = deps;
@@ -53,7 +54,7 @@ export class CarriedSession implements Conversation {
 
   start(talker: Talker): void {
     this.#talker = talker;
-    this.#deadline = setTimeout(() => this.#end(NORMAL, "nobody has logged in"), LOGIN_MS);
+    this.#deadline = startTimer(() => this.#end(NORMAL, "nobody has logged in"), LOGIN_MS);
   }
 
   hear(text: string): void {
@@ -79,7 +80,7 @@ export class CarriedSession implements Conversation {
 
   left(): void {
     if (this.#gone.signal.aborted) return;
-    clearTimeout(this.#deadline ?? undefined);
+    stopTimer(this.#deadline);
     this.#gone.abort();
     for (const channel of this.#channels.values()) channel.hangUp();
     this.#channels.clear();
@@ -106,8 +107,8 @@ export class CarriedSession implements Conversation {
     try {
       await this.#logIn(login);
       if (this.#gone.signal.aborted) return;
-      clearTimeout(this.#deadline ?? undefined);
-      this.#deadline = setTimeout(() => this.#end(NORMAL, "the other host is silent"), SILENCE_MS);
+      stopTimer(this.#deadline);
+      this.#deadline = startTimer(() => this.#end(NORMAL, "the other host is silent"), SILENCE_MS);
       this.#isIn = true;
     } catch (error) {
       const problem = error instanceof Refused ? error.problem : toProblem(error, newId("req"), this.#deps.log);

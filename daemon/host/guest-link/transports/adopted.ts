@@ -6,6 +6,7 @@ import { dlopen } from "bun:ffi";
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { SocketHandler, UnixSocketOptions } from "bun";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { check } from "../../files/libc.ts";
 import { connectVsock, listenVsock, peerAddress, peerFamily } from "./vsock-socket.ts";
 
@@ -70,7 +71,7 @@ async function accepted<T>(
   };
   const options: unknown = { fd: listening, socket };
   const listener = Bun.listen(options as UnixSocketOptions<undefined>);
-  const late = setTimeout(() => found.reject(new Error("a listener that was adopted accepts nothing")), ANSWER_MS);
+  const late = startTimer(() => found.reject(new Error("a listener that was adopted accepts nothing")), ANSWER_MS);
   try {
     const disconnect = await connect();
     try {
@@ -79,7 +80,7 @@ async function accepted<T>(
       disconnect();
     }
   } finally {
-    clearTimeout(late);
+    stopTimer(late);
     listener.stop(true);
   }
 }

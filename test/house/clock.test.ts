@@ -1,0 +1,51 @@
+/**
+ * The daemon's clock: daemon/core/clock.ts alone reads the runtime's clocks and sets its timers, so that a test moves them together and each
+ * use chooses between wall-clock and monotonic time. The list of exceptions only shrinks.
+ *
+ * Out of scope: daemon/cli and daemon/web, which are programs of their own (a client of the API; pages in browsers) and keep no time with the
+ * daemon; guest-agent, which runs on the guest's clock and knows no file of the host; shared, which both sides load (it reads the time for ids
+ * alone, and is moved by a test's clock as well).
+ */
+import { expect, test } from "vitest";
+import { codeOf, linesThatMatch, type Source } from "./sources.ts";
+
+const CLOCK = "daemon/core/clock.ts";
+const OTHER_PROGRAMS = ["daemon/cli/", "daemon/web/"];
+const EXCEPTIONS: readonly { file: string; why: string }[] = [
+  {
+    file: "daemon/core/loop/index.ts",
+    why: "the scheduler measures this process's own processor time, which a moved clock would falsify",
+  },
+  ...["daemon/core/loop/watch.ts", "daemon/core/loop/watch-thread.ts", "daemon/db/readers/messages.ts"].map((file) => ({
+    file,
+    why: "compares times of two threads",
+  })),
+  ...["clock", "connection"].map((name) => ({
+    file: `daemon/host/guest-link/${name}.ts`,
+    why: "sets the guest's clock finer than a millisecond",
+  })),
+  { file: "daemon/core/traces.ts", why: "spans are finer than a millisecond" },
+];
+
+const RUNTIME =
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\s*\.|\b(set|clear)(Timeout|Interval)\b|\bBun\.(sleep|nanoseconds)\b|\bnode:(timers|perf_hooks)|\bAbortSignal\.timeout\b|\bprocess\.(hrtime|uptime)\b/;
+
+const sources = codeOf("daemon").filter(
+  ({ path }) => path !== CLOCK && !OTHER_PROGRAMS.some((folder) => path.startsWith(folder)),
+);
+
+test("the clock's file alone reads the runtime's clocks and sets its timers", () => {
+  const uses = new Map(sources.map((source) => [source.path, linesThatMatch(source, RUNTIME)]));
+  const files = EXCEPTIONS.map(({ file }) => file);
+  const others = [...uses].filter(([path]) => !files.includes(path)).flatMap(([, lines]) => lines);
+  expect(others, `use ${CLOCK}`).toEqual([]);
+  const unused = files.filter((file) => !uses.get(file)?.length);
+  expect(unused, "take these from the list").toEqual([]);
+});
+
+test("the clock's file imports nothing, so that every thread can load it", () => {
+  const [clock] = codeOf("daemon/core").filter(({ path }) => path === CLOCK) as [Source];
+  expect(linesThatMatch(clock, /\bimport\b|\brequire\(/).filter((line) => !line.includes("Imports nothing"))).toEqual(
+    [],
+  );
+});
