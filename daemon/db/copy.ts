@@ -1,7 +1,7 @@
 /** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { openConnection, type Queries } from "./client.ts";
-import { MIGRATIONS, migrate } from "./migrate.ts";
+import { latestVersion, migrate, whyUnknown } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
 
 /** Writes what is committed now to a new file. Nobody who reads or writes waits for it. */
@@ -54,7 +54,7 @@ export function wouldMigrate(file: string): boolean {
   if (!existsSync(file)) return false;
   const connection = openConnection(file);
   try {
-    return Number(connection.pragma("user_version")) < MIGRATIONS.length;
+    return Number(connection.pragma("user_version")) < latestVersion();
   } catch {
     return false;
   } finally {
@@ -66,10 +66,8 @@ export function wouldMigrate(file: string): boolean {
 export function whyUnusable(copy: string): string | null {
   const connection = openConnection(copy);
   try {
-    const schema = Number(connection.pragma("user_version"));
-    if (schema > MIGRATIONS.length) {
-      return `It is from a newer roomd: its database has schema ${schema}, and this roomd knows up to ${MIGRATIONS.length}.`;
-    }
+    const unknown = whyUnknown(Number(connection.pragma("user_version")));
+    if (unknown !== null) return unknown;
     const found = connection.pragma("quick_check");
     return found === "ok" ? null : `Its database is damaged: ${String(found).slice(0, 200)}.`;
   } catch (error) {

@@ -33,7 +33,6 @@ const EXEMPT: Record<string, string> = {
   mails: "an e-mail to the person",
   idempotency: "answers of calls, for the caller alone",
   done_calls: "names of calls, for the caller alone",
-  webhooks_former: "rows of an earlier version, which become webhooks at the start",
   billing_checkouts: "a purchase of the organization",
 };
 

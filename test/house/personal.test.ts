@@ -18,7 +18,6 @@ const OF_NOBODY: Record<string, string> = {
   snapshots: "a snapshot is made by a key",
   checkpoints: "a checkpoint is made by a key",
   webhooks: "a webhook is made by a key",
-  webhooks_former: "a webhook is made by a key",
 };
 
 const connection = openConnection(":memory:");

@@ -2,7 +2,6 @@
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import { locally } from "../../db/rehearsal.ts";
-import { adoptFormer } from "./adopt.ts";
 import { makeConfigure } from "./configure.ts";
 import { makeDeliveries } from "./deliveries.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -10,7 +9,7 @@ import { Reach } from "./reach.ts";
 import { makeShown } from "./record.ts";
 import { WebhookSecrets } from "./secrets.ts";
 import { Sender } from "./sender.ts";
-import { deleteFormerOf, deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
+import { deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
 export { cursorAfterDelivery } from "./deliveries.ts";
 export { WEBHOOK_RULE, webhooksMade } from "./made.ts";
@@ -39,7 +38,6 @@ export function makeWebhooks(deps: WebhookDeps): Webhooks {
     has: (orgId, webhookId) => getWebhook(database.queries, orgId, webhookId) !== undefined,
     figures: () => sender.figures(),
     forgetOrg: async (orgId) => {
-      await database.commit((within) => deleteFormerOf(within, orgId));
       for (const { webhook_id } of listWebhooks(database.queries, orgId, null, Number.MAX_SAFE_INTEGER)) {
         await sender.change(orgId, webhook_id, () =>
           directory.database.commit((within) => {
@@ -51,14 +49,8 @@ export function makeWebhooks(deps: WebhookDeps): Webhooks {
       sender.forgetOrg(orgId);
     },
     start: () => {
-      const over = new AbortController();
-      const adopting = adoptFormer(deps, secrets, { adopted: () => sender.follow(), signal: over.signal });
       sender.start();
-      return async () => {
-        over.abort();
-        await adopting;
-        await sender.stop();
-      };
+      return () => sender.stop();
     },
   };
 }

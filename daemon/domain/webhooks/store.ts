@@ -1,12 +1,9 @@
 /** Owns the webhooks' only SQL. */
 import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt, notInArray } from "drizzle-orm";
-import { union } from "drizzle-orm/sqlite-core";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import {
   type DeliveryRow,
-  type FormerRow,
-  formerWebhooks,
   type ProgressRow,
   type WebhookRow,
   webhookDeliveries,
@@ -63,10 +60,7 @@ export function deleteOwn(queries: Queries, webhookId: WebhookId): void {
 
 /** Webhooks that are gone, and of which this host still has something. */
 export function listGone(queries: Queries): WebhookId[] {
-  const known = union(
-    queries.select({ id: webhooks.webhook_id }).from(webhooks),
-    queries.select({ id: formerWebhooks.webhook_id }).from(formerWebhooks),
-  );
+  const known = queries.select({ id: webhooks.webhook_id }).from(webhooks);
   const ids = [
     ...queries
       .select({ id: webhookProgress.webhook_id })
@@ -89,18 +83,6 @@ export function insertProgress(queries: Queries, row: ProgressRow): void {
 /** Nothing where there is none: it was deleted. */
 export function changeProgress(queries: Queries, webhookId: WebhookId, change: Partial<ProgressRow>): void {
   queries.update(webhookProgress).set(change).where(eq(webhookProgress.webhook_id, webhookId)).run();
-}
-
-export function listFormer(queries: Queries): FormerRow[] {
-  return queries.select().from(formerWebhooks).all();
-}
-
-export function deleteFormerOf(queries: Queries, orgId: OrgId): void {
-  queries.delete(formerWebhooks).where(eq(formerWebhooks.org_id, orgId)).run();
-}
-
-export function deleteFormer(queries: Queries, webhookId: WebhookId): void {
-  queries.delete(formerWebhooks).where(eq(formerWebhooks.webhook_id, webhookId)).run();
 }
 
 export function getDelivery(queries: Queries, webhookId: WebhookId, deliveryId: string): DeliveryRow | undefined {

@@ -1,14 +1,12 @@
-/** Owns the columns of webhooks, which hosts share, of how far this host has come with each, and of events that are sent by themselves. */
+/** Columns of webhooks, which hosts share, of the progress of this host with each, and of deliveries. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 
-const owned = {
+export const webhooks = sqliteTable("webhooks", {
   webhook_id: text().$type<WebhookId>().primaryKey(),
   org_id: text().$type<OrgId>().notNull(),
-};
-
-const settings = {
+  sealed_url: text().notNull(),
   types: text({ mode: "json" }).$type<string[]>().notNull(),
   room_ids: text({ mode: "json" }).$type<string[]>(),
   disabled_reason: text().$type<WebhookRecord["disabled_reason"]>(),
@@ -19,37 +17,19 @@ const settings = {
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
   updated_at: text().notNull(),
-};
-
-export const webhooks = sqliteTable("webhooks", {
-  ...owned,
-  sealed_url: text().notNull(),
-  ...settings,
   renewed_at: text().notNull(),
   begins_at: text().notNull(),
 });
 
-const place = {
+export const webhookProgress = sqliteTable("webhook_progress", {
+  webhook_id: text().$type<WebhookId>().primaryKey(),
   seq: integer().notNull(),
   sent_count: integer().notNull(),
   missed_count: integer().notNull(),
   failed_count: integer().notNull(),
   last_sent_at: text(),
   failing_since: text(),
-};
-
-export const webhookProgress = sqliteTable("webhook_progress", {
-  webhook_id: text().$type<WebhookId>().primaryKey(),
-  ...place,
   renewed_at: text().notNull(),
-});
-
-/** Of before they were shared: what was one row. */
-export const formerWebhooks = sqliteTable("webhooks_former", {
-  ...owned,
-  url: text().notNull(),
-  ...settings,
-  ...place,
 });
 
 export const webhookDeliveries = sqliteTable(
@@ -74,7 +54,6 @@ export type WebhookRow = typeof webhooks.$inferSelect;
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
 
 export type ProgressRow = typeof webhookProgress.$inferSelect;
-export type FormerRow = typeof formerWebhooks.$inferSelect;
 
 /** How far a webhook has come here: what changes by sending alone. */
 export type Progress = Omit<ProgressRow, "webhook_id" | "renewed_at">;

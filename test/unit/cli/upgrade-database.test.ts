@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forgetDatabase, keepDatabase, putDatabaseBack } from "../../../daemon/cli/upgrade-database.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
-import { MIGRATIONS } from "../../../daemon/db/migrate.ts";
+import { latestVersion } from "../../../daemon/db/migrate.ts";
 
 let data: string;
 let paths: { database: string; before_upgrade: string };
 beforeEach(() => {
   data = mkdtempSync(join(tmpdir(), "roomd-upgrade-"));
   paths = { database: join(data, "roomd.db"), before_upgrade: join(data, "before-upgrade") };
-  run("CREATE TABLE t (n INTEGER)", "INSERT INTO t VALUES (1)", `PRAGMA user_version = ${MIGRATIONS.length - 1}`);
+  run("CREATE TABLE t (n INTEGER)", "INSERT INTO t VALUES (1)", `PRAGMA user_version = ${latestVersion() - 1}`);
 });
 afterEach(() => rmSync(data, { recursive: true }));
 
@@ -31,7 +31,7 @@ function rows(): unknown[] {
 
 test("what the new version has changed is as it was before, and the copy is used up", () => {
   keepDatabase(paths);
-  run("INSERT INTO t VALUES (2)", `PRAGMA user_version = ${MIGRATIONS.length}`);
+  run("INSERT INTO t VALUES (2)", `PRAGMA user_version = ${latestVersion()}`);
   putDatabaseBack(paths);
   expect(rows()).toEqual([{ n: 1 }]);
   putDatabaseBack(paths);
@@ -47,7 +47,7 @@ test("a copy that an interrupted upgrade has left is kept, and a database that w
   putDatabaseBack(paths);
   expect(rows()).toEqual([{ n: 1 }]);
   forgetDatabase(paths);
-  run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  run(`PRAGMA user_version = ${latestVersion()}`);
   keepDatabase(paths);
   expect(existsSync(paths.before_upgrade)).toBe(false);
 });

@@ -1,77 +1,77 @@
-/** The schema's history: from nothing, from every step of it, and never from the future. */
+/** Migrations of the database: from nothing, from every version to the latest, and from no unknown version. */
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { MIGRATIONS, migrate } from "../../../daemon/db/migrate.ts";
+import { INITIAL_VERSION, latestVersion, MIGRATIONS, migrate } from "../../../daemon/db/migrate.ts";
 
-function opened(version: number): Connection {
+/** Migrations of versions to come: a column, rows that are rewritten, and a table that another replaces. */
+const NEXT = [
+  ...MIGRATIONS,
+  "ALTER TABLE orgs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'",
+  "UPDATE orgs SET colour = 'of ' || name",
+  `CREATE TABLE agents_next (room_uid TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (room_uid, agent_id)) STRICT, WITHOUT ROWID;
+   INSERT INTO agents_next SELECT room_uid, agent_id FROM agents;
+   DROP TABLE agents;
+   ALTER TABLE agents_next RENAME TO agents`,
+];
+
+/** A database with the first `count` migrations. */
+function opened(count: number): Connection {
   const connection = openConnection(":memory:");
-  for (const statements of MIGRATIONS.slice(0, version)) connection.execute(statements);
-  connection.execute(`PRAGMA user_version = ${version}`);
+  if (count > 0) migrate(connection, undefined, NEXT.slice(0, count));
   return connection;
 }
 const schemaOf = ({ queries }: Connection) =>
   queries.all<{ name: string; sql: string }>(sql`SELECT name, sql FROM sqlite_schema ORDER BY name`);
 
 describe("migrate", () => {
-  test.each([...MIGRATIONS.keys(), MIGRATIONS.length])(
-    "from version %i ends where a new database begins",
-    (version) => {
-      const [fresh, old] = [opened(0), opened(version)];
-      migrate(fresh);
-      migrate(old);
-      expect(schemaOf(old)).toEqual(schemaOf(fresh));
-      expect(old.pragma("user_version")).toBe(MIGRATIONS.length);
-      migrate(old);
-      expect(schemaOf(old)).toEqual(schemaOf(fresh));
-    },
-  );
+  test.each([...NEXT.keys(), NEXT.length])("after %i migrations ends where a new database begins", (count) => {
+    const [fresh, old] = [opened(0), opened(count)];
+    migrate(fresh, undefined, NEXT);
+    migrate(old, undefined, NEXT);
+    expect(schemaOf(old)).toEqual(schemaOf(fresh));
+    expect(old.pragma("user_version")).toBe(latestVersion(NEXT));
+    migrate(old, undefined, NEXT);
+    expect(schemaOf(old)).toEqual(schemaOf(fresh));
+  });
 
-  test("refuses a database that a newer roomd has written, and leaves it as it is", () => {
-    const future = opened(0);
-    future.execute(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
-    expect(() => migrate(future)).toThrow(/run the newer roomd, or restore a backup/);
-    expect(schemaOf(future)).toEqual([]);
+  test("keeps the rows", () => {
+    const old = opened(1);
+    old.execute("INSERT INTO orgs (org_id, name, plan, created_at) VALUES ('org_1', 'one', 'free', 't')");
+    old.execute("INSERT INTO agents VALUES ('rom_1', 'a', '[]', 't')");
+    migrate(old, undefined, NEXT);
+    expect(old.queries.all(sql`SELECT org_id, colour FROM orgs`)).toEqual([{ org_id: "org_1", colour: "of one" }]);
+    expect(old.queries.all(sql`SELECT * FROM agents`)).toEqual([{ room_uid: "rom_1", agent_id: "a" }]);
+  });
+
+  test.each([
+    [latestVersion() + 1, /run the newer roomd, or restore a backup/],
+    [1, /before the first release/],
+    [INITIAL_VERSION - 1, /begin with an empty data directory/],
+  ])("refuses a database of version %i, and leaves it as it is", (version, reason) => {
+    const unknown = opened(0);
+    unknown.execute(`PRAGMA user_version = ${version}`);
+    expect(() => migrate(unknown)).toThrow(reason);
+    expect([schemaOf(unknown), unknown.pragma("user_version")]).toEqual([[], version]);
   });
 
   test("asks before it changes anything, and only then", () => {
     const refuse = () => {
       throw new Error("not now");
     };
-    const old = opened(MIGRATIONS.length - 1);
+    const old = opened(NEXT.length - 1);
     const before = schemaOf(old);
-    expect(() => migrate(old, refuse)).toThrow("not now");
-    expect([schemaOf(old), old.pragma("user_version")]).toEqual([before, MIGRATIONS.length - 1]);
-    migrate(opened(MIGRATIONS.length), refuse);
+    expect(() => migrate(old, refuse, NEXT)).toThrow("not now");
+    expect([schemaOf(old), old.pragma("user_version")]).toEqual([before, latestVersion(NEXT) - 1]);
+    migrate(opened(NEXT.length), refuse, NEXT);
   });
 
   test("that fails changes nothing", () => {
     const broken = opened(0);
-    // A table of that name is in the way of the first migration's last.
+    // A table of that name is in the way of one of the initial schema.
     broken.execute("CREATE TABLE idempotency (x)");
     expect(() => migrate(broken)).toThrow();
     expect(schemaOf(broken).map(({ name }) => name)).toEqual(["idempotency"]);
     expect(broken.pragma("user_version")).toBe(0);
   });
-});
-
-test("chains that were begun before their heads were kept have them afterwards", () => {
-  const old = opened(1);
-  for (const [org, seq] of [
-    ["org_a", 1],
-    ["org_a", 2],
-    ["org_b", 1],
-    ["", 1],
-  ] as const) {
-    old.queries.run(
-      sql`INSERT INTO audit (org_key, seq, audit_id, event, outcome, at, actor_type, actor_id, actor_name, source, details, prev_hash, hash)
-          VALUES (${org}, ${seq}, 'evt', 'e', 'success', 't', 'a', 'b', 'c', 'cli', '{}', 'p', ${`hash ${org} ${seq}`})`,
-    );
-  }
-  migrate(old);
-  expect(old.queries.all(sql`SELECT * FROM audit_heads ORDER BY org_key`)).toEqual([
-    { org_key: "", seq: 1, hash: "hash  1" },
-    { org_key: "org_a", seq: 2, hash: "hash org_a 2" },
-    { org_key: "org_b", seq: 1, hash: "hash org_b 1" },
-  ]);
 });

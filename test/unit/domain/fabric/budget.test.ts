@@ -2,11 +2,11 @@
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
-import { MIGRATIONS, migrate } from "../../../../daemon/db/migrate.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Budget, BYTES_OF_ROW, bytesOf } from "../../../../daemon/domain/fabric/budget.ts";
 import { insertMessage } from "../../../../daemon/domain/fabric/store.ts";
-import { type MessageRow, messages } from "../../../../daemon/domain/fabric/table.ts";
+import type { MessageRow } from "../../../../daemon/domain/fabric/table.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 
 const HOLDER = { org_id: "org_1" as OrgId, room_uid: "rom_1" as RoomUid };
@@ -46,24 +46,6 @@ test("a message takes the same before it is kept and as a row", async () => {
     sql.raw(`SELECT ${BYTES_OF_ROW} AS bytes FROM messages ORDER BY seq`),
   );
   expect(found.map(({ bytes }) => bytes)).toEqual(rows.map(bytesOf));
-});
-
-test("messages that an older roomd kept are counted when it is upgraded", async () => {
-  const old = openConnection(":memory:");
-  const upTo = MIGRATIONS.findIndex((text) => text.includes("CREATE TABLE message_rooms"));
-  for (const text of MIGRATIONS.slice(0, upTo)) old.execute(text);
-  old.execute(`PRAGMA user_version = ${upTo}; PRAGMA foreign_keys = OFF`);
-  const columns = old.queries.all<{ name: string }>(sql`SELECT name FROM pragma_table_info('rooms') WHERE "notnull"`);
-  const values = columns.map(
-    ({ name }) => ({ room_uid: "'rom_1'", org_id: "'org_1'", state: "'active'" })[name] ?? "0",
-  );
-  old.execute(`INSERT INTO rooms (${columns.map(({ name }) => name).join()}) VALUES (${values.join()})`);
-  const rows = MESSAGES.map((more, at) => messageOf(at + 1, more));
-  for (const row of rows) old.queries.insert(messages).values(row).run();
-  migrate(old);
-  const sum = rows.reduce((all, row) => all + bytesOf(row), 0);
-  expect(old.queries.all(sql`SELECT * FROM message_rooms`)).toMatchObject([{ ...HOLDER, bytes: sum, gone_seq: 0 }]);
-  old.close();
 });
 
 test("sums are those of what was kept and not given back, also for a daemon after this one", async () => {

@@ -1,8 +1,8 @@
-/** Requests without a reply: found among any number of messages, and in a database that an older roomd has written. */
+/** Requests without a reply: found among any number of messages. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
-import { MIGRATIONS, migrate } from "../../../../daemon/db/migrate.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
 import { openBarriers } from "../../../../daemon/domain/barriers/index.ts";
 import { openRequests } from "../../../../daemon/domain/fabric/index.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
@@ -17,44 +17,24 @@ beforeEach(() => {
 });
 afterEach(() => connection.close());
 
-/** As a daemon before this one has written it: deliveries do not say whether they are awaited. */
-function writeBefore(): void {
-  const before = MIGRATIONS.slice(
-    0,
-    MIGRATIONS.findIndex((text) => text.includes("deliveries_awaited")),
+/** A request of `a` for each recipient; whether its reply is awaited is in the delivery. */
+function addRequest(seq: number, id: string, awaited: Record<string, boolean>): void {
+  connection.execute(
+    `INSERT INTO messages (room_uid, seq, message_id, source, kind, size_bytes, headers, ack_required, recipients, fingerprint, created_at)
+     VALUES ('${ROOM}', ${seq}, '${id}', 'a', 'request', 0, '{}', 0, '${JSON.stringify(Object.keys(awaited))}', '', '${AT}')`,
   );
-  for (const text of before) connection.execute(text);
-  connection.execute(`PRAGMA user_version = ${before.length}`);
-  let seq = 0;
-  const add = (
-    id: string,
-    kind: string,
-    source: string,
-    to: string[],
-    more: { topic?: string; reply_to?: string } = {},
-  ) => {
-    seq++;
-    const text = (value: string | undefined) => (value === undefined ? "NULL" : `'${value}'`);
+  for (const [agent, isAwaited] of Object.entries(awaited)) {
     connection.execute(
-      `INSERT INTO messages (room_uid, seq, message_id, source, topic, kind, size_bytes, headers, reply_to, ack_required, recipients, fingerprint, created_at)
-       VALUES ('${ROOM}', ${seq}, '${id}', '${source}', ${text(more.topic)}, '${kind}', 0, '{}', ${text(more.reply_to)}, 0, '${JSON.stringify(to)}', '', '${AT}')`,
+      `INSERT INTO deliveries (room_uid, agent_id, seq, state, attempts, ack_required, awaited) VALUES ('${ROOM}', '${agent}', ${seq}, 'queued', 0, 0, ${isAwaited ? 1 : 0})`,
     );
-    for (const agent of to) {
-      connection.execute(`INSERT INTO deliveries VALUES ('${ROOM}', '${agent}', ${seq}, 'queued', 0, 0, NULL, NULL)`);
-    }
-  };
-  add("open", "request", "a", ["b"]);
-  add("half", "request", "a", ["b", "c"]);
-  add("half-1", "response", "b", ["a"], { reply_to: "half" });
-  add("topic", "request", "a", ["b", "c"], { topic: "t" });
-  add("topic-1", "response", "c", ["a"], { reply_to: "topic" });
-  add("event", "event", "a", ["b"]);
-  add("remark", "event", "b", ["a"], { reply_to: "open" });
+  }
 }
 
-test("what an older roomd has kept is taken over", () => {
-  writeBefore();
+test("open requests are those whose reply is awaited, by recipient, the oldest first", () => {
   migrate(connection);
+  addRequest(1, "open", { b: true });
+  addRequest(2, "half", { b: false, c: true });
+  addRequest(3, "answered", { b: false, c: false });
   const found = openRequests(connection.queries, ROOM, 10).map(({ message_id, recipient }) => [message_id, recipient]);
   expect(found).toEqual([
     ["open", "b"],

@@ -1,2 +1,0 @@
--- What an unanswered call has begun.
-ALTER TABLE idempotency ADD COLUMN begun TEXT;

@@ -1,0 +1,59 @@
+-- Copy of the directory that the hosts of a service share; empty on a single host.
+
+CREATE TABLE hosts (
+  host_id     TEXT NOT NULL PRIMARY KEY,
+  state       TEXT NOT NULL CHECK (state IN ('active', 'draining', 'gone')),
+  -- host:port at which other hosts reach this one, and the certificate that it presents.
+  address     TEXT NOT NULL,
+  certificate TEXT NOT NULL,
+  -- URL for clients.
+  url         TEXT NOT NULL,
+  labels      TEXT NOT NULL,
+  joined_at   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The host of each room. A name is taken as long as its row exists.
+CREATE TABLE placements (
+  room_uid   TEXT NOT NULL PRIMARY KEY,
+  org_id     TEXT NOT NULL,
+  room_id    TEXT NOT NULL,
+  host_id    TEXT NOT NULL,
+  -- Increases with each host that takes the room.
+  epoch      INTEGER NOT NULL,
+  labels     TEXT NOT NULL,
+  created_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX placements_by_name ON placements (org_id, room_id);
+CREATE INDEX placements_by_host ON placements (host_id);
+
+-- Use of each organization on each host, which counts for its plan.
+CREATE TABLE org_use (
+  org_id     TEXT NOT NULL,
+  host_id    TEXT NOT NULL,
+  rooms      INTEGER NOT NULL,
+  sandboxes  INTEGER NOT NULL,
+  memory_mib INTEGER NOT NULL,
+  disk_gib   REAL NOT NULL,
+  -- Millionths of a credit.
+  used_micro INTEGER NOT NULL,
+  PRIMARY KEY (org_id, host_id)
+) STRICT, WITHOUT ROWID;
+
+-- Calls with an Idempotency-Key that changed shared rows, and the host with their answers.
+CREATE TABLE done_calls (
+  key_id          TEXT NOT NULL,
+  method          TEXT NOT NULL,
+  path            TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  host_id         TEXT NOT NULL,
+  done_at         TEXT NOT NULL,
+  PRIMARY KEY (key_id, method, path, idempotency_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX done_calls_by_host ON done_calls (host_id, done_at);
+
+-- Last change of the directory that the copy contains.
+CREATE TABLE mirror (
+  only_one  INTEGER NOT NULL PRIMARY KEY CHECK (only_one = 1),
+  seq       INTEGER NOT NULL,
+  change_id TEXT NOT NULL
+) STRICT;

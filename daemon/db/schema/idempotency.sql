@@ -1,0 +1,28 @@
+-- Answers to calls with an Idempotency-Key.
+
+CREATE TABLE idempotency (
+  key_id          TEXT NOT NULL,
+  method          TEXT NOT NULL,
+  path            TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  body_sha256     TEXT NOT NULL,
+  -- Null while the first request runs.
+  status          INTEGER,
+  reply           TEXT,
+  created_at      TEXT NOT NULL,
+  -- Compressed form of a large reply.
+  reply_zstd      BLOB,
+  reply_bytes     INTEGER NOT NULL DEFAULT 0,
+  -- Work that a call without an answer has begun.
+  begun           TEXT,
+  org_id          TEXT NOT NULL DEFAULT '',
+  kept_bytes      INTEGER NOT NULL DEFAULT 0,
+  -- Id of the work of a call that was made in another room; null: it follows from the row.
+  work_ulid       TEXT,
+  PRIMARY KEY (key_id, method, path, idempotency_key)
+) STRICT, WITHOUT ROWID;
+
+-- Answers to be removed: those older than a day, the oldest beyond the number and the bytes of a key and of an organization.
+CREATE INDEX idempotency_by_org ON idempotency (org_id, created_at);
+CREATE INDEX idempotency_reply_bytes ON idempotency (key_id, created_at, reply_bytes) WHERE reply_bytes > 0;
+CREATE INDEX idempotency_kept_bytes ON idempotency (org_id, created_at, kept_bytes) WHERE kept_bytes > 0;
