@@ -14,6 +14,33 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
+/** Smaller differences are no step: the wall clock has whole milliseconds, and the thread may be interrupted between two readings. */
+const MOST_APART_MS = 5;
+/** Wall-clock time of the monotonic clock's zero. */
+let origin = performance.timeOrigin;
+
+/** Wall-clock time in fractions of a millisecond, which follows steps of the wall clock. */
+export function fineWallMs(): number {
+  const moment = origin + monotonicMs();
+  const apart = wallMs() - moment;
+  if (Math.abs(apart) <= MOST_APART_MS) return moment;
+  origin += apart;
+  return moment + apart;
+}
+
+/**
+ * Returns a function that tells the age of a moment of another thread's monotonic clock, whose zero is another. The age is never too large: it
+ * is exact once a moment was seen without delay.
+ */
+export function agesOfThread(): (moment: number) => number {
+  let apart = Number.POSITIVE_INFINITY;
+  return (moment) => {
+    const since = monotonicMs() - moment;
+    apart = Math.min(apart, since);
+    return since - apart;
+  };
+}
+
 /** Wall-clock time as RFC 3339 UTC with milliseconds. */
 export function now(): string {
   return at(wallMs());

@@ -3,7 +3,6 @@
  * domain/traces; where they go nowhere, a call only hands on the place in the trace that it came with.
  */
 import type { TraceContext } from "../../shared/traceparent.ts";
-import { monotonicMs, wallMs } from "./clock.ts";
 
 export type Attributes = Record<string, string | number | boolean | null | undefined>;
 
@@ -130,16 +129,3 @@ export class CallTrace {
 
 /** Of what is no call of anybody. */
 export const untraced = (): CallTrace => new CallTrace(NO_TRACES, null, { name: "" });
-
-let origin = performance.timeOrigin;
-/** The clock of dates may be set while the service runs. */
-const MOST_APART_MS = 5;
-
-/** In milliseconds since 1970, finer than the clock of dates, which it follows. */
-export function nowMs(): number {
-  const moment = origin + monotonicMs();
-  const apart = wallMs() - moment;
-  if (Math.abs(apart) <= MOST_APART_MS) return moment;
-  origin += apart;
-  return moment + apart;
-}

@@ -5,9 +5,9 @@ import type { Problem } from "../../shared/api/errors.ts";
 import type { TraceContext } from "../../shared/traceparent.ts";
 import type { Host } from "../cluster/directory.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
-import { monotonicMs, now } from "../core/clock.ts";
+import { fineWallMs, monotonicMs, now } from "../core/clock.ts";
 import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../core/operation.ts";
-import { CallTrace, NO_TRACES, nowMs, type SpanBegin, type Traces } from "../core/traces.ts";
+import { CallTrace, NO_TRACES, type SpanBegin, type Traces } from "../core/traces.ts";
 import type { Begun, Work } from "../core/work.ts";
 import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
@@ -173,7 +173,7 @@ export class Walk implements Work {
 /** A tool's call is the one that is asked for from outside; what it asks for is within it. */
 function beginOf(traces: Traces, { name }: Operation, { source }: RoadRequest): SpanBegin {
   if (traces === NO_TRACES) return { name };
-  return { name, kind: source === "mcp" ? "internal" : "server", at: nowMs() };
+  return { name, kind: source === "mcp" ? "internal" : "server", at: fineWallMs() };
 }
 
 const ARRIVED: Phase = { is: "arrived" };

@@ -14,17 +14,8 @@ const OTHER_PROGRAMS = ["daemon/cli/", "daemon/web/"];
 const EXCEPTIONS: readonly { file: string; why: string }[] = [
   {
     file: "daemon/core/loop/index.ts",
-    why: "the scheduler measures this process's own processor time, which a moved clock would falsify",
+    why: "the scheduler measures how long the process really computes, which a moved clock would falsify",
   },
-  ...["daemon/core/loop/watch.ts", "daemon/core/loop/watch-thread.ts", "daemon/db/readers/messages.ts"].map((file) => ({
-    file,
-    why: "compares times of two threads",
-  })),
-  ...["clock", "connection"].map((name) => ({
-    file: `daemon/host/guest-link/${name}.ts`,
-    why: "sets the guest's clock finer than a millisecond",
-  })),
-  { file: "daemon/core/traces.ts", why: "spans are finer than a millisecond" },
 ];
 
 const RUNTIME =

@@ -1,6 +1,6 @@
 /** The event loop's current piece, in memory shared with its watchdog's thread. */
 
-/** Indexes of 64-bit numbers; times are milliseconds since the epoch of this process's clock. */
+/** Indexes of 64-bit numbers; times are of the monotonic clock of the loop's thread. */
 const TIMES = { beat: 0, since: 1, length: 2 } as const;
 /** Indexes of 32-bit numbers after those. */
 const WORDS = { piece: 0, label: 1, owner: 2, length: 3 } as const;

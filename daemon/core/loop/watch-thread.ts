@@ -3,7 +3,7 @@
  * loop's thread is. It writes the log by itself, since the loop does not run meanwhile.
  */
 import { readFileSync } from "node:fs";
-import { monotonicMs, startInterval } from "../clock.ts";
+import { agesOfThread, monotonicMs, startInterval } from "../clock.ts";
 import { makeLog } from "../log.ts";
 import { Board } from "./board.ts";
 import type { ToWatch } from "./watch.ts";
@@ -51,25 +51,25 @@ self.onmessage = ({ data }: MessageEvent<ToWatch>) => {
 };
 
 function watch(board: Board, log: ReturnType<typeof makeLog>): void {
-  let lookedAt = now();
+  const ageOf = agesOfThread();
+  let lookedAt = monotonicMs();
   let told: { since: number; at: number } | null = null;
   startInterval(() => {
-    const at = now();
+    const at = monotonicMs();
     const isLate = at - lookedAt > LOOK_MS + LATE_MS;
     lookedAt = at;
     const { beat, since, label, owner } = board.read();
     // The missing beat reveals a piece without an owner.
     const from = since > 0 ? since : beat;
-    if (isLate || at - from < STANDS_MS || beat > from + STANDS_MS) return;
+    const ms = ageOf(from);
+    if (isLate || ms < STANDS_MS || beat > from + STANDS_MS) return;
     if (told?.since === from && at - told.at < AGAIN_MS) return;
     told = { since: from, at };
     const piece =
       since > 0 ? { label: names[label] ?? "unknown", owner: names[owner] ?? "unknown" } : { label: "unnamed" };
-    log.warn("the event loop is blocked", { ...piece, ms: Math.round(at - from), ...placeOf() });
+    log.warn("the event loop is blocked", { ...piece, ms: Math.round(ms), ...placeOf() });
   }, LOOK_MS);
 }
-
-const now = () => performance.timeOrigin + monotonicMs();
 
 /** State of the loop's thread (R running, D in disk wait, S sleeping) and its current system call. */
 function placeOf(): Record<string, string> {

@@ -53,13 +53,13 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
     thread.unref();
   };
 
-  const beat = () => board.beat(performance.timeOrigin + monotonicMs());
+  const beat = () => board.beat(monotonicMs());
   beat();
   const timer = startInterval(beat, BEAT_MS);
   timer.unref();
   begin();
   time.show({
-    start: (now, account, label) => board.start(performance.timeOrigin + now, numberOf(label), numberOf(account)),
+    start: (now, account, label) => board.start(now, numberOf(label), numberOf(account)),
     end: () => board.end(),
   });
   return {

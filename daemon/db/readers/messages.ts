@@ -1,6 +1,6 @@
 /** Messages between the event loop and a reader thread. */
 
-import { monotonicMs } from "../../core/clock.ts";
+import { agesOfThread, monotonicMs } from "../../core/clock.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
 
 /** Parts of a read that are sent before the first of them is taken. */
@@ -22,12 +22,13 @@ export type FromReader =
   | { is: "failed"; id: number; error: string }
   | { is: "closed" };
 
-/** Index of the start of the running part, in milliseconds since the epoch of the process's clock; 0: the thread is idle. */
+/** Index of the start of the running part, in the thread's monotonic time; 0: the thread is idle. */
 const SINCE = 0;
 
 /** The running part of a thread, in memory shared with the event loop. */
 export class PartBoard {
   readonly #times: Float64Array;
+  readonly #ageOf = agesOfThread();
 
   readonly memory: SharedArrayBuffer;
 
@@ -37,16 +38,16 @@ export class PartBoard {
   }
 
   start(): void {
-    this.#times[SINCE] = performance.timeOrigin + monotonicMs();
+    this.#times[SINCE] = monotonicMs();
   }
 
   end(): void {
     this.#times[SINCE] = 0;
   }
 
-  /** Milliseconds since the running part started; 0 if none runs. */
+  /** Milliseconds since the running part started, as the event loop sees it; 0 if none runs. */
   get ms(): number {
     const since = this.#times[SINCE] ?? 0;
-    return since === 0 ? 0 : performance.timeOrigin + monotonicMs() - since;
+    return since === 0 ? 0 : this.#ageOf(since);
   }
 }

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
-import { monotonicMs } from "../../core/clock.ts";
-import { NO_SPAN, NO_TRACES, nowMs, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
+import { fineWallMs, monotonicMs } from "../../core/clock.ts";
+import { NO_SPAN, NO_TRACES, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
 import type { TracesDeps } from "./deps.ts";
 import { Exporter } from "./exporter.ts";
 
@@ -38,7 +38,7 @@ export function makeTraces({ plan, hostId, log }: TracesDeps): TracesPart {
 export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces {
   const open = (context: TraceContext, parent_id: string | null, begin: SpanBegin): Span => {
     const since = monotonicMs();
-    const opened_ms = nowMs();
+    const opened_ms = fineWallMs();
     const began_ms = begin.at ?? opened_ms;
     let isOver = false;
     return {

@@ -1,6 +1,6 @@
 /** Owns a guest's wall clock seen from the host: how far it is off, and setting it right once the way there is warm. */
 import type { ClockRequest, ClockResult } from "../../../shared/agent-protocol/messages.ts";
-import { monotonicMs } from "../../core/clock.ts";
+import { fineWallMs } from "../../core/clock.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
@@ -45,9 +45,9 @@ export async function correctClock(link: GuestLink): Promise<void> {
 }
 
 async function readClock(link: GuestLink, request: ClockRequest): Promise<Reading> {
-  const askedAt = performance.timeOrigin + monotonicMs();
+  const askedAt = fineWallMs();
   const answer = (await answerOf(link, request, DEADLINE_MS, "the guest's clock")) as ClockResult;
-  const answeredAt = performance.timeOrigin + monotonicMs();
+  const answeredAt = fineWallMs();
   const clock = Number(BigInt(answer.clock_ns) / 1000n) / 1000;
   return {
     middleMs: clock - (askedAt + answeredAt) / 2,

@@ -24,7 +24,7 @@ import {
   type Restored,
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
-import { monotonicMs, sleep } from "../../core/clock.ts";
+import { fineWallMs, monotonicMs, sleep } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -365,9 +365,9 @@ class StageTimer {
   }
 }
 
-/** Nanoseconds since the epoch, finer than wallMs(). */
+/** Wall-clock time in nanoseconds since 1970. */
 function wallClockNs(): string {
-  return BigInt(Math.round((performance.timeOrigin + monotonicMs()) * 1000))
+  return BigInt(Math.round(fineWallMs() * 1000))
     .toString()
     .concat("000");
 }

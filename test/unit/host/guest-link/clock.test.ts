@@ -3,15 +3,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { clockSkewMs, correctClock } from "../../../../daemon/host/guest-link/clock.ts";
 import type { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
 
-let nowMs = 0;
-
-beforeEach(() => {
-  nowMs = 1000;
-  vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-});
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance"] }));
+afterEach(() => void vi.useRealTimers());
 
 /** Time of a request on its way to the guest, and of its answer on the way back. */
 type RoundTrip = readonly [toGuestMs: number, backMs: number];
@@ -21,10 +14,10 @@ function guest(offMs: number, trips: readonly RoundTrip[]) {
   const state = { offMs, asked: 0 };
   const open = ({ adjust_ns = "0" }: { adjust_ns?: string }) => {
     const [toGuestMs, backMs] = trips[Math.min(state.asked++, trips.length - 1)] ?? [0, 0];
-    nowMs += toGuestMs;
+    vi.advanceTimersByTime(toGuestMs);
     state.offMs += Number(adjust_ns) / 1_000_000;
-    const clockMs = performance.timeOrigin + nowMs + state.offMs;
-    nowMs += backMs;
+    const clockMs = Date.now() + state.offMs;
+    vi.advanceTimersByTime(backMs);
     return { finished: Promise.resolve({ clock_ns: `${Math.round(clockMs * 1000)}000` }), fail: () => {} };
   };
   return { state, link: { open } as unknown as GuestLink };
@@ -61,4 +54,14 @@ test("is read again if a slow answer seems right by chance", async () => {
   await correctClock(link);
   expect(Math.abs(state.offMs)).toBeLessThan(1);
   expect(await clockSkewMs(link)).toBe(0);
+});
+
+test.each([1, -1])("follows a wall clock of the host that is set by %i h", async (hours) => {
+  const { state, link } = guest(0, [[1, 1]]);
+  await correctClock(link);
+  vi.setSystemTime(Date.now() + hours * 3_600_000);
+  // The guest keeps the time that it had.
+  state.offMs = -hours * 3_600_000;
+  await correctClock(link);
+  expect(Math.abs(state.offMs)).toBeLessThan(1);
 });

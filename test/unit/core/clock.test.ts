@@ -1,0 +1,104 @@
+/** The daemon's clock under a test's: one call moves wall clock, monotonic clock and timers; a step of the wall clock moves that alone. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  agesOfThread,
+  fineWallMs,
+  monotonicMs,
+  now,
+  sleep,
+  startInterval,
+  startTimer,
+  stopTimer,
+  timeoutSignal,
+  wallMs,
+} from "../../../daemon/core/clock.ts";
+import { PartBoard } from "../../../daemon/db/readers/messages.ts";
+
+const HOUR_MS = 3_600_000;
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.parse("2026-01-31T12:00:00Z") }));
+afterEach(() => void vi.useRealTimers());
+
+test("both clocks and all timers move together", async () => {
+  const heard: string[] = [];
+  const began = monotonicMs();
+  startTimer(() => heard.push("timer"), 10);
+  const interval = startInterval(() => heard.push("interval"), 40);
+  const stopped = startTimer(() => heard.push("stopped"), 50);
+  void sleep(60).then(() => heard.push("sleep"));
+  timeoutSignal(70).addEventListener("abort", () => heard.push("signal"));
+  stopTimer(stopped);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(heard).toEqual(["timer", "interval", "sleep", "signal", "interval"]);
+  stopTimer(interval);
+  await vi.advanceTimersByTimeAsync(HOUR_MS - 100);
+  expect(heard).toHaveLength(5);
+  expect([monotonicMs() - began, now()]).toEqual([HOUR_MS, "2026-01-31T13:00:00.000Z"]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
+  const step = () => vi.setSystemTime(Date.now() + hours * HOUR_MS);
+
+  test("neither fires nor delays timers", async () => {
+    let fired = 0;
+    for (const wait of [sleep(1000), new Promise((resolve) => startTimer(() => resolve(0), 1000))]) {
+      void wait.then(() => fired++);
+    }
+    timeoutSignal(1000).addEventListener("abort", () => fired++);
+    step();
+    await vi.advanceTimersByTimeAsync(999);
+    expect(fired).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fired).toBe(3);
+  });
+
+  test("moves the wall clock alone, the fine one too", () => {
+    const before = { wall: wallMs(), fine: fineWallMs(), monotonic: monotonicMs() };
+    step();
+    expect(wallMs() - before.wall).toBe(hours * HOUR_MS);
+    expect(Math.abs(fineWallMs() - before.fine - hours * HOUR_MS)).toBeLessThan(1);
+    expect(monotonicMs()).toBe(before.monotonic);
+  });
+
+  test("between the starts of two threads does not age what one has told the other", () => {
+    const memory = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
+    const board = new PartBoard(memory);
+    // The thread's clock has another zero.
+    new Float64Array(memory)[0] = monotonicMs() + hours * HOUR_MS;
+    expect(board.ms).toBe(0);
+    vi.advanceTimersByTime(500);
+    expect(board.ms).toBe(500);
+  });
+});
+
+test("a sleep rejects with the reason of its signal, and leaves no timer", async () => {
+  const given = new AbortController();
+  const reason = new Error("given up");
+  const sleeping = sleep(1000, given.signal);
+  given.abort(reason);
+  await expect(sleeping).rejects.toBe(reason);
+  await expect(sleep(1000, given.signal)).rejects.toBe(reason);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a sleep that is over leaves no listener at its signal", async () => {
+  const { signal } = new AbortController();
+  const remove = vi.spyOn(signal, "removeEventListener");
+  const sleeping = sleep(10, signal);
+  vi.advanceTimersByTime(10);
+  await sleeping;
+  expect(remove).toHaveBeenCalledOnce();
+});
+
+test("the age of another thread's moments is never too large, and exact once one was seen without delay", () => {
+  const ageOf = agesOfThread();
+  const apart = 12_345;
+  const theirs = monotonicMs() - apart;
+  vi.advanceTimersByTime(40);
+  expect(ageOf(theirs)).toBe(0);
+  vi.advanceTimersByTime(10);
+  expect(ageOf(theirs)).toBe(10);
+  expect(ageOf(monotonicMs() - apart)).toBe(0);
+  expect(ageOf(theirs)).toBe(50);
+});
