@@ -144,9 +144,12 @@ export function roomsWithMessages(queries: Queries, orgId: OrgId): RoomUid[] {
 
 /** The last message of a room that went because its space was wanted; 0 when none has. */
 export function goneUpTo(queries: Queries, roomUid: RoomUid): number {
-  const isRoom = eq(messageRooms.room_uid, roomUid);
-  return queries.select({ seq: messageRooms.gone_seq }).from(messageRooms).where(isRoom).get()?.seq ?? 0;
+  return goneOf(queries)([roomUid])[0]?.seq ?? 0;
 }
+
+const goneOf = preparedBy((queries) =>
+  rawQuery<{ seq: number }>(queries, "SELECT gone_seq AS seq FROM message_rooms WHERE room_uid = ?"),
+);
 
 /** What the messages of a room take, by its rows: also in the middle of a transaction. */
 export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
