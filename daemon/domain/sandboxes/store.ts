@@ -120,13 +120,17 @@ export function listSandboxes(
 
 /** Sandboxes of a room that are not destroyed. */
 export function roomSandboxes(queries: Queries, roomUid: SandboxRow["room_uid"]): SandboxRow[] {
-  return queries
+  return ofRoom(queries).all({ room_uid: roomUid });
+}
+
+const ofRoom = preparedBy((queries) =>
+  queries
     .select()
     .from(sandboxes)
-    .where(and(eq(sandboxes.room_uid, roomUid), ne(sandboxes.state, "destroyed")))
+    .where(and(eq(sandboxes.room_uid, sql.placeholder("room_uid")), ne(sandboxes.state, "destroyed")))
     .orderBy(asc(sandboxes.sandbox_id))
-    .all();
-}
+    .prepare(),
+);
 
 /** Those of a room that have ended are told of no more. */
 export function forgetEnded(queries: Queries, roomUid: SandboxRow["room_uid"]): void {
