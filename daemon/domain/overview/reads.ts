@@ -2,7 +2,8 @@
 
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { roomTimeline } from "../../../shared/api/overview.ts";
-import type { TimelineItem } from "../../../shared/timeline/item.ts";
+import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
+import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { toItem } from "../../../shared/timeline/to-item.ts";
 import { now } from "../../core/clock.ts";
 import type { Read } from "../../db/readers/read.ts";
@@ -11,6 +12,8 @@ import { type PageInput, pageOfRecords } from "../audit/pages.ts";
 interface TimelineInput {
   room_id: string;
   page: PageInput;
+  /** All if absent. */
+  types: readonly TimelineType[] | undefined;
   /** Work under way. */
   open: TimelineItem[];
   trace_url: string | null;
@@ -18,8 +21,9 @@ interface TimelineInput {
 
 export const readTimeline: Read<TimelineInput, OutputOf<typeof roomTimeline>> = {
   name: "overview.timeline",
-  *run(queries, { room_id, page, open, trace_url }) {
-    const { records, next_cursor } = yield* pageOfRecords(queries, page);
+  *run(queries, { room_id, page, types, open, trace_url }) {
+    const scan = { ...page.scan, selection: selectionOf(types) };
+    const { records, next_cursor } = yield* pageOfRecords(queries, { ...page, scan });
     const items = records.flatMap((record) => toItem(record) ?? []);
     yield JSON.stringify({ room_id, at: now(), items, open, next_cursor, trace_url });
   },

@@ -2,7 +2,6 @@
 import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
-import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
@@ -22,7 +21,7 @@ export function makeTimeline(deps: OverviewDeps): Bound {
     run: async (call, input, { room_id, room_uid }) => {
       const { types: asked, ...query } = input;
       const types = asked?.split(",") as TimelineType[] | undefined;
-      const scan = { ...scanOf(query, call.caller.org_id, room_uid), selection: selectionOf(types) };
+      const scan = scanOf(query, call.caller.org_id, room_uid);
       const isShown = ({ agent_id, type, at }: TimelineItem) =>
         (input.agent_id === undefined || agent_id === input.agent_id) &&
         (types === undefined || types.includes(type)) &&
@@ -30,7 +29,7 @@ export function makeTimeline(deps: OverviewDeps): Bound {
       const page = pageOf("timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
       // Read first: what ends meanwhile is shown twice rather than not at all.
       const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
-      const timeline = { room_id, page, open, trace_url: deps.trace_url };
+      const timeline = { room_id, page, types, open, trace_url: deps.trace_url };
       const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
       return { outcome: "ok", json: await deps.reads.read(readTimeline, timeline, by) };
     },

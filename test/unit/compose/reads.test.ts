@@ -18,7 +18,6 @@ import { readUsage } from "../../../daemon/domain/orgs/reads.ts";
 import { readTimeline } from "../../../daemon/domain/overview/reads.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { usage } from "../../../shared/api/usage.ts";
-import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { append, ORG } from "../domain/audit/audit-fixture.ts";
 
 const RECORDS = 6_000;
@@ -68,7 +67,7 @@ const chain = { org_id: ORG, order: "desc" } as const;
 const room = { ...chain, room_uid: ROOM, order: "asc" } as const;
 const rare = { ...chain, event: "drive.", outcome: "error", trace_id: undefined } as const;
 const page = (scan: object, limit: number) => ({ kind: "list", scan, limit });
-const timeline = { ...room, order: "desc", selection: selectionOf(undefined) } as const;
+const timeline = { ...room, order: "desc" } as const;
 
 const WITHIN = { org_id: ORG, room_uids: null, agent_id: null };
 const now = { wall_ms: Date.UTC(2026, 0, 31, 1), uptime_ms: 7_200_000, boot_id: "boot" };
@@ -92,7 +91,8 @@ const CASES: readonly [AnyRead, unknown][] = [
   [readRecord, { within: WITHIN, wanted: { exec_id: "exe_none" } }],
   [readUsage, { sums: { ...sums, by: "day" }, group_by: null }],
   [readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" }],
-  [readTimeline, { room_id: "a", page: page(timeline, 500), open: [{ seq: null }], trace_url: null }],
+  [readTimeline, { room_id: "a", page: page(timeline, 500), types: undefined, open: [{ seq: null }], trace_url: null }],
+  [readTimeline, { room_id: "a", page: page(timeline, 50), types: ["command"], open: [], trace_url: null }],
 ];
 
 test("each read has a case here", () => {
