@@ -9,7 +9,8 @@ export const WINDOW = 4;
 export type ToReader =
   /** First: the database, and memory that shows when the running part started. */
   | { is: "open"; file: string; board: SharedArrayBuffer }
-  | { is: "read"; id: number; read: string; input: unknown; owner: OwnerName }
+  /** Of a whole answer all parts are sent as one. */
+  | { is: "read"; id: number; read: string; input: unknown; owner: OwnerName; isWhole: boolean }
   /** A part was taken. */
   | { is: "taken"; id: number }
   /** The answer is no longer wanted. */

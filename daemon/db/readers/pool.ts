@@ -84,7 +84,7 @@ export class ReadPool implements Reads {
     for (let attempt = 1; ; attempt++) {
       const parts: Uint8Array[] = [];
       try {
-        for await (const { bytes } of this.#parts(read, input, by, attempt)) parts.push(bytes);
+        for await (const { bytes } of this.#parts(read, input, by, { attempt, isWhole: true })) parts.push(bytes);
         return { bytes: joined(parts) };
       } catch (error) {
         requireAgain(error, attempt);
@@ -96,7 +96,7 @@ export class ReadPool implements Reads {
     let from = input;
     for (let attempt = 1; ; attempt++) {
       try {
-        for await (const { bytes, rest } of this.#parts(read, from, by, attempt)) {
+        for await (const { bytes, rest } of this.#parts(read, from, by, { attempt, isWhole: false })) {
           if (rest !== undefined) from = rest as Input;
           if (bytes.byteLength > 0) yield bytes;
         }
@@ -115,9 +115,16 @@ export class ReadPool implements Reads {
   }
 
   /** Parts contain flushed commits only: no loss of power can undo a part that was returned. */
-  async *#parts<Input>(read: Read<Input, unknown>, input: Input, by: Reader, attempt: number): AsyncGenerator<Taken> {
+  async *#parts<Input>(
+    read: Read<Input, unknown>,
+    input: Input,
+    by: Reader,
+    { attempt, isWhole }: { attempt: number; isWhole: boolean },
+  ): AsyncGenerator<Taken> {
     const thread = await this.#thread(attempt);
-    const parts = thread ? thread.read(read, input, by) : asBytes(partsHere(read, this.#database.queries, input, by));
+    const parts = thread
+      ? thread.read(read, input, by, isWhole)
+      : asBytes(partsHere(read, this.#database.queries, input, by));
     for await (const part of parts) {
       const unflushed = this.#database.unflushed();
       if (unflushed) await unflushed;

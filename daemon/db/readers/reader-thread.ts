@@ -70,11 +70,12 @@ export class ReaderThread {
     return this.#jobs.size;
   }
 
-  /** Parts of an answer, in their order. Rejects with ThreadEnded, the signal's reason, or what the read has thrown. */
+  /** Parts of an answer, in their order; a whole answer is one. Rejects with ThreadEnded, the signal's reason, or what the read has thrown. */
   async *read(
     read: AnyRead,
     input: unknown,
     { owner, signal }: { owner: OwnerName; signal: AbortSignal },
+    isWhole: boolean,
   ): AsyncGenerator<PartMessage> {
     signal.throwIfAborted();
     if (this.#hasEnded) throw new ThreadEnded("the reader thread has ended");
@@ -84,7 +85,7 @@ export class ReaderThread {
     signal.addEventListener("abort", abort, { once: true });
     this.#jobs.set(id, job);
     this.#watch();
-    this.#send({ is: "read", id, read: read.name, input, owner });
+    this.#send({ is: "read", id, read: read.name, input, owner, isWhole });
     let isLast = false;
     try {
       while (!isLast) {

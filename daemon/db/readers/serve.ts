@@ -58,12 +58,13 @@ export function serveReads(reads: readonly AnyRead[]): void {
     job.wake();
   };
 
-  const run = async ({ id, read: name, input, owner }: Extract<ToReader, { is: "read" }>) => {
+  const run = async ({ id, read: name, input, owner, isWhole }: Extract<ToReader, { is: "read" }>) => {
     const read = byName.get(name);
     if (!read || !opened) throw new Error(`${name} cannot be read here`);
     const job: Job = { credit: WINDOW, isCancelled: false, wake: () => {} };
     jobs.set(id, job);
     const steps = read.run(opened.reading.queries, input);
+    const earlier: Uint8Array<ArrayBuffer>[] = [];
     try {
       for (let isLast = false; !isLast; ) {
         await time.next(owner, name);
@@ -72,8 +73,13 @@ export function serveReads(reads: readonly AnyRead[]): void {
         const part = partOf(steps, opened);
         isLast = part.isLast;
         if (part.text === "" && !isLast) continue;
+        const encoded = new TextEncoder().encode(part.text);
+        if (isWhole && !isLast) {
+          earlier.push(encoded);
+          continue;
+        }
         job.credit--;
-        const bytes = new TextEncoder().encode(part.text);
+        const bytes = earlier.length === 0 ? encoded : Bun.concatArrayBuffers([...earlier, encoded], Infinity, true);
         send({ is: "part", id, bytes, rest: part.rest, isLast }, [bytes.buffer]);
       }
     } finally {

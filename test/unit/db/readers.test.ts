@@ -8,9 +8,11 @@ import type { Log } from "../../../daemon/core/log.ts";
 import { parsed } from "../../../daemon/core/operation.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { makeLogSync } from "../../../daemon/db/log-sync.ts";
+import type { FromReader } from "../../../daemon/db/readers/messages.ts";
 import { ReadPool, type ReadPoolOptions } from "../../../daemon/db/readers/pool.ts";
+import { PART_CHARACTERS, type Read } from "../../../daemon/db/readers/read.ts";
 import { type LocalDatabase, makeDatabase } from "../../../daemon/db/transact.ts";
-import { countOfT, longOfT, type Misfortune, rowsOfT } from "../../harness/read-thread.ts";
+import { countOfT, longOfT, type Misfortune, type RowsInput, rowsOfT } from "../../harness/read-thread.ts";
 
 const ROWS = 2_000;
 const OWNER = "org:org_1";
@@ -21,6 +23,7 @@ let database: LocalDatabase;
 let pool: ReadPool;
 let warned: string[];
 let started: number;
+let partsSent: number;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "roomd-readers-"));
@@ -37,6 +40,7 @@ beforeEach(() => {
   );
   warned = [];
   started = 0;
+  partsSent = 0;
 });
 afterEach(async () => {
   await pool.close();
@@ -53,7 +57,11 @@ async function opened(
     count: 2,
     start: () => {
       started++;
-      return new Worker(new URL("../../harness/read-thread.ts", import.meta.url).href);
+      const worker = new Worker(new URL("../../harness/read-thread.ts", import.meta.url).href);
+      worker.addEventListener("message", ({ data }: MessageEvent<FromReader>) => {
+        if (data.is === "part") partsSent++;
+      });
+      return worker;
     },
     log: { warn: (message: string) => void warned.push(message) } as unknown as Log,
     ...options,
@@ -97,6 +105,14 @@ test("lines come whole and in their order, in parts that are not sent before the
     .map((line) => (JSON.parse(line) as { n: number }).n);
   expect(seen).toEqual([...ALL, ROWS + 1]);
   expect(started).toBe(2);
+});
+
+test("a whole answer of many parts is sent as one", async () => {
+  await opened();
+  const { bytes } = await pool.read(rowsOfT as Read<RowsInput, unknown>, { after: 0 }, by());
+  expect(Buffer.from(bytes).toString().trimEnd().split("\n")).toHaveLength(ROWS);
+  expect(bytes.byteLength).toBeGreaterThan(4 * PART_CHARACTERS);
+  expect(partsSent).toBe(1);
 });
 
 test("64 clients see each write that was acknowledged to them", async () => {
