@@ -33,6 +33,7 @@ import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
 import { watchCertificate } from "../edge/http/tls-watch.ts";
 import { makeMcpDoor } from "../edge/mcp/door.ts";
+import { warmUp } from "../edge/mcp/warm-up.ts";
 import { makeRoad } from "../edge/run.ts";
 import type { ConnectionDeps } from "../edge/ssh/connection.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
@@ -86,6 +87,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     others && cluster && new Whereabouts({ question, client: others, own: host, others: cluster.others });
   const labels = whereabouts(PORTS);
   reached.peers = others && new PeerClient(others);
+  await warmUp();
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
     traces,
